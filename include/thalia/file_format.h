@@ -11,10 +11,21 @@ namespace thalia {
 
 enum class FileFormat {
   thalia,
-  safetensors,  ///< a file, an index of shards, or the folder of a model
-  thalia_0_1,   ///< "thalia-0.1": what the original program wrote, thalia/v01.h; deltas too
-  mckp,         ///< docs/mckp.md; of a delta, the previous files are looked for beside it
-  mst,          ///< the original mithril program's, thalia/mst.h
+  safetensors,        ///< a file, an index of shards, or the folder of a model
+  thalia_0_1,         ///< "thalia-0.1": what the original program wrote, thalia/v01.h; deltas too
+  mckp,               ///< docs/mckp.md; of a delta, the previous files are looked for beside it
+  mst,                ///< the original mithril program's, thalia/mst.h
+  mithril_quantized,  ///< "mithril-quantized": a tensor of codes, as that program wrote it
+  orbax,              ///< a folder of .npy files, as that program laid out for Orbax
+  gptrs,              ///< GPTRSCHK, a model of gpt.rs; docs/gptrs.md
+  gptrsten,           ///< GPTRSTEN, an archive of tensors
+  entity,             ///< ENTITY, a network of Loom; docs/loom.md
+  loom_json,          ///< "loom-json": the same as JSON
+  pt,                 ///< what torch.save and torch.jit.save write; docs/pt.md
+  npz,                ///< numpy.savez; docs/npz.md
+  npy,                ///< numpy.save: one tensor
+  gguf,               ///< docs/gguf.md
+  onnx,               ///< the weights of a model; docs/onnx.md
 };
 
 /// Static storage, as all names here.

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._core import __version__
-from ._file import Connection, File, Region, SafetensorsFile, Tensors
+from ._any_file import AnyFile
+from ._core import __version__, detect_format
+from ._file import Connection, File, FlatFile, Region, SafetensorsFile, Tensors
 from ._safe_open import safe_open
 from ._shards import ShardedFile, open
 from ._tensor import CooArrays, CsrArrays, Tensor
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
 SafetensorError = ThaliaError
 
 __all__ = [
+    "AnyFile",
     "AsyncSaver",
     "CancelledError",
     "ChecksumFacts",
@@ -100,6 +102,7 @@ __all__ = [
     "FieldDiff",
     "File",
     "Finding",
+    "FlatFile",
     "FormatError",
     "Info",
     "IntegrityError",
@@ -144,6 +147,7 @@ __all__ = [
     "convert",
     "decompress",
     "delta",
+    "detect_format",
     "diff",
     "extract",
     "info",

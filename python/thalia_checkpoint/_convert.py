@@ -29,7 +29,10 @@ __all__ = [
     "migrate",
 ]
 
-Format = Literal["thalia", "safetensors", "thalia-0.1", "mckp", "mst"]
+Format = Literal[
+    "thalia", "safetensors", "thalia-0.1", "mckp", "mst", "mithril-quantized", "orbax", "gptrs", "gptrsten", "entity",
+    "loom-json", "pt", "npz", "npy", "gguf", "onnx",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -98,10 +101,15 @@ def convert(
     out: Path,
     *,
     from_: Format | None = None,
-    to: Literal["thalia", "safetensors", "thalia-0.1", "mckp"] | None = None,
+    to: Format | None = None,
     grouping: Literal["auto", "none"] | int = "auto",
     precision: str = "keep",
     dense: bool = False,
+    dequantize: bool = False,
+    lossless: bool = False,
+    legacy: bool = False,
+    all_types: bool = False,
+    shard_bytes: int | None = None,
     access: Access = "mapped",
     search: Iterable[Path] = (),
     **options: Unpack[SaveOptions],
@@ -118,6 +126,11 @@ def convert(
     precision: types of floating point tensors: "keep", "fp32", "fp16", "bf16", "mixed", or
         KEY=PRECISION,… with categories and patterns: "weights=fp16,traces/*=bf16".
     dense: write all elements of sparse tensors where `out` has no sparse encodings.
+    dequantize: elements in place of the codes of formats with types of their own, as GGUF's blocks.
+    lossless: write nothing where `out` cannot hold all that `path` has: raise UnsupportedError.
+    legacy: take files that the programs of their formats no longer do.
+    all_types: also types that the format of `out` has and its program does not read.
+    shard_bytes: of safetensors, bytes of tensors in a file; `out` is then a folder, or its index.
     search: folders in which bases are looked for that are not where their delta says.
     options: of the file, SaveOptions; a file at `out` is not replaced unless asked for.
     Raises NotFoundError for a pattern that fits no tensor, ExistsError, UsageError;
@@ -143,7 +156,14 @@ def convert(
             kind,
             depth,
             precision,
-            dense,
+            {
+                "dense": dense,
+                "dequantize": dequantize,
+                "lossless": lossless,
+                "legacy": legacy,
+                "all_types": all_types,
+                "shard_bytes": shard_bytes,
+            },
             access,
             paths(search),
             save_options(options, out, (path,)),

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
-from typing import Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,10 @@ import numpy.typing as npt
 from . import _core
 from ._operations import from_json, paths
 from ._tensor import Buffer, Tensor, bytes_of
-from .errors import IntegrityError, NotFoundError, UnsupportedError, UsageError, make_error
+from .errors import IntegrityError, NotFoundError, UsageError, make_error
+
+if TYPE_CHECKING:
+    from typing import Self
 
 Path = str | os.PathLike[str]
 Access = Literal["mapped", "copied", "writable"]
@@ -313,7 +316,7 @@ def _streamed(stream: _core.Stream, names: list[str], tensors: list[Tensor]) -> 
         yield names[index], tensors[index].array_of(data)
 
 
-class _FlatSource:
+class FlatSource:
     """A tensor of a safetensors file, which lies there as it is."""
 
     __slots__ = ("_payload", "dtype", "name", "nbytes", "offset", "shape")
@@ -345,7 +348,7 @@ class _FlatSource:
         return self._payload
 
     def _array(self) -> npt.NDArray[np.uint8]:
-        return bytes_of(self._payload)
+        return bytes_of(self.payload())
 
     def rows(self, begin: int, end: int) -> Buffer:
         row = self.nbytes // self.shape[0]
@@ -363,30 +366,25 @@ class _FlatSource:
     def read_part(self, begin: int, out: npt.NDArray[np.uint8]) -> None:
         out[:] = self._array()[begin : begin + out.size]
 
-    def sparse(self) -> list[Buffer]:
+    def sparse(self) -> Sequence[Buffer]:
         raise NotImplementedError
 
 
-class SafetensorsFile(Mapping[str, Tensor]):
-    """An open safetensors file: tensors by name, in the order of the file.
+class FlatFile(Mapping[str, Tensor]):
+    """An open file without regions: tensors by name, in the order of the file.
 
     A name that there is not raises NotFoundError, a KeyError. After close() it has no tensors; those
     that were had before stay valid.
     """
 
-    def __init__(self, raw: _core.SafetensorsFile, path: str) -> None:
-        self.path = path
-        self._raw: _core.SafetensorsFile | None = raw
-        facts = raw.tensors
-        # They lie at the end of the file, without gaps.
-        ends = list(accumulate((len(payload) for *_, payload in facts), initial=0))
-        begin = raw.file_bytes - ends[-1]
-        self._tensors = Tensors([Tensor(_FlatSource(begin + end, *f)) for end, f in zip(ends, facts, strict=False)])
+    path: str
+    _raw: object | None
+    _tensors: Tensors
 
     @property
-    def metadata(self) -> dict[str, str]:
-        """The texts that were saved with it; empty where there are none."""
-        return dict((self._raw and self._raw.metadata) or [])
+    def metadata(self) -> Mapping[str, Any]:
+        """What was saved with it beside tensors; a copy each time."""
+        raise NotImplementedError
 
     @property
     def tensors(self) -> Tensors:
@@ -407,14 +405,34 @@ class SafetensorsFile(Mapping[str, Tensor]):
         self._raw = None
         self._tensors = Tensors([])
 
-    def __enter__(self) -> SafetensorsFile:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<SafetensorsFile {self.path!r}: {len(self)} tensors>"
+        return f"<{type(self).__name__} {self.path!r}: {len(self)} tensors>"
+
+
+class SafetensorsFile(FlatFile):
+    """An open safetensors file."""
+
+    _raw: _core.SafetensorsFile | None
+
+    def __init__(self, raw: _core.SafetensorsFile, path: str) -> None:
+        self.path = path
+        self._raw = raw
+        facts = raw.tensors
+        # They lie at the end of the file, without gaps.
+        ends = list(accumulate((len(payload) for *_, payload in facts), initial=0))
+        begin = raw.file_bytes - ends[-1]
+        self._tensors = Tensors([Tensor(FlatSource(begin + end, *f)) for end, f in zip(ends, facts, strict=False)])
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The texts that were saved with it; empty where there are none."""
+        return dict((self._raw and self._raw.metadata) or [])
 
 
 def open(
@@ -424,22 +442,17 @@ def open(
     verification: Verification = "on_first_touch",
     threads: int = 0,
     search: Iterable[Path] = (),
-) -> File | SafetensorsFile:
+    dequantize: bool = False,
+    legacy: bool = False,
+) -> File | FlatFile:
     """One file, as _shards.open() opens it."""
     format = _core.detect_format(path)
     if format == "safetensors":
         return SafetensorsFile(_core.SafetensorsFile.open(path, access), os.fspath(path))
-    if format in ("thalia-0.1", "mckp", "mst"):
-        raise make_error(
-            UnsupportedError,
-            f"{os.fspath(path)}: a file of the format {format}; thalia_checkpoint.convert(path, "
-            "'NAME.thalia') makes one that opens",
-            "unsupported_feature",
-            path=os.fspath(path),
-            field="format",
-            value=format,
-            expected="thalia or safetensors",
-        )
+    if format not in (None, "thalia"):
+        from ._any_file import AnyFile
+
+        return AnyFile(path, access, threads, search, dequantize=dequantize, legacy=legacy)
     return File(_core.File.open(path, access, verification, threads, paths(search)))
 
 

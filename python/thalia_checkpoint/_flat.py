@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from . import _core
-from ._file import File, Path, SafetensorsFile
+from ._file import File, FlatFile, Path, SafetensorsFile
 from ._file import open as open_file
 from ._shards import ShardedFile
 from ._writer import Writer
@@ -50,7 +50,7 @@ def save_named(
     writer.commit()
 
 
-def flat_metadata(file: File | SafetensorsFile | ShardedFile) -> dict[str, str] | None:
+def flat_metadata(file: File | FlatFile | ShardedFile) -> dict[str, str] | None:
     """The texts that a safetensors file has, or that the .thalia file has of one; of an index its own."""
     if isinstance(file, SafetensorsFile):
         return file.metadata or None
@@ -87,7 +87,7 @@ class OpenBytes:
         with open(self._path, "wb") as file:
             file.write(data)
 
-    def __enter__(self) -> File | SafetensorsFile:
+    def __enter__(self) -> File | FlatFile:
         return open_file(self._path)
 
     def __exit__(self, *error: object) -> None:

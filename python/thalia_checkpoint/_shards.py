@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ._file import Access, File, Path, SafetensorsFile, Verification
+from ._file import Access, File, FlatFile, Path, Verification
 from ._file import open as open_file
 from ._operations import paths, read_bounded
 from ._tensor import Tensor
@@ -38,7 +38,7 @@ class ShardedFile(Mapping[str, Tensor]):
     def __init__(self, index: Path, options: Mapping[str, Any]) -> None:
         self.path: str = os.fspath(index)
         self._options = options
-        self._open: dict[str, File | SafetensorsFile] = {}
+        self._open: dict[str, File | FlatFile] = {}
         metadata, self._shard_of = _read(self.path)
         self.metadata: dict[str, Any] = metadata
         self._names: dict[str, set[str]] = defaultdict(set)
@@ -51,7 +51,7 @@ class ShardedFile(Mapping[str, Tensor]):
         return self
 
     @property
-    def files(self) -> list[File | SafetensorsFile]:
+    def files(self) -> list[File | FlatFile]:
         """All of them, opened and checked."""
         return [self._file(shard) for shard in self._names]
 
@@ -84,14 +84,14 @@ class ShardedFile(Mapping[str, Tensor]):
     def __repr__(self) -> str:
         return f"<ShardedFile {self.path!r}: {len(self)} tensors>"
 
-    def _file(self, shard: str) -> File | SafetensorsFile:
+    def _file(self, shard: str) -> File | FlatFile:
         if shard not in self._open:
             file = open_file(os.path.join(os.path.dirname(self.path), shard), **self._options)
             self._check(shard, file)
             self._open.setdefault(shard, file)
         return self._open[shard]
 
-    def _check(self, shard: str, file: File | SafetensorsFile) -> None:
+    def _check(self, shard: str, file: File | FlatFile) -> None:
         wrong = self._names[shard] ^ file.tensors.keys()
         if wrong:
             name = min(wrong)
@@ -106,7 +106,9 @@ def open(
     verification: Verification = "on_first_touch",
     threads: int = 0,
     search: Iterable[Path] = (),
-) -> File | SafetensorsFile | ShardedFile:
+    dequantize: bool = False,
+    legacy: bool = False,
+) -> File | FlatFile | ShardedFile:
     """Opens a .thalia file, a delta, a .safetensors file, or a model in several of these as one, by
     its folder or its index; headers and tables alone are read.
 
@@ -121,6 +123,8 @@ def open(
         opened later, and "at_open" checks it then.
     threads: that verify and decode; 0 is one a core.
     search: folders in which a delta's base is looked for when it is not where the delta says.
+    dequantize: elements in place of the codes of formats with types of their own, as GGUF's blocks.
+    legacy: take files that the programs of their formats no longer do.
 
     Raises MissingFileError, IoError, FormatError, IntegrityError, UnsupportedError.
     """
@@ -129,6 +133,8 @@ def open(
         "verification": verification,
         "threads": threads,
         "search": paths(search),
+        "dequantize": dequantize,
+        "legacy": legacy,
     }
     if os.path.isdir(path):
         path = _model_in(path)
@@ -137,14 +143,14 @@ def open(
     return open_file(path, **options)
 
 
-def verify_ahead(file: File | SafetensorsFile | ShardedFile) -> None:
+def verify_ahead(file: File | FlatFile | ShardedFile) -> None:
     """For those who read all of it, in place: File.verify_ahead() of each part. A safetensors file has no checksums."""
     for part in parts(file):
         if isinstance(part, File):
             part.verify_ahead()
 
 
-def parts(file: File | SafetensorsFile | ShardedFile) -> list[File | SafetensorsFile]:
+def parts(file: File | FlatFile | ShardedFile) -> list[File | FlatFile]:
     """The one file, or the several, that hold its tensors."""
     return file.files if isinstance(file, ShardedFile) else [file]
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from . import _torch_tree
-from ._file import File, Path, SafetensorsFile
+from ._file import File, FlatFile, Path
 from ._leaves import MEMBER, checked
 from ._shards import open as open_file
 from ._shards import parts, verify_ahead
@@ -104,7 +104,7 @@ def _need_memory(own: Mapping[str, torch.Tensor], names: list[str]) -> None:
 
 
 def _read(
-    file: File | SafetensorsFile, names: list[str], found: Mapping[str, Tensor], mmap: bool, memory_bytes: int | None
+    file: File | FlatFile, names: list[str], found: Mapping[str, Tensor], mmap: bool, memory_bytes: int | None
 ) -> dict[str, torch.Tensor]:
     """Tensors in memory of their own, or in a mapping."""
     if mmap:
@@ -143,7 +143,7 @@ def _stream(
 
 
 def _read_in_place(
-    file: File | SafetensorsFile,
+    file: File | FlatFile,
     names: list[str],
     found: Mapping[str, Tensor],
     own: Mapping[str, torch.Tensor],

@@ -2,6 +2,7 @@
 #include "inspect/flat_file.h"
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/stopwatch.h"
@@ -11,46 +12,77 @@
 #include "thalia/error.h"
 
 namespace thalia::inspect {
+OpenOptions open_options(const ChainOptions& chain) {
+  return {.read = chain.read, .search = chain.search, .bases = chain.bases};
+}
+
 namespace {
+
+// A file as it is stored, and, once somebody reads a tensor of a type of its own, with elements in
+// place of codes.
+class FlatFile {
+ public:
+  FlatFile(std::filesystem::path path, FileFormat format, const ChainOptions& chain)
+      : path_(std::move(path)),
+        format_(format),
+        options_(open_options(chain)),
+        stored_(open_any(path_, options_, format_)) {}
+
+  const AnyFile& stored() const noexcept { return stored_; }
+  const AnyTensor& tensor(std::size_t number) const { return stored_.tensors()[number]; }
+
+  Tensor read(std::size_t number) {
+    if (tensor(number).type.empty()) return stored_.read(number);
+    if (!restored_) {
+      OpenOptions options = options_;
+      options.dequantize = true;
+      restored_ = open_any(path_, options, format_);
+    }
+    const auto found = restored_->find(tensor(number).name);
+    return found ? restored_->read(*found) : stored_.read(number);
+  }
+
+ private:
+  std::filesystem::path path_;
+  FileFormat format_;
+  OpenOptions options_;
+  AnyFile stored_;
+  std::optional<AnyFile> restored_;
+};
 
 class FlatFileTensor : public FileTensor {
  public:
-  FlatFileTensor(const AnyFile& file, std::size_t number)
-      : FileTensor({.path = file.tensors()[number].name,
-                    .region = {},
-                    .name = file.tensors()[number].name}),
-        file_(file),
+  FlatFileTensor(std::shared_ptr<FlatFile> file, std::size_t number)
+      : FileTensor(
+            {.path = file->tensor(number).name, .region = {}, .name = file->tensor(number).name}),
+        file_(std::move(file)),
         number_(number) {}
 
   ListedTensor list() const override {
-    const AnyTensor& tensor = file_.tensors()[number_];
+    const AnyTensor& tensor = file_->tensor(number_);
     ListedTensor listed{.region = {},
                         .name = tensor.name,
                         .layout = tensor.layout,
                         .type = tensor.type,
-                        .logical_bytes = file_.logical_bytes(number_),
+                        .logical_bytes = file_->stored().logical_bytes(number_),
                         .stored_bytes = tensor.stored_bytes,
                         .offset = tensor.offset};
     if (tensor.in_place) listed.codecs = {Codec::store};
     return listed;
   }
   TensorSource open() const override {
-    return source_of(file_.read(number_), {}, file_.tensors()[number_].name);
+    return source_of(file_->read(number_), {}, file_->tensor(number_).name);
   }
   std::shared_ptr<const FileTensor> keep() const override {
     return std::make_shared<FlatFileTensor>(*this);
   }
 
  private:
-  AnyFile file_;
+  const std::shared_ptr<FlatFile> file_;  // never moved from
   std::size_t number_;
 };
 
 }  // namespace
-
-OpenOptions open_options(const ChainOptions& chain) {
-  return {.read = chain.read, .search = chain.search, .bases = chain.bases};
-}
 
 VerifyReport verify_flat(const std::filesystem::path& path, FileFormat format,
                          const ChainOptions& chain, const VerifyOptions& options) {
@@ -95,20 +127,21 @@ VerifyReport verify_flat(const std::filesystem::path& path, FileFormat format,
 
 TensorSource open_flat(const std::filesystem::path& path, FileFormat format,
                        const std::string& name, const ChainOptions& chain) {
-  const AnyFile file = open_any(path, open_options(chain), format);
+  const auto file = std::make_shared<FlatFile>(path, format, chain);
+  const AnyFile& stored = file->stored();
   // As it is, or as ls escapes it.
   for (const std::string& wanted : {name, unescape_name(name)}) {
-    if (const auto number = file.find(wanted)) return FlatFileTensor(file, *number).open();
+    if (const auto number = stored.find(wanted)) return FlatFileTensor(file, *number).open();
   }
   throw UsageError(ErrorCode::not_found,
-                   "no such tensor" + suggestion_among(name, file.tensors(), &AnyTensor::name),
+                   "no such tensor" + suggestion_among(name, stored.tensors(), &AnyTensor::name),
                    {.path = path.string(), .tensor = name});
 }
 
 void visit_flat(const std::filesystem::path& path, FileFormat format, const ChainOptions& chain,
                 const VisitTensor& visit) {
-  const AnyFile file = open_any(path, open_options(chain), format);
-  for (std::size_t i = 0; i < file.tensors().size(); ++i) visit(FlatFileTensor(file, i));
+  const auto file = std::make_shared<FlatFile>(path, format, chain);
+  for (std::size_t i = 0; i < file->stored().tensors().size(); ++i) visit(FlatFileTensor(file, i));
 }
 
 }  // namespace thalia::inspect

@@ -127,14 +127,26 @@ nb::dict converted(ConvertOptions& options, const Run& run) {
 
 nb::dict run_convert(const Path& path, const Path& target, const std::optional<std::string>& from,
                      const std::optional<std::string>& to, const std::string& grouping,
-                     unsigned depth, const std::string& precision, bool dense,
+                     unsigned depth, const std::string& precision, const nb::dict& kept,
                      const std::string& access, Paths search, const nb::dict& save) {
   ConvertOptions options = convert_options(save, access, std::move(search));
   options.from = file_format("from_", from);
   options.to = file_format("to", to);
   options.grouping = grouping_of(grouping, depth);
   options.precision = precision_of(precision);
-  options.dense = dense;
+  options.dense = nb::cast<bool>(kept["dense"]);
+  options.dequantize = nb::cast<bool>(kept["dequantize"]);
+  options.legacy = nb::cast<bool>(kept["legacy"]);
+  options.all_types = nb::cast<bool>(kept["all_types"]);
+  options.shard_bytes = nb::cast<std::optional<std::uint64_t>>(kept["shard_bytes"]);
+  if (nb::cast<bool>(kept["lossless"])) {
+    options.on_losses = [&](const std::vector<std::string>& losses) {
+      throw UnsupportedError(
+          ErrorCode::unsupported_feature,
+          "the output cannot hold all of this, and lossless asks for it",
+          {.path = path.string(), .field = "losses", .value = losses.front(), .bound = "none"});
+    };
+  }
   return converted(options, [&](const ConvertOptions& all) { return convert(path, target, all); });
 }
 
@@ -183,7 +195,7 @@ nb::dict run_migrate(const Path& path, const Path& target, const std::string& to
 void bind_convert(nb::module_& module) {
   module.def("convert", run_convert, nb::arg("path"), nb::arg("target"), nb::arg("from_").none(),
              nb::arg("to").none(), nb::arg("grouping"), nb::arg("depth"), nb::arg("precision"),
-             nb::arg("dense"), nb::arg("access"), nb::arg("search"), nb::arg("save"));
+             nb::arg("kept"), nb::arg("access"), nb::arg("search"), nb::arg("save"));
   module.def("extract", run_extract, nb::arg("path"), nb::arg("regions"), nb::arg("target"),
              nb::arg("access"), nb::arg("search"), nb::arg("save"));
   module.def("merge", run_merge, nb::arg("inputs"), nb::arg("target"), nb::arg("prefer"),

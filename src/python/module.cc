@@ -10,6 +10,7 @@ NB_MODULE(_core, module) {
   module.doc() = "The C++ library as Python objects; use thalia_checkpoint instead.";
   translate_errors();
   bind_buffers(module);
+  bind_any_file(module);
   bind_names(module);
   bind_reader(module);
   bind_safetensors(module);

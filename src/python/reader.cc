@@ -19,6 +19,7 @@
 #include "python/file.h"
 #include "python/objects.h"
 #include "python/options.h"
+#include "python/sparse_arrays.h"
 #include "python/text.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
@@ -86,35 +87,6 @@ Payload payload(const FileTensor& tensor) {
 Payload rows(const FileTensor& tensor, std::uint64_t begin, std::uint64_t end) {
   const nb::gil_scoped_release unlocked;
   return {tensor.view.rows(begin, end), tensor.view, tensor.writable};
-}
-
-// What the arrays of a sparse tensor lie in stays as long as one of them is looked at.
-template <typename Owner>
-std::vector<Payload> payloads(const Owner& owner, const CsrView& csr) {
-  return std::visit(
-      [&](const auto& arrays) -> std::vector<Payload> {
-        return {{as_byte_span(arrays.row_pointers), owner},
-                {as_byte_span(arrays.column_indices), owner},
-                {arrays.values, owner}};
-      },
-      csr);
-}
-
-template <typename Owner>
-std::vector<Payload> payloads(const Owner& owner, const CooView& coo) {
-  return std::visit(
-      [&](const auto& arrays) -> std::vector<Payload> {
-        return {{as_byte_span(arrays.indices), owner}, {arrays.values, owner}};
-      },
-      coo);
-}
-
-// `storage`: where `from` puts them, if it has to.
-template <typename Owner, typename... Storage>
-std::vector<Payload> arrays_of(Encoding encoding, const Owner& owner, const auto& from,
-                               Storage... storage) {
-  return encoding == Encoding::csr ? payloads(owner, from.csr(storage...))
-                                   : payloads(owner, from.coo(storage...));
 }
 
 std::vector<Payload> sparse(const FileTensor& tensor) {

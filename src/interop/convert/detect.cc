@@ -1,24 +1,32 @@
-// Tells formats apart by the first bytes, and by the name only where these say nothing. The order
-// matters: formats with a magic come first, and safetensors, which has none, comes last. It is
-// guessed from a plausible header length and the brace behind it.
+// Tells formats apart by their first bytes, and by the name only where these say nothing. The order
+// matters: formats with a magic come first; then archives and texts, which have to be looked into;
+// then those without any, which are guessed from what they begin with: safetensors from a plausible
+// length and the brace behind it, ONNX from the field that its models begin with.
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "container/file/delta_prefix.h"
 #include "container/file/meta_file.h"
 #include "container/wrap/seek_table.h"
 #include "format/foreign_file.h"
-#include "format/header.h"
 #include "format/little_endian.h"
 #include "interop/convert/conversions.h"
 #include "interop/convert/formats.h"
 #include "interop/mckp/format.h"
 #include "interop/mst/parse.h"
 #include "interop/safetensors/parse.h"
+#include "interop/shared/zip_directory.h"
 #include "interop/v01/file_start.h"
 #include "interop/v01/header.h"
 #include "interop/v01/wrapper.h"
+#include "io/file_bytes.h"
+#include "io/folder/folder.h"
 #include "io/posix_file.h"
 #include "thalia/error.h"
 #include "thalia/paths.h"
@@ -26,73 +34,130 @@
 namespace thalia {
 namespace {
 
-bool is_of_version_0_1(ByteSpan start) {
-  return interop::begins_as_v01(start) || interop::begins_as_v01_delta(start);
-}
+using Path = std::filesystem::path;
+using namespace std::string_view_literals;
 
-// A broken frame is no answer here: the reader that the file goes to refuses it with a better
-// message.
-bool holds_version_0_1(const std::filesystem::path& path) {
-  try {
-    return is_of_version_0_1(interop::read_file_start(path));
-  } catch (const FormatError&) {
-    return false;
-  }
-}
+// Where nothing is expected in front of these bytes.
+struct Magic {
+  std::string_view bytes;
+  FileFormat format;
+};
+constexpr Magic kMagics[] = {
+    {interop::kMckpMagic, FileFormat::mckp}, {interop::kMstMagic, FileFormat::mst},
+    {"GPTRSCHK"sv, FileFormat::gptrs},       {"GPTRSTEN"sv, FileFormat::gptrsten},
+    {"ENTITY\0\0"sv, FileFormat::entity},    {"GGUF"sv, FileFormat::gguf},
+    {"\x93NUMPY"sv, FileFormat::npy},
+};
+constexpr std::string_view kZipMagic = "PK\3\4";
+constexpr std::string_view kEmptyZipMagic = "PK\5\6";
+// Of a JSON text as much as it takes to see what it is.
+constexpr std::size_t kTextStart = 64 << 10;
 
 bool begins_with(ByteSpan start, std::string_view magic) {
   return start.size() >= magic.size() && std::memcmp(start.data(), magic.data(), magic.size()) == 0;
 }
 
+bool is_of_version_0_1(ByteSpan start) {
+  return interop::begins_as_v01(start) || interop::begins_as_v01_delta(start);
+}
+
+[[noreturn]] void refuse(const Path& path, std::string what) {
+  throw UnsupportedError(ErrorCode::unsupported_feature, std::move(what), {.path = path.string()});
+}
+
 // Saying what a file is helps more than "not a checkpoint".
-void refuse_foreign(const std::filesystem::path& path, ByteSpan start) {
+void refuse_foreign(const Path& path, ByteSpan start) {
   const std::string_view what = format::foreign_file(start);
-  if (!what.empty())
-    throw UnsupportedError(ErrorCode::unsupported_feature, std::string(what),
-                           {.path = path.string()});
+  if (!what.empty()) refuse(path, std::string(what));
 }
 
 // The content is a Python pickle, which nothing here opens.
-void refuse_wrapped(const std::filesystem::path& path, ByteSpan start) {
+void refuse_wrapped(const Path& path, ByteSpan start) {
   const auto wrapper = mithril_wrapper(start);
   if (!wrapper) return;
-  throw UnsupportedError(
-      ErrorCode::unsupported_feature,
-      *wrapper == MithrilWrapper::dcp
-          ? "a file of PyTorch's distributed checkpoints that mithril wrapped: a Python pickle"
-          : "what torch.save wrote, wrapped by mithril: a Python pickle",
-      {.path = path.string()});
+  refuse(path, *wrapper == MithrilWrapper::dcp
+                   ? "a file of PyTorch's distributed checkpoints that mithril wrapped: a Python "
+                     "pickle"
+                   : "what torch.save wrote, wrapped by mithril: a Python pickle");
 }
 
-std::optional<FileFormat> format_of_content(const std::filesystem::path& path) {
+FileFormat format_in_zip(const Path& path) {
+  const auto file = io::FileBytes::open_whole(path, Access::mapped, {});
+  const auto directory = interop::ZipDirectory::parse(file->bytes());
+  bool arrays = true;  // of an archive without members, as numpy.savez() writes it, too
+  for (const interop::ZipMember& member : directory.members()) {
+    if (member.name == "data.pkl" || member.name.ends_with("/data.pkl")) return FileFormat::pt;
+    arrays = arrays && member.name.ends_with(".npy");
+  }
+  if (arrays) return FileFormat::npz;
+  refuse(path, "a zip archive of other things than PyTorch's or NumPy's; unpack it first");
+}
+
+// What a frame holds. A broken frame is no answer here: the reader that the file goes to refuses it
+// with a better message.
+FileFormat format_in_frame(const Path& path) {
+  try {
+    const std::vector<std::byte> start = interop::read_file_start(path);
+    if (is_of_version_0_1(start)) return FileFormat::thalia_0_1;
+  } catch (const FormatError&) {
+  }
+  return FileFormat::thalia;
+}
+
+// Loom's networks and the indexes of models are objects, whose members tell which of them it is.
+std::optional<FileFormat> format_of_text(const Path& path, int fd, std::uint64_t size) {
+  std::string text(std::min<std::uint64_t>(size, kTextStart), '\0');
+  io::pread_all(fd, 0, std::as_writable_bytes(std::span(text)), path);
+  if (text.find("\"weight_map\"") != std::string::npos) return FileFormat::safetensors;
+  if (text.find("\"layers_per_cell\"") != std::string::npos) return FileFormat::loom_json;
+  return std::nullopt;
+}
+
+bool is_safetensors(ByteSpan start, std::uint64_t size) {
+  if (start.size() <= interop::kSafetensorsPrefix) return false;
+  format::le64 header_length;
+  std::memcpy(&header_length, start.data(), sizeof header_length);
+  return start[interop::kSafetensorsPrefix] == std::byte{'{'} &&
+         header_length <= size - interop::kSafetensorsPrefix;
+}
+
+std::optional<FileFormat> format_of_content(const Path& path) {
   const io::UniqueFd fd = io::open_for_reading(path);
   const std::uint64_t size = io::file_size(fd.get(), path);
-  std::array<std::byte, format::kForeignStart> start{};
-  const std::size_t known = std::min<std::uint64_t>(size, start.size());
-  io::pread_all(fd.get(), 0, MutableByteSpan(start).first(known), path);
+  std::array<std::byte, format::kForeignStart> bytes{};
+  const std::size_t known = std::min<std::uint64_t>(size, bytes.size());
+  io::pread_all(fd.get(), 0, MutableByteSpan(bytes).first(known), path);
+  const ByteSpan start = ByteSpan(bytes).first(known);
 
-  if (is_of_version_0_1(ByteSpan(start).first(known))) return FileFormat::thalia_0_1;
-  if (known >= sizeof format::kMagic &&
-      std::memcmp(start.data(), format::kMagic, sizeof format::kMagic) == 0) {
-    return FileFormat::thalia;
+  if (is_of_version_0_1(start)) return FileFormat::thalia_0_1;
+  if (begins_with(start, "THAL")) return FileFormat::thalia;
+  for (const Magic& magic : kMagics)
+    if (begins_with(start, magic.bytes)) return magic.format;
+  refuse_wrapped(path, start);
+  if (container::is_delta(start)) return FileFormat::thalia;
+  if (container::begins_side_file(start)) return FileFormat::thalia;
+  if (begins_with(start, kZipMagic) || begins_with(start, kEmptyZipMagic))
+    return format_in_zip(path);
+  if (container::find_wrapper(fd.get(), path, size)) return format_in_frame(path);
+  if (is_safetensors(start, size)) return FileFormat::safetensors;
+  const auto first = std::ranges::find_if(
+      start, [](std::byte byte) { return !std::strchr(" \t\r\n", static_cast<char>(byte)); });
+  if (first != start.end() && *first == std::byte{'{'}) {
+    if (const auto format = format_of_text(path, fd.get(), size)) return format;
   }
-  if (begins_with(ByteSpan(start).first(known), interop::kMckpMagic)) return FileFormat::mckp;
-  if (begins_with(ByteSpan(start).first(known), interop::kMstMagic)) return FileFormat::mst;
-  refuse_wrapped(path, ByteSpan(start).first(known));
-  if (container::is_delta(ByteSpan(start).first(known))) return FileFormat::thalia;
-  if (container::begins_side_file(ByteSpan(start).first(known))) return FileFormat::thalia;
-  // A frame says only that there is something inside. A reader finds out what, unless it is 0.1.
-  if (container::find_wrapper(fd.get(), path, size))
-    return holds_version_0_1(path) ? FileFormat::thalia_0_1 : FileFormat::thalia;
-  if (known > interop::kSafetensorsPrefix) {
-    format::le64 header_length;
-    std::memcpy(&header_length, start.data(), sizeof header_length);
-    if (start[interop::kSafetensorsPrefix] == std::byte{'{'} &&
-        header_length <= size - interop::kSafetensorsPrefix)
-      return FileFormat::safetensors;
-  }
-  refuse_foreign(path, ByteSpan(start).first(known));
+  refuse_foreign(path, start);
   return std::nullopt;
+}
+
+// Of a model in the Hugging Face manner, or arrays in Orbax's.
+std::optional<FileFormat> format_of_folder(const io::Folder& folder) {
+  std::optional<FileFormat> found;
+  for (const io::FolderEntry& entry : folder.entries()) {
+    if (entry.name == "_CHECKPOINT_METADATA") return FileFormat::orbax;
+    if (entry.name.ends_with(".safetensors") || entry.name.ends_with(".safetensors.index.json"))
+      found = FileFormat::safetensors;
+  }
+  return found;
 }
 
 }  // namespace
@@ -101,6 +166,8 @@ std::optional<FileFormat> detect_format(const std::filesystem::path& path) {
   // Where there is no file yet, or its content says nothing, the name has to do.
   if (is_file(path)) {
     if (const auto format = format_of_content(path)) return format;
+  } else if (const auto folder = io::Folder::find(path)) {
+    if (const auto format = format_of_folder(*folder)) return format;
   }
   return interop::format_of_extension(path.extension().string());
 }
@@ -115,5 +182,4 @@ FileFormat input_format(const std::filesystem::path& input) {
 }
 
 }  // namespace interop
-
 }  // namespace thalia

@@ -8,10 +8,15 @@
 #include <string>
 
 #include "interop/convert/interim.h"
+#include "thalia/error.h"
 
 namespace thalia {
 namespace interop {
 namespace {
+
+std::shared_ptr<const TensorSource> not_yet(const std::filesystem::path&, const SourceOptions&) {
+  throw UnsupportedError(ErrorCode::unsupported_feature, "not yet");
+}
 
 constexpr std::array kFormats{
     FormatRow{.format = FileFormat::thalia,
@@ -41,6 +46,61 @@ constexpr std::array kFormats{
               .words = "a mithril .mst file",
               .extensions = ".mst",
               .open = open_mst_source},
+    FormatRow{.format = FileFormat::mithril_quantized,
+              .name = "mithril-quantized",
+              .words = "a quantized tensor of mithril",
+              .extensions = "",
+              .open = not_yet},
+    FormatRow{.format = FileFormat::orbax,
+              .name = "orbax",
+              .words = "a folder of arrays, as mithril lays out for Orbax",
+              .extensions = "",
+              .open = not_yet},
+    FormatRow{.format = FileFormat::gptrs,
+              .name = "gptrs",
+              .words = "a model of gpt.rs",
+              .extensions = ".gptrs.gptrschk.chk",
+              .open = not_yet},
+    FormatRow{.format = FileFormat::gptrsten,
+              .name = "gptrsten",
+              .words = "an archive of tensors of gpt.rs",
+              .extensions = ".gptrsten",
+              .open = not_yet},
+    FormatRow{.format = FileFormat::entity,
+              .name = "entity",
+              .words = "a network of Loom",
+              .extensions = ".entity",
+              .open = not_yet},
+    FormatRow{.format = FileFormat::loom_json,
+              .name = "loom-json",
+              .words = "a network of Loom, as JSON",
+              .extensions = ".json",
+              .open = not_yet},
+    FormatRow{.format = FileFormat::pt,
+              .name = "pt",
+              .words = "a PyTorch file",
+              .extensions = ".pt.pth.ckpt",
+              .open = not_yet},
+    FormatRow{.format = FileFormat::npz,
+              .name = "npz",
+              .words = "a NumPy archive",
+              .extensions = ".npz",
+              .open = not_yet},
+    FormatRow{.format = FileFormat::npy,
+              .name = "npy",
+              .words = "a NumPy array",
+              .extensions = ".npy",
+              .open = not_yet},
+    FormatRow{.format = FileFormat::gguf,
+              .name = "gguf",
+              .words = "a GGUF file",
+              .extensions = ".gguf",
+              .open = not_yet},
+    FormatRow{.format = FileFormat::onnx,
+              .name = "onnx",
+              .words = "an ONNX model",
+              .extensions = ".onnx",
+              .open = not_yet},
 };
 
 constexpr auto kNumbers = [] {

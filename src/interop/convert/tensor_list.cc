@@ -82,17 +82,9 @@ TensorList list_safetensors(const std::filesystem::path& path, const ConvertOpti
 
 TensorList open_tensor_list(const std::filesystem::path& path, FileFormat format,
                             const ConvertOptions& options) {
-  switch (format) {
-    case FileFormat::safetensors:
-      return list_safetensors(path, options);
-    case FileFormat::mckp:
-      return list_mckp(path, options);
-    case FileFormat::mst:
-      return list_mst(path, options);
-    case FileFormat::thalia:
-    case FileFormat::thalia_0_1:
-      break;
-  }
+  if (format == FileFormat::safetensors) return list_safetensors(path, options);
+  if (format == FileFormat::mckp) return list_mckp(path, options);
+  if (format == FileFormat::mst) return list_mst(path, options);
   fail_argument(ErrorCode::bad_argument, "from", std::string(file_format_name(format)),
                 "safetensors, mckp or mst");
 }

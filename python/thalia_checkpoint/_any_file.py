@@ -1,0 +1,91 @@
+"""Open files of formats without regions: GGUF, PyTorch, ONNX, NumPy and the others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from . import _core
+from ._file import Access, FlatFile, FlatSource, Path, Tensors
+from ._operations import from_json, paths
+from ._tensor import Buffer, Tensor
+
+
+class _AnySource(FlatSource):
+    """A tensor that is read, or decoded, each time that it is asked for."""
+
+    __slots__ = ("_number", "_of", "_stored_bytes", "encoding", "is_mapped", "wide_indices")
+
+    def __init__(self, of: _core.AnyFile, number: int, facts: dict[str, Any]) -> None:
+        self._of = of
+        self._number = number
+        self.name = facts["name"]
+        self.dtype = facts["dtype"]
+        self.shape = facts["shape"]
+        self.nbytes = facts["nbytes"]
+        self.offset = facts["offset"] or 0
+        self.encoding = facts["encoding"]
+        self.wide_indices = facts["wide_indices"]
+        self.is_mapped = facts["in_place"]
+        self._stored_bytes = facts["stored_bytes"]
+
+    @property
+    def stored_bytes(self) -> int:
+        return self.nbytes if self._stored_bytes is None else self._stored_bytes
+
+    @property
+    def codecs(self) -> list[str]:
+        return ["store"] if self.is_mapped else []
+
+    def payload(self) -> Buffer:
+        return self._of.payload(self._number)
+
+    def sparse(self) -> Sequence[Buffer]:
+        return self._of.sparse(self._number)
+
+
+class AnyFile(FlatFile):
+    """An open file of any format without regions."""
+
+    _raw: _core.AnyFile | None
+
+    def __init__(
+        self,
+        path: Path,
+        access: Access,
+        threads: int,
+        search: Iterable[Path],
+        *,
+        dequantize: bool,
+        legacy: bool,
+    ) -> None:
+        self.path = os.fspath(path)
+        self._raw = _core.AnyFile.open(path, access, threads, paths(search), dequantize, legacy)
+        self.format = self._raw.format
+        """Its name, as detect_format() tells it: "gguf", "pt", …"""
+        self.version = self._raw.version
+        """Of the format, as the file says it; empty where it does not."""
+        self.training_steps = self._raw.training_steps
+        """None where the file does not say."""
+        self.file_bytes = self._raw.file_bytes
+        """Of all its files, where it is a folder."""
+        self.losses = tuple(self._raw.losses)
+        """What the file holds beside tensors and metadata, a sentence each: conversions lose it."""
+        self._metadata = self._raw.metadata_json
+        facts = self._raw.tensors
+        self._types = {fact["name"]: fact["type"] for fact in facts if fact["type"]}
+        self._tensors = Tensors([Tensor(_AnySource(self._raw, i, fact)) for i, fact in enumerate(facts)])
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Of most formats {"format": NAME, NAME: {…}}: what a .thalia file made of this one holds; a
+        copy each time."""
+        found: dict[str, Any] = from_json(self._metadata, self.path)
+        return found
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The format's own names of the element types that its tensors have no dtype for, by the names of
+        these: {"blk.0.attn_q.weight": "Q4_K"}. Such a tensor's elements are the bytes of its codes."""
+        return dict(self._types)
