@@ -10,6 +10,8 @@ build_packages=(
   'g++=g++' 'meson=meson' 'ninja-build=ninja' 'pkgconf=pkg-config'
   libfmt-dev libsimdjson-dev libzstd-dev liblz4-dev zlib1g-dev libssl-dev libxxhash-dev libisal-dev liburing-dev
   libcli11-dev libeigen3-dev libtomlplusplus-dev
+  libfmt-dev libsimdjson-dev libzstd-dev liblz4-dev libssl-dev libxxhash-dev libisal-dev liburing-dev
+  libcli11-dev libeigen3-dev libtomlplusplus-dev libprotobuf-dev
 )
 test_packages=(libboost-test-dev libbenchmark-dev 'python3=python3' python3-venv python3-dev 'zstd=zstd' 'lz4=lz4' 'groff-base=groff' 'cmake=cmake' locales 'zsh=zsh' 'fish=fish'
   'librsvg2-bin=rsvg-convert')

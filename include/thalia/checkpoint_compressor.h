@@ -112,8 +112,8 @@ class CheckpointCompressor {
   StorageBackend& storage() const noexcept;
 
   /// @param previous_key empty: none. @throws MissingBaseError with a previous key that is not
-  /// there; what reading it throws; UsageError (bad_argument) for a sparse tensor or metadata that
-  /// are no plain object, (wrong_state) where the checkpoint was quantized too often.
+  /// there; what reading it throws; UsageError (bad_argument) for metadata that are no plain
+  /// object, (wrong_state) where the checkpoint was quantized too often.
   CompressedCheckpoint compress(const Checkpoint& checkpoint,
                                 std::string_view previous_key = {}) const;
   /// Previous checkpoints are looked up in the storage. @throws as MckpChain; IntegrityError where

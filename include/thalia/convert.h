@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/file_format.h"
+#include "thalia/formats/file_format.h"
 #include "thalia/options.h"
 #include "thalia/precision.h"
 #include "thalia/precision_statistics.h"

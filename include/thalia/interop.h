@@ -1,10 +1,22 @@
-// Other formats: safetensors, MCKP, mst and version 0.1, read, written and converted.
+// Other formats, read, written and converted: safetensors, PyTorch's, NumPy's, GGUF, ONNX, those of
+// the family (gpt.rs, Loom, mithril) and version 0.1. docs/formats.md.
 #pragma once
 
-#include "thalia/any_file.h"
 #include "thalia/checkpoint_compressor.h"
 #include "thalia/convert.h"
-#include "thalia/file_format.h"
+#include "thalia/formats/any_file.h"
+#include "thalia/formats/file_format.h"
+#include "thalia/formats/gguf.h"
+#include "thalia/formats/gptrs.h"
+#include "thalia/formats/loom.h"
+#include "thalia/formats/loom_blocks.h"
+#include "thalia/formats/mithril_quantized.h"
+#include "thalia/formats/npz.h"
+#include "thalia/formats/onnx.h"
+#include "thalia/formats/param_id.h"
+#include "thalia/formats/param_source.h"
+#include "thalia/formats/pt.h"
+#include "thalia/formats/safetensors_model.h"
 #include "thalia/mckp.h"
 #include "thalia/merge.h"
 #include "thalia/migrate.h"

@@ -26,6 +26,7 @@
 #include "thalia/options.h"
 #include "thalia/shape.h"
 #include "thalia/storage.h"
+#include "thalia/tensor_layout.h"
 #include "thalia/tensor_value.h"
 
 namespace thalia {
@@ -36,6 +37,7 @@ struct MckpMethod {
   bool delta = false;        ///< XORed with the tensor of the previous checkpoint
   unsigned plane_width = 0;  ///< bytes of an element that was cut up; 0: not cut
   bool quantized = false;    ///< codes in place of numbers: lossy
+  bool sparse = false;       ///< of indices and values
   friend bool operator==(const MckpMethod&, const MckpMethod&) = default;
 };
 
@@ -47,17 +49,33 @@ struct MckpQuantization {
   friend bool operator==(const MckpQuantization&, const MckpQuantization&) = default;
 };
 
+struct MckpSparse {
+  Encoding encoding = Encoding::csr;  ///< or coo
+  std::uint64_t nnz = 0;              ///< stored elements
+  bool wide_indices = false;          ///< of 64 bits, else of 32
+  friend bool operator==(const MckpSparse&, const MckpSparse&) = default;
+};
+
 /// What the header says of a tensor.
 struct MckpTensor {
   std::string name;
   DType dtype = DType::f32;
   Shape shape;
-  std::uint64_t original_size = 0;    ///< bytes of the tensor
+  std::uint64_t original_size = 0;    ///< bytes of the tensor, in its encoding
   std::uint64_t compressed_size = 0;  ///< bytes of the payload
   std::uint64_t offset = 0;           ///< of the block, from the start of the file
   MckpMethod method;
   std::optional<MckpQuantization> quantization;  ///< where method.quantized
   std::uint64_t xxh64 = 0;                       ///< of the payload
+  std::optional<MckpSparse> sparse{};            ///< where method.sparse
+
+  TensorLayout layout() const {
+    return {.dtype = dtype,
+            .shape = shape,
+            .encoding = sparse ? sparse->encoding : Encoding::dense,
+            .nnz = sparse ? sparse->nnz : 0,
+            .wide_indices = sparse && sparse->wide_indices};
+  }
 };
 
 /// What a delta was taken against.
@@ -106,15 +124,19 @@ class MckpFile {
   const std::vector<MckpTensor>& tensors() const noexcept;       ///< in the order of their blocks
   const MckpTensor* find(std::string_view name) const noexcept;  ///< nullptr where there is none
   std::uint64_t file_bytes() const noexcept;
+  const std::string& name() const noexcept;  ///< the path that was opened, or the name for messages
 
   /// @throws UsageError (not_found); MissingBaseError naming the previous checkpoint's key where
   /// the tensor is a delta; IntegrityError where its checksum is wrong; FormatError
   /// (bad_compression, inconsistent, limit_exceeded), of hostile sizes before anything is
-  /// allocated.
+  /// allocated, (bad_value) of an index of a sparse tensor.
   Tensor read(std::string_view name) const;
   /// The same of a delta. `base` is the tensor of that name in the previous checkpoint, and is
   /// believed to be. @throws ShapeMismatchError, UsageError (dtype_mismatch) where it cannot be.
   Tensor read(std::string_view name, const Tensor& base) const;
+  /// As read(), and without a copy where the payload is the tensor's bytes: in the mapping, at an
+  /// address that is perhaps no multiple of an element, so that as<T>() throws.
+  Tensor view(std::string_view name) const;
 
   /// Reads the whole file: its checksum, every block header and payload checksum. Decodes nothing.
   /// @throws IntegrityError, FormatError.
@@ -146,6 +168,9 @@ class MckpChain {
   /// Previous checkpoints are regular files in the file's own folder, or one to search: KEY or
   /// KEY.mckp from there, or the last name of the key in the same two ways.
   static MckpChain open(const std::filesystem::path& path, const MckpReadOptions& options = {});
+  /// The same of the file of that path that is open already.
+  static MckpChain open(const std::filesystem::path& path, const MckpFile& newest,
+                        const MckpReadOptions& options = {});
 
   const std::vector<MckpFile>& files() const& noexcept { return files_; }
   /// By value: a loop over the files of a chain that was just opened would outlive the chain.
@@ -178,8 +203,8 @@ struct MckpQuantizationOptions {
 };
 
 struct MckpWriteOptions {
-  /// By itself plane_entropy. Of that and packed_exponents, which code exponents, deltas are zstd,
-  /// and so is the level. There are no chunks, so chunk_bytes does not count.
+  /// By itself plane_entropy. Of that and packed_exponents, which code exponents, deltas and sparse
+  /// tensors are zstd, and so is the level. There are no chunks, so chunk_bytes does not count.
   Compression compression{};
   bool byte_grouping =
       true;  ///< cut elements of f16, bf16, f32 and f64 into planes for zstd and lz4
@@ -225,12 +250,12 @@ class MckpWriter {
   MckpWriter(MckpWriter&&) noexcept;
   MckpWriter& operator=(MckpWriter&&) noexcept;
 
-  /// A tensor that borrows its bytes: they have to stay until commit() returns. With a base of the
-  /// same dtype and shape, and options.previous, it is stored as a difference where that is not
-  /// larger than the tensor; any other base is not looked at. Numbers that are not finite are not
-  /// quantized, and nothing quantized is a difference.
-  /// @throws UsageError (duplicate; bad_argument for a sparse tensor, a name that is no UTF-8 or of
-  /// more than 65,535 bytes); CancelledError; IoError.
+  /// A tensor, dense or sparse, that borrows its bytes: they have to stay until commit() returns.
+  /// With a base of the same layout, and options.previous, it is stored as a difference where that
+  /// is not larger than the tensor; any other base is not looked at. Numbers that are not finite,
+  /// and those of sparse tensors, are not quantized, and nothing quantized is a difference.
+  /// @throws UsageError (duplicate; bad_argument for a name that is no UTF-8 or of more than 65,535
+  /// bytes, and for sparse arrays that break the rules); CancelledError; IoError.
   void add(std::string name, Tensor tensor, std::optional<Tensor> base = std::nullopt);
   /// Whether any tensor that was added will be stored quantized.
   bool quantizes() const;

@@ -2,8 +2,12 @@
 //
 //   const thalia::MstFile file = thalia::MstFile::open("model.mst");
 //   const thalia::Tensor w = file.read("w");
+//   thalia::MstWriter writer("copy.mst");
+//   writer.add("w", w);
+//   writer.commit();
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -45,11 +49,17 @@ class MstFile {
                             const ReadLimits& limits = {});
 
   const std::vector<MstTensor>& tensors() const noexcept;  ///< in the order of their frames
+  /// For each name of the header, in its order, the place of its tensor in tensors(). Empty where
+  /// that is the order of the header.
+  const std::vector<std::size_t>& header_order() const noexcept;
+  /// Keys of the header that the format does not have: nothing more is known of them.
+  const std::vector<std::string>& unknown_members() const noexcept;
   /// Texts under names, in the order of the header.
   const std::vector<std::pair<std::string, std::string>>& metadata() const noexcept;
   /// Whether bytes of f32, f16 and bf16 elements are grouped.
   bool byte_grouping() const noexcept;
-  int level() const noexcept;  ///< of zstd, as the header says
+  int level() const noexcept;              ///< of zstd, as the header says
+  std::uint32_t version() const noexcept;  ///< 0 or 1
   std::uint64_t file_bytes() const noexcept;
 
   /// @throws UsageError (not_found); FormatError (bad_compression, limit_exceeded).
@@ -58,6 +68,43 @@ class MstFile {
  private:
   struct Impl;
   detail::Shared<const Impl> impl_;
+};
+
+struct MstWriteOptions {
+  int level = 3;  ///< of zstd, 1 to 22; 0: its default, which the header then says
+  /// Group bytes of f32, f16 and bf16 elements: bytes of equal significance stand together.
+  bool byte_grouping = true;
+  std::vector<std::pair<std::string, std::string>> metadata{};  ///< UTF-8, keys that differ
+  OutputOptions output{};
+  std::filesystem::path temporary_folder{};  ///< empty: the file's own
+  /// The stop, and memory_bytes for frames, 256 MiB by default: those beyond it go to a temporary
+  /// file, as the header is first in the file, and known last.
+  Work work{};
+};
+
+/// Writes version 1, which the original reads. Equal input gives equal bytes with one version of
+/// libzstd. Compresses while tensors are added. Externally synchronised. Destroyed before commit(),
+/// or after a call that failed, it leaves what was at the path.
+class MstWriter {
+ public:
+  /// @throws UsageError (bad_argument) for options, (exists); IoError.
+  explicit MstWriter(const std::filesystem::path& path, MstWriteOptions options = {});
+  ~MstWriter();
+  MstWriter(MstWriter&&) noexcept;
+  MstWriter& operator=(MstWriter&&) noexcept;
+
+  /// The tensor is not needed any more after the call. @throws UsageError (duplicate; bad_argument
+  /// for a name that is no UTF-8; wrong_state); UnsupportedError for a sparse tensor;
+  /// UnsupportedDtypeError for others than f32, f16, bf16, f64, i32, i64, i8, u8 and bool;
+  /// CancelledError; IoError.
+  void add(std::string name, const Tensor& tensor);
+  /// Puts the file in its place. @throws IoError; CancelledError; UsageError (wrong_state) a second
+  /// time. @return bytes of the file.
+  std::uint64_t commit();
+
+ private:
+  struct Impl;
+  detail::Owned<Impl> impl_;
 };
 
 /// What the original's `compress` writes of one tensor: a zstd frame of bytes that are XORed with

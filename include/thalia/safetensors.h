@@ -64,10 +64,13 @@ class SafetensorsFile {
 /// @throws IoError; UsageError (duplicate, size_mismatch, bad_argument: a tensor "__metadata__",
 /// text that is not UTF-8); UnsupportedError for what the format lacks: a dtype, elements that are
 /// no whole bytes, a header of more than 100 MB.
+/// @param align the tensors' bytes begin at a multiple of this in the file, itself a multiple of 8
+/// up to 4 MiB. With another than 8, the header ends in more spaces than the reference's does. Each
+/// tensor then begins at a multiple of its elements' size; see docs/safetensors.md, "Alignment".
 /// @return bytes of the file.
 std::uint64_t save_safetensors(const std::filesystem::path& path,
                                std::vector<SafetensorsTensor> tensors,
                                const std::optional<SafetensorsMetadata>& metadata = std::nullopt,
-                               const OutputOptions& output = {});
+                               const OutputOptions& output = {}, std::uint64_t align = 8);
 
 }  // namespace thalia

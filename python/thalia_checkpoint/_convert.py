@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 Format = Literal[
-    "thalia", "safetensors", "thalia-0.1", "mckp", "mst", "mithril-quantized", "orbax", "gptrs", "gptrsten", "entity",
+    "thalia", "safetensors", "thalia-0.1", "mckp", "mst", "mithril-quantized", "mithril-orbax", "gptrs", "gptrsten", "entity",
     "loom-json", "pt", "npz", "npy", "gguf", "onnx",
 ]  # fmt: skip
 

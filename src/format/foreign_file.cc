@@ -14,24 +14,20 @@ struct Foreign {
   std::string_view what;
 };
 
-#define WITH_TORCH                                                                               \
-  "which is never opened; load it with torch.load(weights_only=True) and save its tensors with " \
-  "safetensors.torch.save_file()"
-constexpr std::string_view kPyTorch =
-    "a PyTorch file, a zip archive with a Python pickle, " WITH_TORCH;
+// Formats that conversions read, where a .thalia file is wanted.
+#define CONVERT "; make a .thalia file of it with thalia convert"
+constexpr std::string_view kPyTorch = "a PyTorch file" CONVERT;
 constexpr std::string_view kPickle =
-    "a Python pickle, as old versions of torch.save wrote, " WITH_TORCH;
-#undef WITH_TORCH
-constexpr std::string_view kOnnx =
-    "an ONNX model; read its weights with onnx.numpy_helper.to_array() and save them with "
-    "safetensors.numpy.save_file()";
+    "a Python pickle, as old versions of torch.save wrote, which is never opened; load it with "
+    "torch.load(weights_only=True) and save it again with a newer version";
+constexpr std::string_view kOnnx = "an ONNX model" CONVERT;
 constexpr std::string_view kWebPage = "a web page; the download of the file failed";
 
 // The first that fits wins. A zip archive names its first member in its first bytes.
 constexpr Foreign kForeign[] = {
-    {"GGUF"sv, {}, "a GGUF file, as llama.cpp reads; take the model's .safetensors files instead"},
+    {"GGUF"sv, {}, "a GGUF file, as llama.cpp reads" CONVERT},
     {"PK\3\4"sv, ".npy"sv,
-     "a NumPy .npz archive; save its arrays with safetensors.numpy.save_file()"},
+     "a NumPy .npz archive" CONVERT},
     {"PK\3\4"sv, "/data.pkl"sv, kPyTorch},
     {"PK\3\4"sv, "/data/"sv, kPyTorch},  // as torch.jit.save orders its members
     {"PK\3\4"sv, {}, "a zip archive; unpack it first"},
@@ -40,7 +36,7 @@ constexpr Foreign kForeign[] = {
     {"\x80\4"sv, {}, kPickle},
     {"\x80\5"sv, {}, kPickle},
     {"(dp0\n"sv, {}, kPickle},  // the oldest kind, of text
-    {"\x93NUMPY"sv, {}, "a NumPy .npy file; save its array with safetensors.numpy.save_file()"},
+    {"\x93NUMPY"sv, {}, "a NumPy .npy file" CONVERT},
     {"\x89HDF\r\n\x1a\n"sv,
      {},
      "an HDF5 file, as Keras writes; read its arrays with h5py and save them with "
@@ -55,29 +51,36 @@ constexpr Foreign kForeign[] = {
      {},
      "a Git LFS pointer, which stands for the file; fetch that with git lfs pull"},
     {"{"sv, "\"weight_map\""sv,
-     "a list of the .safetensors files that a model is in; name one of these files"},
+     "a list of the .safetensors files that a model is in" CONVERT},
+    {"GPTRSCHK"sv, {}, "a model of gpt.rs" CONVERT},
+    {"GPTRSTEN"sv, {}, "an archive of tensors of gpt.rs" CONVERT},
+    {"ENTITY\0\0"sv, {}, "a network of Loom" CONVERT},
     {"<!DOCTYPE"sv, {}, kWebPage},
     {"<html"sv, {}, kWebPage},
 };
+#undef CONVERT
 
-// It has no magic. As a protocol buffer it begins with the version of its language, and then has
-// the name of its maker, the graph itself or the operators that it uses.
-bool is_onnx(std::string_view text) {
-  constexpr char kNewestVersion = 32;
-  return text.size() > 2 && text[0] == '\x08' && text[1] > 2 && text[1] <= kNewestVersion &&
-         (text[2] == '\x12' || text[2] == '\x3a' || text[2] == '\x42');
+std::string_view text_of(ByteSpan start) {
+  return {reinterpret_cast<const char*>(start.data()), start.size()};
 }
 
 }  // namespace
 
+bool begins_as_onnx(ByteSpan start) noexcept {
+  constexpr char kNewestVersion = 32;
+  const std::string_view text = text_of(start);
+  return text.size() > 2 && text[0] == '\x08' && text[1] > 2 && text[1] <= kNewestVersion &&
+         (text[2] == '\x12' || text[2] == '\x3a' || text[2] == '\x42');
+}
+
 std::string_view foreign_file(ByteSpan start) noexcept {
-  const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
+  const std::string_view text = text_of(start);
   const auto found =
       std::find_if(std::begin(kForeign), std::end(kForeign), [&](const Foreign& one) {
         return text.starts_with(one.magic) && text.find(one.inside) != std::string_view::npos;
       });
   if (found != std::end(kForeign)) return found->what;
-  return is_onnx(text) ? kOnnx : std::string_view();
+  return begins_as_onnx(start) ? kOnnx : std::string_view();
 }
 
 }  // namespace thalia::format

@@ -19,4 +19,8 @@ inline constexpr const char* kEmptyFile =
 /// gunzip first". Empty where that is not known. Static storage.
 std::string_view foreign_file(ByteSpan start) noexcept;
 
+/// ONNX has no magic. As a protocol buffer it begins with the version of its language, and then has
+/// the name of its maker, the graph itself or the operators that it uses.
+bool begins_as_onnx(ByteSpan start) noexcept;
+
 }  // namespace thalia::format

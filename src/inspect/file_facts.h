@@ -10,7 +10,7 @@
 #include "inspect/tensor_totals.h"
 #include "inspect/training_progress.h"
 #include "thalia/bytes.h"
-#include "thalia/file_format.h"
+#include "thalia/formats/file_format.h"
 #include "thalia/growth_history.h"
 #include "thalia/options.h"
 #include "thalia/reader.h"

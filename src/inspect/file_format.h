@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "thalia/file_format.h"
+#include "thalia/formats/file_format.h"
 
 namespace thalia::inspect {
 

@@ -33,21 +33,29 @@ class FlatFile {
 
   Tensor read(std::size_t number) {
     if (tensor(number).type.empty()) return stored_.read(number);
-    if (!restored_) {
-      OpenOptions options = options_;
-      options.dequantize = true;
-      restored_ = open_any(path_, options, format_);
-    }
-    const auto found = restored_->find(tensor(number).name);
+    if (!tried_) restore();
+    const auto found = restored_ ? restored_->find(tensor(number).name) : std::nullopt;
     return found ? restored_->read(*found) : stored_.read(number);
   }
 
  private:
+  // Where one of its types has codes only, all are shown as they are stored.
+  void restore() {
+    tried_ = true;
+    OpenOptions options = options_;
+    options.dequantize = true;
+    try {
+      restored_ = open_any(path_, options, format_);
+    } catch (const UnsupportedError&) {
+    }
+  }
+
   std::filesystem::path path_;
   FileFormat format_;
   OpenOptions options_;
   AnyFile stored_;
   std::optional<AnyFile> restored_;
+  bool tried_ = false;
 };
 
 class FlatFileTensor : public FileTensor {

@@ -6,8 +6,8 @@
 
 #include "inspect/file_tensors.h"
 #include "inspect/tensor_source.h"
-#include "thalia/any_file.h"
 #include "thalia/delta.h"
+#include "thalia/formats/any_file.h"
 #include "thalia/verify.h"
 
 namespace thalia::inspect {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "inspect/file_format.h"
-#include "thalia/any_file.h"
+#include "thalia/formats/any_file.h"
 #include "thalia/reader.h"
 
 namespace thalia::inspect {

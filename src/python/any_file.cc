@@ -1,5 +1,5 @@
 // Files of formats without regions, whichever they are.
-#include "thalia/any_file.h"
+#include "thalia/formats/any_file.h"
 
 #include <optional>
 #include <string>

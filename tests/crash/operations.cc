@@ -20,6 +20,7 @@ std::vector<const Operation*> operations(Group group) {
     case Group::files:
       add(save_operations());
       add(in_place_operations());
+      add(safetensors_operations());
       break;
     case Group::store:
       add(store_save_operations());

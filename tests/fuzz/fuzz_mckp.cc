@@ -39,7 +39,9 @@ std::vector<std::byte> sealed(ByteSpan bytes) {
 
 Tensor restored(const MckpFile& file, const MckpTensor& tensor) {
   if (!tensor.method.delta) return file.read(tensor.name);
-  return file.read(tensor.name, Tensor::zeros(tensor.dtype, tensor.shape));
+  return file.read(tensor.name, Tensor::filled(tensor.layout(), [](MutableByteSpan bytes) {
+                     std::ranges::fill(bytes, std::byte{0});
+                   }));
 }
 
 void check_round_trip(const MckpFile& file) {

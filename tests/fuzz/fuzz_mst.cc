@@ -1,8 +1,11 @@
-// Reads any bytes as a .mst file, all tensors of it, and as the original's wrappers.
+// Reads any bytes as a .mst file, all tensors of it, as the original's wrappers, and as metadata
+// that a .mst file is made with.
 
 #include <span>
+#include <string_view>
 
 #include "fuzz/fuzz_target.h"
+#include "interop/mst/origin.h"
 #include "thalia/error.h"
 #include "thalia/mst.h"
 
@@ -26,6 +29,12 @@ void run(const std::uint8_t* data, std::size_t size) {
     }
   } catch (const FormatError&) {
   } catch (const UnsupportedError&) {
+  }
+  try {
+    const interop::mst::Origin origin =
+        interop::mst::origin_from_json({reinterpret_cast<const char*>(data), size}, 64);
+    for (const std::size_t place : origin.header_order) FUZZ_REQUIRE(place < origin.order.size());
+  } catch (const FormatError&) {
   }
   try {
     static_cast<void>(unwrap_mithril(bytes, limits));

@@ -1,12 +1,16 @@
 // Parses any bytes as a safetensors file. What is accepted lies inside the input, and survives
-// being written and parsed again.
+// being written and parsed again; with the header that is kept of it, byte for byte.
 
 #include <algorithm>
 #include <string>
 
 #include "fuzz/fuzz_target.h"
 #include "interop/safetensors/header.h"
+#include "interop/safetensors/kept_header.h"
+#include "interop/safetensors/metadata_slot.h"
+#include "interop/safetensors/origin.h"
 #include "interop/safetensors/parse.h"
+#include "json/reader.h"
 #include "thalia/error.h"
 
 using namespace thalia;
@@ -48,12 +52,43 @@ void check_round_trip(const interop::ParsedSafetensors& parsed) {
   }
 }
 
+// By way of the metadata of a .thalia file.
+void check_kept(ByteSpan file, const interop::ParsedSafetensors& parsed) {
+  const interop::SafetensorsOrigin kept{.metadata = parsed.metadata,
+                                        .other_keys = {},
+                                        .header = interop::safetensors::header_to_keep(parsed)};
+  const auto origin = interop::origin_from_json(interop::origin_to_json(kept), 64);
+  FUZZ_REQUIRE(origin.found && origin.header == kept.header && origin.metadata == kept.metadata);
+  const auto header = interop::safetensors::kept_or_new_header(origin.header, parsed.tensors,
+                                                               origin.metadata, kLimit, {});
+  std::string again = header.bytes;
+  for (const std::size_t i : header.order) {
+    const ByteSpan bytes = parsed.tensors[i].bytes;
+    again.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  FUZZ_REQUIRE(std::ranges::equal(as_byte_span(again), file));
+}
+
+void check_slot(const interop::ParsedSafetensors& parsed) {
+  const auto slot = interop::safetensors::find_metadata_slot(parsed.header);
+  FUZZ_REQUIRE(slot.has_value() == parsed.metadata.has_value());
+  if (!slot) return;
+  FUZZ_REQUIRE(slot->begin < slot->end && slot->end < parsed.header.size());
+  SafetensorsMetadata texts;
+  json::walk_object(
+      parsed.header.substr(slot->begin, slot->end - slot->begin), 8,
+      [&](std::string_view key, json::Value& text) { texts.emplace_back(key, text.string()); });
+  FUZZ_REQUIRE(texts == parsed.metadata);
+}
+
 void run(const std::uint8_t* data, std::size_t size) {
   const ByteSpan file = std::as_bytes(std::span(data, size));
   try {
     const auto parsed = interop::parse_safetensors(file, kLimit);
     check_extents(file, parsed);
     check_round_trip(parsed);
+    check_kept(file, parsed);
+    check_slot(parsed);
   } catch (const FormatError&) {
   } catch (const UnsupportedError&) {
   }

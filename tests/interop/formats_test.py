@@ -25,17 +25,23 @@ PAGE = ROOT / "docs/formats.md"
 DATA = ROOT / "tests/data/interop"
 BEGIN, END = "<!-- {name}: written by tests/interop/formats_test.py -->", "<!-- {name} ends -->"
 
-# Files that programs of a format wrote, or None: made of the safetensors file. The first is what all
-# others are made of.
-SAMPLES = {
-    "safetensors": DATA / "plain.safetensors",
-    "thalia": None,
-    "thalia-0.1": None,
-    "mckp": None,
-    "mst": None,
+PLAIN = DATA / "plain.safetensors"
+# Files that the formats' own programs wrote.
+NATIVE = {
+    "mst": "mithril/small.mst",
+    "mithril-quantized": "mithril/quant_int8.zst",
+    "mithril-orbax": "mithril/orbax_ck",
+    "gptrs": "gptrs/rust_gpt_small.gptrschk",
+    "gptrsten": "gptrs/py_mixed.gptrsten",
+    "entity": "loom/dtype/int4.entity",
+    "loom-json": "loom/dtype/int4.json",
+    "pt": "pt/train.pt",
+    "npz": "npz/stored.npz",
+    "npy": "npz/array.npy",
+    "gguf": "gguf/key_values.gguf",
+    "onnx": "onnx/raw.onnx",
 }
-EXTENSIONS = {"thalia-0.1": ".v01", "loom-json": ".json", "mithril-quantized": ".zst"}
-# No way leads there from tensors alone, so what is made of a file of another format is not looked at.
+EXTENSIONS = {"thalia-0.1": ".v01", "loom-json": ".json", "mithril-quantized": ".zst"}  # others: their names
 DTYPES = [
     "f64", "f32", "f16", "bf16", "f8_e4m3", "f8_e5m2", "f8_e8m0", "f8_e4m3fnuz", "f8_e5m2fnuz", "f6_e2m3",
     "f6_e3m2", "f4_e2m1", "i64", "i32", "i16", "i8", "i4", "i2", "u64", "u32", "u16", "u8", "u4", "u2",
@@ -91,57 +97,61 @@ def place(folder, format_, name):
 
 
 def make_samples(folder, known, written):
-    """{format: path} of those that there is a file of."""
-    first = SAMPLES["safetensors"]
+    """{label: (format, path)}: what is made of the plain file, then what programs wrote."""
     samples = {}
     for format_ in known:
-        given = SAMPLES.get(format_)
-        if given is not None:
-            samples[format_] = given
-            continue
-        path = place(folder, format_, "sample")
-        if format_ in written and Conversion(first, path, "safetensors", format_).refusal is None:
-            samples[format_] = path
+        path = place(folder, format_, "plain")
+        if format_ == "safetensors":
+            samples[format_] = (format_, PLAIN)
+        elif format_ in written and Conversion(PLAIN, path, "safetensors", format_).refusal is None:
+            samples[format_] = (format_, path)
+    for format_, name in NATIVE.items():
+        samples[name.rpartition("/")[2]] = (format_, DATA / name)
     return samples
 
 
-def compare_values(a, b, from_):
-    done = run("diff", a, b, "*")
+PROBLEMS = []
+
+
+def compare_values(a, b, way):
+    # Version 0.1 widens types that it has not, and tells so; a difference of nearly nothing is of types alone.
+    done = run("diff", a, b, "*", *(["--atol", "1e-300"] if "thalia-0.1" in way else []))
     if done.returncode != 0:
-        raise AssertionError(f"{from_}: {a} and what came back of it differ:\n{done.stdout}{done.stderr}")
+        PROBLEMS.append(f"{way}: what came back differs:\n{done.stdout}{done.stderr}")
 
 
 def cross(folder, known, written):
-    """{(from, to): cell}, and {to: {sentence: [from]}} of losses and refusals."""
+    """{(label, to): cell}, and {to: {sentence: [label]}} of losses and refusals."""
     samples = make_samples(folder, known, written)
     cells, told = {}, defaultdict(lambda: defaultdict(list))
-    for from_, sample in samples.items():
+    for label, (from_, sample) in samples.items():
         for to in written:
-            there = place(folder, to, f"{from_}.there")
+            way = f"{label} to {to}"
+            there = place(folder, to, f"{label}.there")
             out = Conversion(sample, there, from_, to)
             if out.refusal is not None:
-                cells[from_, to] = "no"
-                told[to][out.refusal].append(from_)
+                cells[label, to] = "no"
+                told[to][out.refusal].append(label)
                 continue
             for loss in out.losses:
-                told[to][loss].append(from_)
-            if from_ not in written:
-                cells[from_, to] = "there"
-                continue
-            back = place(folder, from_, f"{from_}.{to}.back")
+                told[to][loss].append(label)
+            # A file of one array has its name.
+            inside = folder / f"{label}.{to}.back"
+            inside.mkdir()
+            back = inside / sample.name
             home = Conversion(there, back, to, from_)
             if home.refusal is not None:
-                cells[from_, to] = "there"
+                cells[label, to] = "there"
                 if not out.losses:
-                    raise AssertionError(f"{from_} to {to} lost nothing, and back is refused: {home.refusal}")
+                    PROBLEMS.append(f"{way}: lost nothing, and back is refused: {home.refusal}")
                 continue
             same = same_bytes(sample, back)
-            if not same:
-                compare_values(sample, back, from_)
+            if not same and not any("the tensor's name" in loss for loss in out.losses):
+                compare_values(sample, back, way)
             # Version 0.1 has metadata of its own that a file gets on the way.
             if not same and not out.losses and not home.losses and "thalia-0.1" not in (from_, to):
-                raise AssertionError(f"{from_} to {to} and back told no loss, and the bytes differ")
-            cells[from_, to] = "same" if same else "values"
+                PROBLEMS.append(f"{way}: no loss was told there or back, and the bytes differ")
+            cells[label, to] = "same" if same else "values"
     return cells, told
 
 
@@ -153,24 +163,26 @@ def held_types(folder, written):
     for dtype in DTYPES:
         source = folder / "made/types" / f"{dtype}.thalia"
         for format_ in written:
-            there, back = place(folder, format_, f"type.{dtype}"), folder / f"type.{dtype}.back.thalia"
+            # A file of one array has its name.
+            inside = folder / f"{dtype}.{format_}"
+            inside.mkdir()
+            there, back = place(inside, format_, "weight"), inside / "back.thalia"
             if Conversion(source, there, "thalia", format_).refusal is not None:
                 continue
             if Conversion(there, back, format_, "thalia").refusal is not None:
                 continue
             listed = json.loads(run("ls", "--json", "-r", back).stdout)["tensors"]
             if [tensor["dtype"] for tensor in listed] == [dtype]:
-                compare_values(source, back, format_)
+                compare_values(source, back, f"{dtype} to {format_}")
                 held[format_].append(dtype)
     return held
 
 
-def matrix_table(known, columns, cells):
+def matrix_table(columns, cells):
     yield "| from \\ to | " + " | ".join(columns) + " |"
     yield "|---" * (len(columns) + 1) + "|"
-    for from_ in known:
-        if any((from_, to) in cells for to in columns):
-            yield f"| **{from_}** | " + " | ".join(cells.get((from_, to), "") for to in columns) + " |"
+    for label in dict.fromkeys(label for label, _ in cells):
+        yield f"| {label} | " + " | ".join(cells[label, to] for to in columns) + " |"
 
 
 def losses_list(told):
@@ -203,8 +215,10 @@ def main():
         held = held_types(folder, written)
     finally:
         shutil.rmtree(folder)
+    if PROBLEMS:
+        sys.exit("\n".join(PROBLEMS))
     before = PAGE.read_text(encoding="utf-8")
-    text = renewed(before, "conversions", matrix_table(known, written, cells))
+    text = renewed(before, "conversions", matrix_table(written, cells))
     text = renewed(text, "losses", losses_list(told))
     text = renewed(text, "types", types_table(written, held))
     if "--write" in sys.argv:

@@ -151,17 +151,15 @@ class Reference(unittest.TestCase):
             with self.subTest(i=i):
                 self.assertEqual(self.rewritten(content), content)
 
-    def test_the_reference_reads_what_the_library_writes(self):
+    def test_a_header_of_another_writer_comes_back(self):
         header = (
             b'{"b":{"dtype":"F32","shape":[],"data_offsets":[2,6]},"__metadata__":{"k":"v"},'
             b'"a":{"dtype":"F6_E2M3","shape":[0,4],"data_offsets":[0,0]},'
             b'"c":{"dtype":"F4","shape":[2,2],"data_offsets":[0,2]}}'
         )
         content = struct.pack("<Q", len(header)) + header + b"123456"
-        back = self.rewritten(content)
-        by_name = itemgetter(0)
-        self.assertEqual(sorted(deserialize(back), key=by_name), sorted(deserialize(content), key=by_name))
-        self.assertNotEqual(back, content)
+        self.assertEqual(len(deserialize(content)), 3)
+        self.assertEqual(self.rewritten(content), content)
 
     def test_what_the_reference_refuses_is_refused(self):
         chance = random.Random(2)

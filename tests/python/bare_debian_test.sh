@@ -24,7 +24,7 @@ debootstrap --variant=minbase --include=python3,python3-venv bookworm "$folder/d
   skip "debootstrap failed: $(tail -n 1 "$folder/log")"
 cp -r "$folder/wheels" "$folder/debian/wheels"
 
-for library in libzstd.so.1 liburing.so.2 libisal.so.2 libfmt.so.9 libsimdjson.so.14; do
+for library in libzstd.so.1 liburing.so.2 libisal.so.2 libfmt.so.9 libsimdjson.so.14 libprotobuf-lite.so.32; do
   # zstd is dpkg's own; the others must not be there, or nothing is shown.
   [[ $library == libzstd* ]] || ! find "$folder/debian/usr/lib" -name "$library*" | grep -q . ||
     { echo "$library is in the bare system"; exit 1; }

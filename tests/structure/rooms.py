@@ -41,11 +41,24 @@ ROOMS = {
     "interop": {
         "shared": (),
         "safetensors": ("shared",),
+        "gguf": ("shared",),
         "mckp": ("shared",),
+        "mithril_quantized": ("shared",),
+        "loom": ("shared",),
         "mst": ("shared",),
+        "params": ("shared",),
+        "gptrs": ("params", "shared"),
+        "pt": ("shared",),
+        "orbax": ("shared",),
         "v01": ("shared",),
         "brain": ("v01",),
-        "convert": ("brain", "mckp", "mst", "safetensors", "shared", "v01"),
+        "npz": ("shared",),
+        "onnx": ("shared",),
+        "convert": (
+            "brain", "gguf", "gptrs", "loom", "mckp", "mithril_quantized", "mst", "npz", "onnx", "orbax",
+            "params", "pt",
+            "safetensors", "shared", "v01",
+        ),  # fmt: skip
     },
     "store": {
         "run": (),

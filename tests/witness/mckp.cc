@@ -1,5 +1,6 @@
-// Checkpoints under the keys base, next (a delta of base), small (quantized) and
-// store (a delta that is not compressed), and what each tensor restores to in KEY.expected/NAME.
+// Checkpoints under the keys base, next (a delta of base), small (quantized), store (a delta that
+// is not compressed), thin (sparse tensors) and thinner (a delta of thin), and what each tensor
+// restores to in KEY.expected/NAME.
 #include <cstdint>
 #include <fstream>
 #include <memory>
@@ -54,6 +55,24 @@ Checkpoint next_step() {
   return out;
 }
 
+// Every third number is there, and one more each with padding in front, and with wide indices.
+Checkpoint thin_step(std::uint32_t changed) {
+  std::vector<std::uint32_t> f32 = floats(3000);
+  for (std::size_t i = 0; i < f32.size(); ++i)
+    if (i % 3 != 0) f32[i] = 0;
+  f32[300] ^= changed;
+  const std::vector<std::uint64_t> indices{3, 1ull << 40, 5, 2};
+  const std::vector<double> numbers{0, 1.5, 0, -2, 0, 3};
+  Checkpoint out;
+  out.tensors["csr"] = Tensor::copy_of(DType::f32, {50, 60}, as_byte_span(f32)).to_csr();
+  out.tensors["coo"] = Tensor::copy_of<double>({1, 2, 3}, numbers).to_coo();
+  out.tensors["dense"] = Tensor::copy_of<double>({6}, numbers);
+  out.tensors["wide"] =
+      Tensor::coo<std::uint64_t>(DType::f32, {(1ull << 40) + 1, 6},
+                                 {.indices = indices, .values = as_byte_span(f32).first(8)});
+  return out;
+}
+
 void write_expected(const CheckpointCompressor& compressor, const LocalStorage& storage,
                     const std::string& key) {
   const auto folder = storage.folder() / (key + ".expected");
@@ -81,7 +100,10 @@ void write_all(const std::string& folder) {
        .quantization = QuantizationConfig{.bits = 3, .exclude = {"bf16"}}},
       storage);
   lossy.save(sample(), "small");
-  for (const char* key : {"base", "next", "store", "small"}) write_expected(plain, *storage, key);
+  plain.save(thin_step(0), "thin");
+  plain.save(thin_step(3), "thinner", "thin");
+  for (const char* key : {"base", "next", "store", "small", "thin", "thinner"})
+    write_expected(plain, *storage, key);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ P1, P2, P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 P4, P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
 PIECE = 4 << 20
 STORE, ZSTD = 0, 1
-DELTA, GROUPED, QUANTIZED = 1 << 8, 1 << 9, 1 << 10
+DELTA, GROUPED, QUANTIZED, SPARSE = 1 << 8, 1 << 9, 1 << 10, 1 << 11
 # Code of the content hash, bytes of an element, whether bytes are grouped.
 DTYPES = {
     "F32": (0, 4, True),
@@ -116,7 +116,7 @@ class File:
             require(begin + len(header) + entry["compressed_size"] == stop, "offset")
             entry["payload"] = self.data[begin + len(header) : stop]
             require(xxh64(entry["payload"]) == int(entry["xxh64"], 16), "xxh64")
-            for bit in range(3):
+            for bit in range(4):
                 flags |= (entry["method"] >> (8 + bit) & 1) << bit
         require(flags == self.flags, "flags")
         require(sum(entry["compressed_size"] for entry in entries) == total, "total")
@@ -128,18 +128,27 @@ class File:
         entry = self.tensors[name]
         method = entry["method"]
         _, width, groups = DTYPES[entry["dtype"]]
-        require(entry["original_size"] == product(entry["shape"]) * width, "shape")
+        require((entry.get("sparse") is not None) == bool(method & SPARSE), "sparse")
+        length = values = product(entry["shape"]) * width
+        if method & SPARSE:
+            values, length = sparse_lengths(entry, width)
+        require(entry["original_size"] == length, "shape")
         coded = self.decode_codec(method & 0xFF, entry["payload"])
         if method & QUANTIZED:
             return restore(entry, coded)
         require(len(coded) == entry["original_size"], "length of the payload")
         if method & GROUPED:
             require(groups and method >> 16 == width, "plane width")
-            count = len(coded) // width
-            planes = [coded[i * count : (i + 1) * count] for i in range(width)]
-            coded = bytes(byte for element in zip(*planes, strict=True) for byte in element)
+            before = values if method & SPARSE else 0
+            grouped = coded[before:]
+            count = len(grouped) // width
+            planes = [grouped[i * count : (i + 1) * count] for i in range(width)]
+            elements = bytes(byte for element in zip(*planes, strict=True) for byte in element)
+            coded = coded[:before] + elements
         if method & DELTA:
             coded = bytes(a ^ b for a, b in zip(coded, base, strict=True))
+        if method & SPARSE:
+            check_indices(entry, coded, values)
         return coded
 
     def decode_codec(self, codec, payload):
@@ -155,14 +164,54 @@ class File:
             entry = self.tensors[name]
             encoded, shape = name.encode(), entry["shape"]
             total.update(struct.pack("<I", len(encoded)) + encoded)
-            total.update(struct.pack("<2I", DTYPES[entry["dtype"]][0], len(shape)))
+            code, sparse = DTYPES[entry["dtype"]][0], entry.get("sparse")
+            if sparse:
+                code += 256 if sparse["encoding"] == "csr" else 512
+            total.update(struct.pack("<2I", code, len(shape)))
             total.update(struct.pack(f"<{len(shape)}Q", *shape))
+            if sparse:
+                total.update(struct.pack("<QI", sparse["nnz"], sparse["index_bits"]))
             total.update(struct.pack("<Q", len(restored[name])))
             of_bytes = digest(restored[name])
             if of_bytes is None:
                 return None
             total.update(of_bytes)
         return total.hexdigest()
+
+
+def index_count(entry):
+    sparse, shape = entry["sparse"], entry["shape"]
+    require(sparse["encoding"] in ("csr", "coo") and sparse["index_bits"] in (32, 64), "sparse")
+    if sparse["encoding"] == "csr":
+        require(len(shape) == 2, "csr of two dimensions")
+        return shape[0] + 1 + sparse["nnz"]
+    require(len(shape) >= 1, "coo of a dimension")
+    return len(shape) * sparse["nnz"]
+
+
+def sparse_lengths(entry, width):
+    """Where the values of a sparse tensor begin, and where they end."""
+    end = index_count(entry) * entry["sparse"]["index_bits"] // 8
+    begin = -(-end // width) * width
+    return begin, begin + entry["sparse"]["nnz"] * width
+
+
+def check_indices(entry, data, values):
+    """The rules of docs/format.md for csr and coo."""
+    sparse, shape, count = entry["sparse"], entry["shape"], index_count(entry)
+    nnz, width = sparse["nnz"], sparse["index_bits"] // 8
+    require(not any(data[count * width : values]), "padding")
+    indices = struct.unpack_from(f"<{count}{'I' if width == 4 else 'Q'}", data)
+    if sparse["encoding"] == "csr":
+        pointers, columns = indices[: shape[0] + 1], indices[shape[0] + 1 :]
+        require(pointers[0] == 0 and pointers[-1] == nnz, "row pointers")
+        require(all(a <= b for a, b in pairwise(pointers)), "row pointers")
+        places = [(row, columns[i]) for row, (a, b) in enumerate(pairwise(pointers)) for i in range(a, b)]
+    else:
+        places = list(zip(*(indices[d * nnz : (d + 1) * nnz] for d in range(len(shape))), strict=True))
+    require(all(a < b for a, b in pairwise(places)), "order")
+    within = (i < extent for place in places for i, extent in zip(place, shape, strict=True))
+    require(all(within), "an index")
 
 
 def restore(entry, coded):

@@ -57,7 +57,7 @@ class Mckp(unittest.TestCase):
         self.assertEqual(mckp.xxh64(b"abc"), 0x44BC2CF5AD770999)
 
     def test_every_tensor_is_what_the_library_restores(self):
-        for key in ("base", "next", "store", "small"):
+        for key in ("base", "next", "store", "small", "thin", "thinner"):
             with self.subTest(key=key):
                 found = self.restored(key)
                 self.assertEqual(found, self.expected(key))
@@ -77,6 +77,13 @@ class Mckp(unittest.TestCase):
         self.assertTrue(self.open("next").flags & 1)
         self.assertTrue(self.open("base").flags & 2)
         self.assertTrue(self.open("small").flags & 4)
+        thin, thinner = self.open("thin"), self.open("thinner")
+        self.assertEqual(thin.flags, 2 | 8)
+        self.assertEqual(thinner.flags, 1 | 2 | 8)
+        self.assertEqual(thin.tensors["csr"]["sparse"]["encoding"], "csr")
+        self.assertEqual(thin.tensors["coo"]["sparse"]["index_bits"], 32)
+        self.assertEqual(thin.tensors["wide"]["sparse"]["index_bits"], 64)
+        self.assertTrue(thinner.tensors["csr"]["method"] & mckp.DELTA)
 
     def test_every_flipped_byte_is_refused(self):
         data = pathlib.Path(self.folder.name, "next").read_bytes()

@@ -1,6 +1,6 @@
 // A handle around the source of the format that a file has. Files of version 0.1 are read whole, as
 // their format wants it.
-#include "thalia/any_file.h"
+#include "thalia/formats/any_file.h"
 
 #include <string>
 #include <unordered_map>
@@ -14,7 +14,7 @@
 #include "interop/convert/formats.h"
 #include "interop/convert/original_source.h"
 #include "interop/convert/thalia_source.h"
-#include "io/posix_file.h"
+#include "interop/params/make_param_source.h"
 #include "thalia/delta.h"
 
 namespace thalia {
@@ -50,6 +50,10 @@ AnyFile open_any(const std::filesystem::path& path, const OpenOptions& options,
   AnyFile file;
   file.impl_ = std::move(impl);
   return file;
+}
+
+ParamSource stream_params(const AnyFile& file, const ParamSourceOptions& options) {
+  return interop::make_param_source(file.impl_->source, options);
 }
 
 FileFormat AnyFile::format() const noexcept {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fail.h"
 #include "container/file/delta_prefix.h"
 #include "container/file/meta_file.h"
 #include "container/wrap/seek_table.h"
@@ -83,7 +84,8 @@ void refuse_wrapped(const Path& path, ByteSpan start) {
 
 FileFormat format_in_zip(const Path& path) {
   const auto file = io::FileBytes::open_whole(path, Access::mapped, {});
-  const auto directory = interop::ZipDirectory::parse(file->bytes());
+  const auto directory =
+      with_path(path.native(), [&] { return interop::ZipDirectory::parse(file->bytes()); });
   bool arrays = true;  // of an archive without members, as numpy.savez() writes it, too
   for (const interop::ZipMember& member : directory.members()) {
     if (member.name == "data.pkl" || member.name.ends_with("/data.pkl")) return FileFormat::pt;
@@ -93,12 +95,22 @@ FileFormat format_in_zip(const Path& path) {
   refuse(path, "a zip archive of other things than PyTorch's or NumPy's; unpack it first");
 }
 
+// mithril's quantized tensors begin with how many codes there are: with five bytes of a count and
+// three of zeros, which no other content does.
+bool begins_with_count(ByteSpan start) {
+  if (start.size() < sizeof(format::le64) || begins_with(start, "THAL")) return false;
+  format::le64 count;
+  std::memcpy(&count, start.data(), sizeof count);
+  return count < (std::uint64_t{1} << 40);
+}
+
 // What a frame holds. A broken frame is no answer here: the reader that the file goes to refuses it
 // with a better message.
-FileFormat format_in_frame(const Path& path) {
+FileFormat format_in_frame(const Path& path, Codec codec) {
   try {
     const std::vector<std::byte> start = interop::read_file_start(path);
     if (is_of_version_0_1(start)) return FileFormat::thalia_0_1;
+    if (codec == Codec::zstd && begins_with_count(start)) return FileFormat::mithril_quantized;
   } catch (const FormatError&) {
   }
   return FileFormat::thalia;
@@ -138,13 +150,15 @@ std::optional<FileFormat> format_of_content(const Path& path) {
   if (container::begins_side_file(start)) return FileFormat::thalia;
   if (begins_with(start, kZipMagic) || begins_with(start, kEmptyZipMagic))
     return format_in_zip(path);
-  if (container::find_wrapper(fd.get(), path, size)) return format_in_frame(path);
+  if (const auto codec = container::find_wrapper(fd.get(), path, size))
+    return format_in_frame(path, *codec);
   if (is_safetensors(start, size)) return FileFormat::safetensors;
   const auto first = std::ranges::find_if(
       start, [](std::byte byte) { return !std::strchr(" \t\r\n", static_cast<char>(byte)); });
   if (first != start.end() && *first == std::byte{'{'}) {
     if (const auto format = format_of_text(path, fd.get(), size)) return format;
   }
+  if (format::begins_as_onnx(start)) return FileFormat::onnx;
   refuse_foreign(path, start);
   return std::nullopt;
 }

@@ -7,16 +7,30 @@
 #include <iterator>
 #include <string>
 
-#include "interop/convert/interim.h"
-#include "thalia/error.h"
+#include "interop/gguf/source.h"
+#include "interop/gptrs/sink.h"
+#include "interop/gptrs/source.h"
+#include "interop/loom/source.h"
+#include "interop/mckp/sink.h"
+#include "interop/mckp/source.h"
+#include "interop/mithril_quantized/sink.h"
+#include "interop/mithril_quantized/source.h"
+#include "interop/mst/sink.h"
+#include "interop/mst/source.h"
+#include "interop/npz/sink.h"
+#include "interop/npz/source.h"
+#include "interop/onnx/sink.h"
+#include "interop/onnx/source.h"
+#include "interop/orbax/sink.h"
+#include "interop/orbax/source.h"
+#include "interop/pt/sink.h"
+#include "interop/pt/source.h"
+#include "interop/safetensors/sink.h"
+#include "interop/safetensors/source.h"
 
 namespace thalia {
 namespace interop {
 namespace {
-
-std::shared_ptr<const TensorSource> not_yet(const std::filesystem::path&, const SourceOptions&) {
-  throw UnsupportedError(ErrorCode::unsupported_feature, "not yet");
-}
 
 constexpr std::array kFormats{
     FormatRow{.format = FileFormat::thalia,
@@ -29,7 +43,8 @@ constexpr std::array kFormats{
               .words = "a safetensors file",
               .extensions = ".safetensors",
               .open = open_safetensors_source,
-              .write = write_safetensors_tensors},
+              .write = write_safetensors_tensors,
+              .holds_texts = true},
     FormatRow{.format = FileFormat::thalia_0_1,
               .name = "thalia-0.1",
               .words = "a .thalia file of version 0.1",
@@ -40,67 +55,85 @@ constexpr std::array kFormats{
               .words = "an MCKP file",
               .extensions = ".mckp",
               .open = open_mckp_source,
-              .write = write_mckp},
+              .write = write_mckp,
+              .holds_sparse = true},
     FormatRow{.format = FileFormat::mst,
               .name = "mst",
               .words = "a mithril .mst file",
               .extensions = ".mst",
-              .open = open_mst_source},
+              .open = open_mst_source,
+              .write = write_mst,
+              .holds_texts = true},
     FormatRow{.format = FileFormat::mithril_quantized,
               .name = "mithril-quantized",
               .words = "a quantized tensor of mithril",
               .extensions = "",
-              .open = not_yet},
+              .open = open_mithril_quantized_source,
+              .write = write_mithril_quantized},
     FormatRow{.format = FileFormat::orbax,
-              .name = "orbax",
+              .name = "mithril-orbax",
               .words = "a folder of arrays, as mithril lays out for Orbax",
               .extensions = "",
-              .open = not_yet},
+              .open = open_orbax_source,
+              .write = write_orbax,
+              .holds_texts = true},
     FormatRow{.format = FileFormat::gptrs,
               .name = "gptrs",
               .words = "a model of gpt.rs",
               .extensions = ".gptrs.gptrschk.chk",
-              .open = not_yet},
+              .open = open_gptrs_source,
+              .write = write_gptrs},
     FormatRow{.format = FileFormat::gptrsten,
               .name = "gptrsten",
               .words = "an archive of tensors of gpt.rs",
               .extensions = ".gptrsten",
-              .open = not_yet},
+              .open = open_gptrs_source,
+              .write = write_gptrsten},
     FormatRow{.format = FileFormat::entity,
               .name = "entity",
               .words = "a network of Loom",
               .extensions = ".entity",
-              .open = not_yet},
+              .open = open_entity_source,
+              .write = write_entity},
     FormatRow{.format = FileFormat::loom_json,
               .name = "loom-json",
               .words = "a network of Loom, as JSON",
               .extensions = ".json",
-              .open = not_yet},
+              .open = open_loom_json_source,
+              .write = write_loom_json},
     FormatRow{.format = FileFormat::pt,
               .name = "pt",
               .words = "a PyTorch file",
               .extensions = ".pt.pth.ckpt",
-              .open = not_yet},
+              .open = pt::open_pt_source,
+              .write = pt::write_pt,
+              .holds_sparse = true},
     FormatRow{.format = FileFormat::npz,
               .name = "npz",
               .words = "a NumPy archive",
               .extensions = ".npz",
-              .open = not_yet},
+              .open = open_npz_source,
+              .write = write_npz},
     FormatRow{.format = FileFormat::npy,
               .name = "npy",
               .words = "a NumPy array",
               .extensions = ".npy",
-              .open = not_yet},
+              .open = open_npy_source,
+              .write = write_npy},
     FormatRow{.format = FileFormat::gguf,
               .name = "gguf",
               .words = "a GGUF file",
               .extensions = ".gguf",
-              .open = not_yet},
+              .open = gguf::open_gguf_source,
+              .write = gguf::write_gguf,
+              .holds_texts = true},
     FormatRow{.format = FileFormat::onnx,
               .name = "onnx",
               .words = "an ONNX model",
               .extensions = ".onnx",
-              .open = not_yet},
+              .open = open_onnx_source,
+              .write = write_onnx,
+              .holds_texts = true},
 };
 
 constexpr auto kNumbers = [] {

@@ -6,7 +6,7 @@
 
 #include "interop/shared/tensor_sink.h"
 #include "interop/shared/tensor_source.h"
-#include "thalia/file_format.h"
+#include "thalia/formats/file_format.h"
 
 namespace thalia::interop {
 
@@ -19,6 +19,7 @@ struct FormatRow {
   OpenSource open = nullptr;
   WriteTensors write = nullptr;  ///< null: read only, or as above
   bool holds_sparse = false;
+  bool holds_texts = false;  ///< as metadata, under names
 };
 
 const FormatRow& format_row(FileFormat format) noexcept;

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "format/constants.h"
+#include "interop/convert/carried_metadata.h"
 #include "interop/convert/region_ids.h"
 #include "io/allocation_limit.h"
 #include "thalia/error.h"
@@ -154,8 +155,9 @@ void flow_to_thalia(const TensorSource& source, const path& input, const path& o
   std::vector<Tensor> kept;  // what the writer borrows until it is done
   std::vector<Streamed> streamed;
   Writer writer(output, options.save);
-  writer.set_metadata(precision.note_in(facts.metadata, depth));
-  if (facts.training_steps) writer.set_training_steps(*facts.training_steps);
+  const CarriedMetadata metadata = restored_metadata(facts, depth);
+  writer.set_metadata(precision.note_in(metadata.metadata, depth));
+  if (metadata.training_steps) writer.set_training_steps(*metadata.training_steps);
   RegionIds regions;
   for (std::size_t i = 0; i < facts.tensors.size(); ++i) {
     const SourceTensor& tensor = facts.tensors[i];
@@ -194,7 +196,7 @@ void flow_to_format(const TensorSource& source, const ChooseDType& choose, const
   const SourceFacts& facts = source.facts();
   const ReadLimits& limits = options.read.input.limits;
   PrecisionRun precision(options.precision, result);
-  SinkInput input{.training_steps = facts.training_steps};
+  SinkInput input;
   for (std::size_t i = 0; i < facts.tensors.size(); ++i) {
     SinkTensor tensor{.name = facts.tensors[i].name, .layout = facts.tensors[i].layout};
     tensor.layout.dtype = choose(i, precision);
@@ -205,7 +207,11 @@ void flow_to_format(const TensorSource& source, const ChooseDType& choose, const
     input.tensors.push_back(std::move(tensor));
   }
   precision.check_patterns();
-  input.metadata = precision.note_in(facts.metadata, limits.max_json_depth);
+  CarriedMetadata metadata = restored_metadata(facts, limits.max_json_depth);
+  metadata.metadata = precision.note_in(std::move(metadata.metadata), limits.max_json_depth);
+  if (to.holds_texts) metadata = packed_metadata(metadata, to.name, limits.max_json_depth);
+  input.metadata = std::move(metadata.metadata);
+  input.training_steps = metadata.training_steps;
   SinkOptions sink = sink_options(options);
   result.losses = facts.losses;
   sink.announce = [&](const std::vector<std::string>& losses) {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -31,6 +33,7 @@ ThaliaSource::ThaliaSource(Reader reader, const RegionGrouping& grouping, const 
       }
     }
     add_connections();
+    sort_by_offset();
     resolve_names();
     list_region_losses(reader_, grouping, read_.input.limits, facts_.losses);
   });
@@ -57,6 +60,22 @@ void ThaliaSource::add(std::string name, Place place) {
                             .stored_bytes = view.stored_bytes(),
                             .in_place = view.is_raw() && !quantized});
   places_.push_back(std::move(place));
+}
+
+// The order of the file is that of declaration; the directory may sort by name.
+void ThaliaSource::sort_by_offset() {
+  std::vector<std::size_t> order(places_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {},
+                           [&](std::size_t i) { return places_[i].view.stored_offset(); });
+  std::vector<Place> places;
+  std::vector<SourceTensor> tensors;
+  for (const std::size_t i : order) {
+    places.push_back(std::move(places_[i]));
+    tensors.push_back(std::move(facts_.tensors[i]));
+  }
+  places_ = std::move(places);
+  facts_.tensors = std::move(tensors);
 }
 
 // Connections have no region: their names are made here and never get a prefix.

@@ -39,6 +39,7 @@ class ThaliaSource final : public TensorSource {
 
   void add(std::string name, Place place);
   void add_connections();
+  void sort_by_offset();
   void resolve_names();
 
   Reader reader_;

@@ -44,6 +44,42 @@ codec::UniformScale scale_of(const MckpTensor& tensor) {
 }
 
 // What `length` bytes of codes from `begin` on stand for.
+// Where the values begin, there the grouped part of a tensor does: two calls where a piece has a
+// share of both.
+template <typename Call>
+void split_at_values(const MckpTensor& tensor, std::uint64_t begin, std::uint64_t length,
+                     const Call& call) {
+  const std::uint64_t values =
+      tensor.method.plane_width == 0 ? begin + length : mckp_values_begin(tensor);
+  const std::uint64_t before = begin < values ? std::min(length, values - begin) : 0;
+  // (first byte of the tensor's part, width of a plane, begin in that part, begin and length in the
+  // piece)
+  if (before > 0) call(std::uint64_t{0}, 0u, begin, std::uint64_t{0}, before);
+  if (before < length) {
+    call(values, tensor.method.plane_width, begin + before - values, before, length - before);
+  }
+}
+
+void gather_piece(const MckpTensor& tensor, ByteSpan raw, ByteSpan base, std::uint64_t begin,
+                  MutableByteSpan out) {
+  split_at_values(tensor, begin, out.size(),
+                  [&](std::uint64_t first, unsigned width, std::uint64_t in_part,
+                      std::uint64_t in_piece, std::uint64_t length) {
+                    gather_planes(raw.subspan(first), base.empty() ? base : base.subspan(first),
+                                  width, in_part, out.subspan(in_piece, length));
+                  });
+}
+
+void scatter_piece(const MckpTensor& tensor, ByteSpan coded, std::uint64_t begin,
+                   MutableByteSpan raw) {
+  split_at_values(tensor, begin, coded.size(),
+                  [&](std::uint64_t first, unsigned width, std::uint64_t in_part,
+                      std::uint64_t in_piece, std::uint64_t length) {
+                    scatter_planes(coded.subspan(in_piece, length), width, in_part,
+                                   tensor.method.delta, raw.subspan(first));
+                  });
+}
+
 template <typename Bytes>
 Bytes part_of(const MckpTensor& tensor, std::uint64_t begin, std::uint64_t length, Bytes raw) {
   const RawRange range = mckp_raw_range(tensor, begin, length);
@@ -109,7 +145,7 @@ void encode_mckp_piece(const MckpTensor& tensor, int level, ByteSpan raw, ByteSp
     if (method.quantized) {
       quantize_piece(tensor, raw, begin, coded);
     } else {
-      gather_planes(raw, base, method.plane_width, begin, coded);
+      gather_piece(tensor, raw, base, begin, coded);
     }
     content = coded;
   } else {
@@ -221,7 +257,7 @@ void MckpBlock::decode_piece(const Piece& piece, MutableByteSpan raw) const {
   if (method.quantized) {
     restore_piece(tensor_, coded, piece.begin, raw);
   } else {
-    scatter_planes(coded, method.plane_width, piece.begin, method.delta, raw);
+    scatter_piece(tensor_, coded, piece.begin, raw);
   }
 }
 

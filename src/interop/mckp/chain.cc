@@ -163,8 +163,20 @@ MckpChain MckpChain::open(const StorageBackend& storage, const MckpFile& newest,
 }
 
 MckpChain MckpChain::open(const std::filesystem::path& path, const MckpReadOptions& options) {
+  MckpReadOptions checked = options;
+  checked.verify = false;  // the call below does
+  return open(path, MckpFile::open(path, checked), options);
+}
+
+MckpChain MckpChain::open(const std::filesystem::path& path, const MckpFile& newest,
+                          const MckpReadOptions& options) {
   MckpChain chain;
-  chain.files_.push_back(MckpFile::open(path, options));
+  chain.files_.push_back(newest);
+  if (options.verify) {
+    with_path(newest.impl_->name, [&] {
+      interop::check_mckp_checksum(newest.impl_->stored.bytes, newest.impl_->parsed);
+    });
+  }
   std::vector<std::filesystem::path> folders{io::real_path(path).parent_path()};
   folders.insert(folders.end(), options.search.begin(), options.search.end());
   follow(chain.files_, {}, path.string(), "its folder, or one to search",
@@ -186,12 +198,12 @@ Tensor MckpChain::read(std::string_view name, unsigned threads) const {
   while (stages.back()->method.delta) {
     const MckpFile& file = files_[stages.size()];
     const MckpTensor* const base = file.find(name);
-    if (base == nullptr || base->dtype != wanted.dtype || base->shape != wanted.shape) {
-      throw FormatError(
-          ErrorCode::inconsistent, "the previous checkpoint has no such tensor",
-          {.path = file.impl_->name,
-           .tensor = printable(name),
-           .bound = fmt::format("{} {}", dtype_name(wanted.dtype), wanted.shape.to_string())});
+    if (base == nullptr || base->layout() != wanted.layout()) {
+      throw FormatError(ErrorCode::inconsistent, "the previous checkpoint has no such tensor",
+                        {.path = file.impl_->name,
+                         .tensor = printable(name),
+                         .bound = fmt::format("{} {} {}", encoding_name(wanted.layout().encoding),
+                                              dtype_name(wanted.dtype), wanted.shape.to_string())});
     }
     stages.push_back(base);
   }
@@ -199,6 +211,7 @@ Tensor MckpChain::read(std::string_view name, unsigned threads) const {
   // From the oldest on, each difference is applied in place: one tensor in memory, not one a file.
   for (std::size_t i = stages.size() - 1; i-- > 0;)
     files_[i].impl_->decode(*stages[i], tensor.mutable_bytes(), threads);
+  if (stages.size() > 1) newest().impl_->check_indices(wanted, tensor);
   return tensor;
 }
 
@@ -207,7 +220,7 @@ void MckpChain::verify_content() const {
   interop::ContentHashList hashes(header.content_digests);
   for (const MckpTensor& tensor : newest().tensors()) {
     const Tensor restored = read(tensor.name);
-    hashes.add(tensor.name, tensor.dtype, tensor.shape, tensor.original_size,
+    hashes.add(tensor.name, tensor.layout(), tensor.original_size,
                interop::tensor_digest(header.content_digests, restored.bytes(),
                                       newest().impl_->options.work.threads));
   }

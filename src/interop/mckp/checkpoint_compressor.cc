@@ -51,8 +51,7 @@ struct Base {
     }
     // What cannot be a base is not worth reading.
     const MckpTensor* const tensor = chain.newest().find(name);
-    if (tensor == nullptr || tensor->dtype != next.dtype() || tensor->shape != next.shape())
-      return std::nullopt;
+    if (tensor == nullptr || tensor->layout() != next.layout()) return std::nullopt;
     return chain.read(name);
   }
 };
@@ -81,8 +80,7 @@ Digest256 hash_of(const MckpFile& file, const std::vector<Digest256>& digests) {
   const std::vector<MckpTensor>& tensors = file.tensors();
   interop::ContentHashList list(file.header().content_digests);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    list.add(tensors[i].name, tensors[i].dtype, tensors[i].shape, tensors[i].original_size,
-             digests[i]);
+    list.add(tensors[i].name, tensors[i].layout(), tensors[i].original_size, digests[i]);
   }
   return list.finish();
 }
@@ -280,8 +278,12 @@ void CheckpointCompressor::Impl::keep(std::string_view key, const Checkpoint& ch
   // Quantized tensors come back as something else than what was given, so these are no base.
   if (meta.original_size > config.cached_bytes || meta.quantized_tensors != 0) return;
   auto copies = std::make_shared<Tensors>();
-  for (const auto& [name, tensor] : checkpoint.tensors)
-    copies->emplace(name, Tensor::copy_of(tensor.dtype(), tensor.shape(), tensor.bytes()));
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    const ByteSpan lent = tensor.bytes();
+    copies->emplace(name, Tensor::filled(tensor.layout(), [&](MutableByteSpan own) {
+                      std::ranges::copy(lent, own.begin());
+                    }));
+  }
   kept.put(key, {.hash = meta.signature.hash, .tensors = std::move(copies)}, meta.original_size);
 }
 

@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "thalia/bytes.h"
-#include "thalia/dtype.h"
 #include "thalia/options.h"
-#include "thalia/shape.h"
+#include "thalia/tensor_layout.h"
 
 namespace thalia::interop {
 
@@ -23,7 +22,7 @@ class ContentHashList {
  public:
   explicit ContentHashList(LeafAlgorithm algorithm) : algorithm_(algorithm) {}
   /// @param digest what tensor_digest() gives for the tensor's bytes. @param size their number.
-  void add(std::string name, DType dtype, const Shape& shape, std::uint64_t size,
+  void add(std::string name, const TensorLayout& layout, std::uint64_t size,
            const Digest256& digest);
   /// The hash of all tensors that were added, in any order.
   Digest256 finish() const;

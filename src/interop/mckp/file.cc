@@ -11,6 +11,7 @@
 #include "base/suggestion.h"
 #include "base/utf8.h"
 #include "interop/mckp/block.h"
+#include "interop/mckp/format.h"
 #include "interop/mckp/impl.h"
 #include "io/file_bytes.h"
 
@@ -34,8 +35,18 @@ void MckpFile::Impl::decode(const MckpTensor& tensor, MutableByteSpan raw, unsig
 
 interop::MckpBlock MckpFile::Impl::block_of(const MckpTensor& tensor) const {
   try {
+    return {tensor, payload_of(tensor), options.input.limits};
+  } catch (Error& error) {
+    error.add_section("block");
+    error.add_tensor(printable(tensor.name));
+    throw;
+  }
+}
+
+ByteSpan MckpFile::Impl::payload_of(const MckpTensor& tensor) const {
+  try {
     // The payload's checksum is checked on every read, even where the file's was not.
-    return {tensor, interop::mckp_payload(stored.bytes, tensor, true), options.input.limits};
+    return interop::mckp_payload(stored.bytes, tensor, true);
   } catch (Error& error) {
     error.add_section("block");
     error.add_tensor(printable(tensor.name));
@@ -48,12 +59,25 @@ Tensor MckpFile::Impl::restored(const MckpTensor& tensor, const Tensor* base,
   return with_path(name, [&] {
     stop_if_cancelled(options.work.cancel);
     const interop::MckpBlock block = block_of(tensor);
-    return Tensor::filled({.dtype = tensor.dtype, .shape = tensor.shape}, [&](MutableByteSpan raw) {
+    Tensor made = Tensor::filled(tensor.layout(), [&](MutableByteSpan raw) {
       // decode() applies a difference to what is there.
       if (base != nullptr) std::ranges::copy(base->bytes(), raw.begin());
       block.decode(raw, threads);
     });
+    check_indices(tensor, made);
+    return made;
   });
+}
+
+void MckpFile::Impl::check_indices(const MckpTensor& tensor, const Tensor& restored) const {
+  try {
+    interop::check_mckp_indices(restored);
+  } catch (Error& error) {
+    error.add_path(name);
+    error.add_section("block");
+    error.add_tensor(printable(tensor.name));
+    throw;
+  }
 }
 
 MckpFile MckpFile::from_bytes(StoredBytes bytes, std::string name, const MckpReadOptions& options) {
@@ -92,6 +116,10 @@ const MckpTensor* MckpFile::find(std::string_view name) const noexcept {
   return found == impl_->places.end() ? nullptr : &impl_->parsed.tensors[found->second];
 }
 
+const std::string& MckpFile::name() const noexcept {
+  return impl_->name;
+}
+
 std::uint64_t MckpFile::file_bytes() const noexcept {
   return impl_->stored.bytes.size();
 }
@@ -115,15 +143,36 @@ Tensor MckpFile::read(std::string_view name, const Tensor& base) const {
   const ErrorContext context{.path = impl_->name, .field = "base", .tensor = printable(name)};
   if (base.shape() != tensor.shape)
     throw ShapeMismatchError(tensor.shape, base.shape(), "the base of a delta", context);
-  if (base.dtype() != tensor.dtype || !base.is_dense()) {
+  if (base.layout() != tensor.layout()) {
+    const auto described = [](const TensorLayout& layout) {
+      std::string text =
+          fmt::format("{} {}", encoding_name(layout.encoding), dtype_name(layout.dtype));
+      if (is_sparse(layout.encoding)) {
+        text +=
+            fmt::format(", nnz {}, indices of {} bits", layout.nnz, layout.wide_indices ? 64 : 32);
+      }
+      return text;
+    };
     throw UsageError(ErrorCode::dtype_mismatch, "the base of a delta",
                      {.path = impl_->name,
                       .field = "base",
                       .tensor = printable(name),
-                      .value = std::string(dtype_name(base.dtype())),
-                      .bound = std::string(dtype_name(tensor.dtype))});
+                      .value = described(base.layout()),
+                      .bound = described(tensor.layout())});
   }
   return impl_->restored(tensor, &base, impl_->options.work.threads);
+}
+
+Tensor MckpFile::view(std::string_view name) const {
+  const MckpTensor& tensor = impl_->tensor(name);
+  // Indices have to be aligned to be checked, so those of a sparse tensor are copied.
+  if (tensor.method != MckpMethod{}) return read(name);
+  return with_path(impl_->name, [&] {
+    stop_if_cancelled(impl_->options.work.cancel);
+    const ByteSpan payload = impl_->payload_of(tensor);
+    if (payload.size() != tensor.original_size) return read(name);  // which refuses it
+    return Tensor::adopt(tensor.layout(), payload, impl_.pointer());
+  });
 }
 
 void MckpFile::verify() const {

@@ -10,6 +10,7 @@
 
 #include "base/fail.h"
 #include "codec/lossy/code_packing.h"
+#include "format/payload.h"
 #include "interop/shared/dtype_names.h"
 
 namespace thalia::interop {
@@ -20,9 +21,10 @@ constexpr std::uint32_t kCodecMask = 0xff;
 constexpr std::uint32_t kDelta = 1 << 8;
 constexpr std::uint32_t kGrouped = 1 << 9;
 constexpr std::uint32_t kQuantized = 1 << 10;
+constexpr std::uint32_t kSparse = 1 << 11;
 constexpr unsigned kWidthShift = 16;
 constexpr std::uint32_t kWidthMask = 0xf << kWidthShift;
-constexpr std::uint32_t kKnown = kCodecMask | kDelta | kGrouped | kQuantized | kWidthMask;
+constexpr std::uint32_t kKnown = kCodecMask | kDelta | kGrouped | kQuantized | kSparse | kWidthMask;
 
 [[noreturn]] void fail_method(std::uint32_t bits, std::string bound, std::string message) {
   throw FormatError(
@@ -46,6 +48,7 @@ std::uint32_t pack_method(const MckpMethod& method) noexcept {
   if (method.delta) bits |= kDelta;
   if (method.plane_width != 0) bits |= kGrouped | method.plane_width << kWidthShift;
   if (method.quantized) bits |= kQuantized;
+  if (method.sparse) bits |= kSparse;
   return bits;
 }
 
@@ -56,12 +59,13 @@ MckpMethod unpack_method(std::uint32_t bits, DType dtype) {
     throw UnsupportedError(ErrorCode::unsupported_feature, "this version has no such method",
                            {.field = "method",
                             .value = fmt::format("{:#x}", bits),
-                            .bound = "codecs 0 to 4, flags 0x700"});
+                            .bound = "codecs 0 to 4, flags 0xf00"});
   }
   MckpMethod method{.codec = static_cast<Codec>(codec),
                     .delta = (bits & kDelta) != 0,
                     .plane_width = (bits & kWidthMask) >> kWidthShift,
-                    .quantized = (bits & kQuantized) != 0};
+                    .quantized = (bits & kQuantized) != 0,
+                    .sparse = (bits & kSparse) != 0};
   const bool grouped = (bits & kGrouped) != 0;
   if (grouped != (method.plane_width != 0)) {
     fail_method(bits, "a plane width where bytes are grouped, and nowhere else", {});
@@ -71,8 +75,8 @@ MckpMethod unpack_method(std::uint32_t bits, DType dtype) {
                 fmt::format("bytes of {} grouped", dtype_name(dtype)));
   }
   // Codes are packed bits; neither has a meaning for them.
-  if (method.quantized && (grouped || method.delta)) {
-    fail_method(bits, "", "codes that are grouped or a delta");
+  if (method.quantized && (grouped || method.delta || method.sparse)) {
+    fail_method(bits, "", "codes that are grouped, a delta or sparse");
   }
   if (method.quantized && !mckp_can_quantize(dtype)) {
     fail_method(bits, "f32, f16, bf16 or f64", fmt::format("{} quantized", dtype_name(dtype)));
@@ -123,6 +127,25 @@ std::uint64_t mckp_coded_length(const MckpTensor& tensor) noexcept {
   if (!tensor.method.quantized) return tensor.original_size;
   return mckp_codes_length(tensor.original_size / (dtype_bits(tensor.dtype) / 8),
                            tensor.quantization->bits);
+}
+
+std::uint64_t mckp_values_begin(const MckpTensor& tensor) noexcept {
+  return tensor.sparse ? format::sparse_parts(tensor.layout())->values.offset : 0;
+}
+
+void check_mckp_indices(const Tensor& tensor) {
+  if (tensor.is_dense()) return;
+  if (tensor.encoding() == Encoding::csr) {
+    static_cast<void>(tensor.csr());
+  } else {
+    static_cast<void>(tensor.coo());
+  }
+  const format::SparseParts parts = *format::sparse_parts(tensor.layout());
+  const std::uint64_t end = parts.indices.offset + parts.indices.length;
+  const ByteSpan padding = tensor.bytes().subspan(end, parts.values.offset - end);
+  if (std::ranges::any_of(padding, [](std::byte byte) { return byte != std::byte{0}; }))
+    throw FormatError(ErrorCode::bad_value, "padding that is not zero",
+                      {.section = "payload", .field = "padding", .bound = "0"});
 }
 
 std::string_view mckp_digests_name(LeafAlgorithm digests) noexcept {

@@ -16,7 +16,8 @@ inline constexpr std::uint32_t kMckpVersion = 1;
 inline constexpr std::uint32_t kMckpFlagDelta = 1 << 0;
 inline constexpr std::uint32_t kMckpFlagGrouped = 1 << 1;
 inline constexpr std::uint32_t kMckpFlagQuantized = 1 << 2;
-inline constexpr std::uint32_t kMckpKnownFlags = 7;
+inline constexpr std::uint32_t kMckpFlagSparse = 1 << 3;
+inline constexpr std::uint32_t kMckpKnownFlags = 15;
 
 struct MckpPrelude {
   char magic[4];
@@ -72,6 +73,11 @@ unsigned mckp_code_bits(unsigned bits) noexcept;
 inline std::uint64_t mckp_block_header(std::string_view name) noexcept {
   return kMckpNameLength + name.size() + kMckpBlockSizes;
 }
+/// Where the elements begin in a tensor's bytes: 0, or behind the indices of a sparse one.
+std::uint64_t mckp_values_begin(const MckpTensor& tensor) noexcept;
+/// @throws FormatError for bytes of a sparse tensor whose indices or padding break the rules.
+void check_mckp_indices(const Tensor& tensor);
+
 /// As the header spells it.
 std::string_view mckp_digests_name(LeafAlgorithm digests) noexcept;
 

@@ -16,6 +16,7 @@
 #include "base/fail.h"
 #include "base/hex.h"
 #include "base/utf8.h"
+#include "format/payload.h"
 #include "interop/mckp/format.h"
 #include "interop/shared/json_fields.h"
 #include "json/copy.h"
@@ -97,6 +98,37 @@ QuantTexts read_quant(json::Value& value) {
   return quant;
 }
 
+MckpSparse read_sparse(json::Value& value) {
+  require_kind(value, json::Kind::object, "sparse");
+  MckpSparse sparse;
+  KnownMembers members;
+  value.for_each_member([&](std::string_view key, json::Value& member) {
+    if (key == "encoding") {
+      members.once(key);
+      const std::string encoding = read_text(member, key);
+      if (encoding != "csr" && encoding != "coo") {
+        throw UnsupportedError(ErrorCode::unsupported_feature, "this version has no such encoding",
+                               {.section = "header",
+                                .field = "encoding",
+                                .value = printable(encoding),
+                                .bound = "csr or coo"});
+      }
+      sparse.encoding = encoding == "csr" ? Encoding::csr : Encoding::coo;
+    } else if (key == "nnz") {
+      members.once(key);
+      sparse.nnz = read_integer(member, key);
+    } else if (key == "index_bits") {
+      members.once(key);
+      const std::uint64_t bits = read_integer(member, key);
+      if (bits != 32 && bits != 64)
+        fail_header(ErrorCode::bad_value, key, std::to_string(bits), "32 or 64");
+      sparse.wide_indices = bits == 64;
+    }
+  });
+  for (const char* const field : {"encoding", "nnz", "index_bits"}) members.need(field);
+  return sparse;
+}
+
 double read_parameter(const std::string& text, DType dtype, std::string_view field) {
   const std::size_t digits = dtype == DType::f64 ? 16 : 8;
   const auto bits = parse_hex(text, digits);
@@ -120,8 +152,29 @@ MckpQuantization checked_quant(const QuantTexts& texts, DType dtype) {
   return quant;
 }
 
+// What the rules on a sparse tensor's indices leave to the header.
+void check_sparse_layout(const TensorLayout& layout) {
+  if (dtype_is_packed(layout.dtype))
+    fail_header(ErrorCode::inconsistent, "sparse", std::string(dtype_name(layout.dtype)),
+                "elements of whole bytes");
+  const bool fits =
+      layout.encoding == Encoding::csr ? layout.shape.rank() == 2 : layout.shape.rank() != 0;
+  if (!fits)
+    fail_header(ErrorCode::inconsistent, "sparse", layout.shape.to_string(),
+                layout.encoding == Encoding::csr ? "2 dimensions" : "1 dimension or more");
+  if (layout.nnz > *layout.shape.element_count())
+    fail_header(ErrorCode::out_of_bounds, "nnz", std::to_string(layout.nnz),
+                fmt::format("at most {}", *layout.shape.element_count()));
+  if (!layout.wide_indices && !format::narrow_indices_fit(layout))
+    fail_header(ErrorCode::inconsistent, "index_bits", "32", "64, for this shape and nnz");
+}
+
 void check_size(const MckpTensor& tensor) {
-  const auto expected = tensor.shape.byte_length(tensor.dtype);
+  auto expected = tensor.shape.byte_length(tensor.dtype);
+  if (expected && tensor.sparse) {
+    check_sparse_layout(tensor.layout());
+    expected = format::payload_length(tensor.layout());
+  }
   if (!expected)
     fail_header(ErrorCode::out_of_bounds, "shape", tensor.shape.to_string(),
                 "at most 2^64 - 1 bytes");
@@ -166,6 +219,9 @@ MckpTensor read_mckp_tensor(json::Value& value) {
     } else if (key == "xxh64") {
       members.once(key);
       tensor.xxh64 = read_hex(member, key, 16);
+    } else if (key == "sparse") {
+      members.once(key);
+      if (member.kind() != json::Kind::null) tensor.sparse = read_sparse(member);
     }
   });
   try {
@@ -181,10 +237,13 @@ MckpTensor read_mckp_tensor(json::Value& value) {
           dtype, "unknown dtype",
           {.section = "header", .field = "dtype", .value = printable(dtype)});
     tensor.dtype = *known;
-    check_size(tensor);
     if (method > 0xffffffff)
       fail_header(ErrorCode::bad_value, "method", std::to_string(method), "below 2^32");
     tensor.method = unpack_method(static_cast<std::uint32_t>(method), tensor.dtype);
+    if (tensor.method.sparse != tensor.sparse.has_value())
+      fail_header(ErrorCode::inconsistent, "sparse", tensor.sparse ? "an object" : "null",
+                  "an object where the method is sparse, and nowhere else");
+    check_size(tensor);
     if (tensor.method.quantized != quant.has_value())
       fail_header(ErrorCode::inconsistent, "quant", quant ? "an object" : "null",
                   "an object where the method is quantized, and nowhere else");

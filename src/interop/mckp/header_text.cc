@@ -29,6 +29,11 @@ void write_quant(JsonWriter& json, const MckpTensor& tensor) {
   json.member("scale", bits(tensor.quantization->scale)).end_object();
 }
 
+void write_sparse(JsonWriter& json, const MckpSparse& sparse) {
+  json.begin_object().member("encoding", sparse.encoding == Encoding::csr ? "csr" : "coo");
+  json.member("nnz", sparse.nnz).member("index_bits", sparse.wide_indices ? 64 : 32).end_object();
+}
+
 void write_digest(JsonWriter& json, std::string_view key, const std::optional<Digest256>& digest) {
   json.key(key);
   if (digest) {
@@ -71,7 +76,10 @@ std::string make_mckp_header(const MckpHeader& header, const std::vector<MckpTen
     json.member("compressed_size", tensor.compressed_size).member("offset", tensor.offset);
     json.member("method", pack_method(tensor.method)).key("quant");
     write_quant(json, tensor);
-    json.member("xxh64", fmt::format("{:016x}", tensor.xxh64)).end_object();
+    json.member("xxh64", fmt::format("{:016x}", tensor.xxh64));
+    // Files without sparse tensors are what they were before there were any.
+    if (tensor.sparse) write_sparse(json.key("sparse"), *tensor.sparse);
+    json.end_object();
   }
   json.end_array().key("metadata").raw(header.metadata).end_object();
   return text;

@@ -16,7 +16,8 @@ namespace {
 
 std::optional<MckpQuantization> quantization_of(std::string_view name, const Tensor& tensor,
                                                 const MckpWriteOptions& options) {
-  if (!options.quantization || !mckp_quantizes(name, tensor, *options.quantization))
+  if (!options.quantization || !tensor.is_dense() ||
+      !mckp_quantizes(name, tensor, *options.quantization))
     return std::nullopt;
   const auto own = options.quantization->bits_of.find(name);
   const unsigned bits =
@@ -49,16 +50,23 @@ std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
   stored.method.codec = codec_of(options);
   stored.quantization = quantization_of(name, tensor, options);
   stored.method.quantized = stored.quantization.has_value();
+  if (!tensor.is_dense()) {
+    stored.sparse = {.encoding = tensor.encoding(),
+                     .nnz = tensor.nnz(),
+                     .wide_indices = tensor.layout().wide_indices};
+    stored.method.sparse = true;
+  }
   stored.name = std::move(name);
   const bool fits = base && base->layout() == tensor.layout() && !tensor.bytes().empty();
   if (fits && !stored.method.quantized) {
     stored.method.delta = true;
     work->base = *std::move(base);
-    // A difference is mostly zeros. Codecs that look at exponents find none in it, zstd finds the
-    // runs.
-    if (stored.method.codec != Codec::lz4 && stored.method.codec != Codec::store)
-      stored.method.codec = Codec::zstd;
   }
+  // A difference is mostly zeros, and so are the upper bytes of indices. Codecs that look at
+  // exponents find none in them, zstd finds the runs.
+  if ((stored.method.delta || stored.method.sparse) && stored.method.codec != Codec::lz4 &&
+      stored.method.codec != Codec::store)
+    stored.method.codec = Codec::zstd;
   const bool groups = stored.method.codec == Codec::zstd || stored.method.codec == Codec::lz4;
   if (options.byte_grouping && groups && !stored.method.quantized)
     stored.method.plane_width = mckp_plane_width(stored.dtype);

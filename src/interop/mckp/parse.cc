@@ -127,6 +127,7 @@ std::uint32_t flags_of(const std::vector<MckpTensor>& tensors) {
     if (tensor.method.delta) flags |= kMckpFlagDelta;
     if (tensor.method.plane_width != 0) flags |= kMckpFlagGrouped;
     if (tensor.method.quantized) flags |= kMckpFlagQuantized;
+    if (tensor.method.sparse) flags |= kMckpFlagSparse;
   }
   return flags;
 }

@@ -200,7 +200,7 @@ struct MckpWriter::Impl {
       const std::string header = interop::mckp_block_header_bytes(stored);
       std::memcpy(whole->data() + block_begin - header.size(), header.data(), header.size());
     }
-    hashes.add(stored.name, stored.dtype, stored.shape, stored.original_size,
+    hashes.add(stored.name, stored.layout(), stored.original_size,
                work.digest.finish(stored, work.tensor.bytes()));
     result.largest_error = std::max(result.largest_error, work.digest.largest_error());
     ++result.tensors;
@@ -219,7 +219,8 @@ struct MckpWriter::Impl {
     }
     checksum.reset();
     const bool quantized = work.stored.method.quantized;
-    work.stored.method = {.codec = Codec::store, .quantized = quantized};
+    work.stored.method = {
+        .codec = Codec::store, .quantized = quantized, .sparse = work.stored.method.sparse};
     const std::uint64_t length = interop::mckp_coded_length(work.stored);
     std::vector<std::byte> piece;
     for (std::uint64_t begin = 0; begin < length; begin += interop::kMckpPiece) {
@@ -284,8 +285,10 @@ std::vector<std::byte> MckpWriter::Impl::front() {
   std::uint32_t flags = 0;
   if (result.delta_tensors != 0) flags |= interop::kMckpFlagDelta;
   if (result.quantized_tensors != 0) flags |= interop::kMckpFlagQuantized;
-  for (const MckpTensor& tensor : tensors)
+  for (const MckpTensor& tensor : tensors) {
     if (tensor.method.plane_width != 0) flags |= interop::kMckpFlagGrouped;
+    if (tensor.method.sparse) flags |= interop::kMckpFlagSparse;
+  }
   MckpPrelude prelude{.magic = {},
                       .version = interop::kMckpVersion,
                       .flags = flags,
@@ -371,15 +374,17 @@ void MckpWriter::add(std::string name, Tensor tensor, std::optional<Tensor> base
   };
   // Arguments are checked first: a name that is refused here does not end the writer.
   impl.steps.require_open();
-  if (!tensor.is_dense()) {
-    refuse(ErrorCode::bad_argument, std::string(encoding_name(tensor.encoding())),
-           "a dense tensor: Tensor::to_dense() makes one");
-  }
   if (!is_valid_utf8(name)) refuse(ErrorCode::bad_argument, "other bytes", "UTF-8");
   if (name.size() > interop::kMckpMaxName)
     refuse(ErrorCode::bad_argument, fmt::format("{} bytes", name.size()),
            std::to_string(interop::kMckpMaxName));
   if (impl.names.contains(name)) refuse(ErrorCode::duplicate, "added before", "");
+  try {
+    interop::check_mckp_indices(tensor);
+  } catch (const FormatError& error) {
+    throw UsageError(ErrorCode::bad_argument, error.message(),
+                     {.path = impl.path.string(), .field = "indices", .tensor = printable(name)});
+  }
 
   impl.steps.run([&] {
     impl.names.insert(name);

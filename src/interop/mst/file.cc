@@ -1,6 +1,6 @@
-// Reads .mst files and the streams and wrappers of the program that writes them; nothing is written
-// in this format. The format has no checksums: damage shows only where a frame or a length does not
-// fit. An open file is immutable and its copies share it.
+// Reads .mst files and the streams and wrappers of the program that writes them. The format has no
+// checksums: damage shows only where a frame or a length does not fit. An open file is immutable
+// and its copies share it.
 #include <fmt/format.h>
 
 #include <array>
@@ -15,6 +15,7 @@
 #include "codec/frame/frame.h"
 #include "codec/frame/zstd_frame.h"
 #include "format/little_endian.h"
+#include "interop/mst/dtypes.h"
 #include "interop/mst/parse.h"
 #include "interop/shared/byte_grouping.h"
 #include "io/allocation_limit.h"
@@ -114,6 +115,18 @@ bool MstFile::byte_grouping() const noexcept {
   return impl_->parsed.byte_grouping;
 }
 
+const std::vector<std::size_t>& MstFile::header_order() const noexcept {
+  return impl_->parsed.header_order;
+}
+
+const std::vector<std::string>& MstFile::unknown_members() const noexcept {
+  return impl_->parsed.other_members;
+}
+
+std::uint32_t MstFile::version() const noexcept {
+  return impl_->parsed.version;
+}
+
 int MstFile::level() const noexcept {
   return impl_->parsed.level;
 }
@@ -133,7 +146,7 @@ Tensor MstFile::read(std::string_view name) const {
   const MstTensor& tensor = impl_->parsed.tensors[found->second];
   try {
     const ByteSpan frame = impl_->stored.bytes.subspan(tensor.offset, tensor.compressed_size);
-    const unsigned width = byte_grouping() ? interop::mst_plane_width(tensor.dtype) : 0;
+    const unsigned width = byte_grouping() ? interop::mst::plane_width(tensor.dtype) : 0;
     check_length(frame, tensor.uncompressed_size, needs_a_copy(width, false), impl_->limits);
     return Tensor::filled({.dtype = tensor.dtype, .shape = tensor.shape},
                           [&](MutableByteSpan raw) { decode(frame, width, false, raw); });
@@ -147,7 +160,7 @@ Tensor MstFile::read(std::string_view name) const {
 std::vector<std::byte> decode_mithril_stream(ByteSpan stream, DType dtype, std::uint64_t raw_bytes,
                                              ByteSpan previous, bool byte_grouping,
                                              const ReadLimits& limits) {
-  const unsigned width = byte_grouping ? interop::mst_plane_width(dtype) : 0;
+  const unsigned width = byte_grouping ? interop::mst::plane_width(dtype) : 0;
   if (width != 0 && raw_bytes % width != 0) {
     fail_argument(ErrorCode::size_mismatch, "raw_bytes", std::to_string(raw_bytes),
                   fmt::format("a multiple of {}", width));

@@ -4,47 +4,26 @@
 #include "interop/mst/parse.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <unordered_set>
 
 #include "format/foreign_file.h"
 #include "format/little_endian.h"
+#include "interop/mst/dtypes.h"
 #include "interop/shared/json_fields.h"
 #include "io/allocation_limit.h"
 
 namespace thalia::interop {
 namespace {
 
-constexpr std::uint32_t kVersion = 1;
 // The format nests four deep; unknown members may nest a little.
 constexpr unsigned kMstHeaderDepth = 8;
 
-struct MstPrelude {
-  char magic[4];
-  format::le32 version;
-  format::le64 header_length;
-};
-static_assert(sizeof(MstPrelude) == 16);
-
-struct DTypeName {
-  std::string_view written;
-  std::string_view read;  ///< what the original takes, too
-  DType dtype;
-};
-// Names that the original writes, and second names that it also reads.
-constexpr std::array kDTypes{
-    DTypeName{"F32", "float32", DType::f32},    DTypeName{"F16", "float16", DType::f16},
-    DTypeName{"BF16", "bfloat16", DType::bf16}, DTypeName{"F64", "float64", DType::f64},
-    DTypeName{"I32", "int32", DType::i32},      DTypeName{"I64", "int64", DType::i64},
-    DTypeName{"I8", "int8", DType::i8},         DTypeName{"U8", "uint8", DType::u8},
-    DTypeName{"BOOL", "bool", DType::boolean}};
-
 DType read_dtype(json::Value& value) {
   const std::string name = read_text(value, "dtype");
-  for (const DTypeName& known : kDTypes)
-    if (name == known.written || name == known.read) return known.dtype;
+  if (const auto dtype = mst::mst_dtype_from_name(name)) return *dtype;
   throw UnsupportedDtypeError(name, "unknown dtype",
                               {.section = "header", .field = "dtype", .value = printable(name)});
 }
@@ -142,17 +121,32 @@ void read_header(std::string_view text, const ReadLimits& limits, ParsedMst& par
         texts.once(name);
         parsed.metadata.emplace_back(name, read_text(member, "metadata"));
       });
+    } else if (key != "total_uncompressed_size" && key != "total_compressed_size") {
+      parsed.other_members.emplace_back(key);
     }
   });
   members.need("tensors");
   members.need("compression");
 }
 
+// The original writes the header's names in no order, and the frames in that of the caller.
+void sort_by_offset(ParsedMst& parsed) {
+  std::vector<std::size_t> order(parsed.tensors.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return parsed.tensors[i].offset; });
+  if (std::ranges::is_sorted(order)) return;
+  parsed.header_order.resize(order.size());
+  std::vector<MstTensor> sorted;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    parsed.header_order[order[i]] = i;
+    sorted.push_back(std::move(parsed.tensors[order[i]]));
+  }
+  parsed.tensors = std::move(sorted);
+}
+
 // Frames lie in the file and do not overlap. So all of them together decode to at most a fixed
 // multiple of the file, however the header was made up.
 void place_frames(std::vector<MstTensor>& tensors, std::uint64_t begin, std::uint64_t end) {
-  std::stable_sort(tensors.begin(), tensors.end(),
-                   [](const MstTensor& a, const MstTensor& b) { return a.offset < b.offset; });
   std::uint64_t least = 0;
   for (MstTensor& tensor : tensors) {
     const auto refuse = [&](std::string_view field, std::uint64_t value, std::string bound) {
@@ -175,10 +169,11 @@ void place_frames(std::vector<MstTensor>& tensors, std::uint64_t begin, std::uin
 
 }  // namespace
 
-unsigned mst_plane_width(DType dtype) noexcept {
-  // The original groups no other types, f64 included.
-  if (dtype == DType::f32) return 4;
-  return dtype == DType::f16 || dtype == DType::bf16 ? 2 : 0;
+MstPrelude make_prelude(std::uint32_t version, std::uint64_t header_length) noexcept {
+  MstPrelude prelude{
+      .magic = {}, .version = format::le32(version), .header_length = format::le64(header_length)};
+  std::memcpy(prelude.magic, kMstMagic.data(), sizeof prelude.magic);
+  return prelude;
 }
 
 ParsedMst parse_mst(ByteSpan file, const ReadLimits& limits) {
@@ -198,13 +193,13 @@ ParsedMst parse_mst(ByteSpan file, const ReadLimits& limits) {
     fail_field(ErrorCode::bad_magic, "prelude", "magic", 0, printable(magic),
                "MST and a zero byte");
   // Versions 0 and 1 have the same structure.
-  if (prelude.version > kVersion) {
+  if (prelude.version > kMstVersion) {
     throw UnsupportedError(ErrorCode::unsupported_version, {},
                            {.section = "prelude",
                             .field = "version",
                             .offset = 4,
                             .value = std::to_string(prelude.version),
-                            .bound = std::to_string(kVersion)});
+                            .bound = std::to_string(kMstVersion)});
   }
   const std::uint64_t room = file.size() - sizeof(prelude);
   if (prelude.header_length > room) {
@@ -222,6 +217,8 @@ ParsedMst parse_mst(ByteSpan file, const ReadLimits& limits) {
     error.add_section("header");
     throw;
   }
+  parsed.version = prelude.version;
+  sort_by_offset(parsed);
   place_frames(parsed.tensors, sizeof(prelude) + text.size(), file.size());
   return parsed;
 }

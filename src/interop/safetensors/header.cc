@@ -89,21 +89,6 @@ std::vector<std::size_t> file_order(const std::vector<SafetensorsTensor>& tensor
   return order;
 }
 
-// Sorted pointers rather than a set: no copy of thousands of names.
-void check_names(const std::vector<SafetensorsTensor>& tensors) {
-  std::vector<const SafetensorsTensor*> by_name;
-  by_name.reserve(tensors.size());
-  for (const SafetensorsTensor& tensor : tensors) by_name.push_back(&tensor);
-  const auto name = [](const SafetensorsTensor* tensor) -> const std::string& {
-    return tensor->name;
-  };
-  std::ranges::sort(by_name, {}, name);
-  const auto twice = std::ranges::adjacent_find(by_name, {}, name);
-  if (twice != by_name.end()) {
-    fail_name(**twice, ErrorCode::duplicate, "two tensors have this name");
-  }
-}
-
 // Appends the header's JSON and returns the bytes of all payloads.
 std::uint64_t append_json(std::string& text, const std::vector<SafetensorsTensor>& tensors,
                           const std::vector<std::size_t>& order,
@@ -136,10 +121,11 @@ std::uint64_t append_json(std::string& text, const std::vector<SafetensorsTensor
 
 SafetensorsHeader make_safetensors_header(const std::vector<SafetensorsTensor>& tensors,
                                           const std::optional<SafetensorsMetadata>& metadata,
-                                          std::uint64_t max_header_bytes) {
+                                          std::uint64_t max_header_bytes, std::uint64_t align) {
+  check_header_alignment(align);
   if (metadata) check_metadata(*metadata);
   for (const SafetensorsTensor& tensor : tensors) check_tensor(tensor);
-  check_names(tensors);
+  check_safetensors_names(tensors);
 
   SafetensorsHeader header;
   header.order = file_order(tensors);
@@ -147,9 +133,34 @@ SafetensorsHeader make_safetensors_header(const std::vector<SafetensorsTensor>& 
   text.assign(kSafetensorsPrefix, '\0');
   header.data_bytes = append_json(text, tensors, header.order, metadata);
   // The prefix of 8 bytes is part of `text`: payloads begin aligned.
-  text.resize((text.size() + 7) / 8 * 8, ' ');
+  text.resize((text.size() + align - 1) / align * align, ' ');
+  finish_header(text, max_header_bytes);
+  return header;
+}
 
-  const format::le64 length = text.size() - kSafetensorsPrefix;
+// Sorted pointers rather than a set: no copy of thousands of names.
+void check_safetensors_names(const std::vector<SafetensorsTensor>& tensors) {
+  std::vector<const SafetensorsTensor*> by_name;
+  by_name.reserve(tensors.size());
+  for (const SafetensorsTensor& tensor : tensors) by_name.push_back(&tensor);
+  const auto name = [](const SafetensorsTensor* tensor) -> const std::string& {
+    return tensor->name;
+  };
+  std::ranges::sort(by_name, {}, name);
+  const auto twice = std::ranges::adjacent_find(by_name, {}, name);
+  if (twice != by_name.end()) {
+    fail_name(**twice, ErrorCode::duplicate, "two tensors have this name");
+  }
+}
+
+void check_header_alignment(std::uint64_t align) {
+  if (align % 8 == 0 && align > 0 && align <= kMostHeaderAlignment) return;
+  fail_argument(ErrorCode::bad_argument, "align", std::to_string(align),
+                fmt::format("a multiple of 8 up to {}", kMostHeaderAlignment));
+}
+
+void finish_header(std::string& bytes, std::uint64_t max_header_bytes) {
+  const format::le64 length = bytes.size() - kSafetensorsPrefix;
   if (length > max_header_bytes) {
     throw UnsupportedError(ErrorCode::unsupported_feature,
                            "readers of safetensors refuse a header of this many bytes",
@@ -157,8 +168,7 @@ SafetensorsHeader make_safetensors_header(const std::vector<SafetensorsTensor>& 
                             .value = std::to_string(length),
                             .bound = std::to_string(max_header_bytes)});
   }
-  std::memcpy(text.data(), &length, sizeof length);
-  return header;
+  std::memcpy(bytes.data(), &length, sizeof length);
 }
 
 }  // namespace thalia::interop

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "thalia/bytes.h"
@@ -21,10 +23,16 @@ inline constexpr std::string_view kSafetensorsMetadataKey = "__metadata__";
 struct ParsedSafetensors {
   std::vector<SafetensorsTensor> tensors;  ///< by offset, then as in the header; bytes in `file`
   std::optional<SafetensorsMetadata> metadata;  ///< in the order of the header
+  std::string_view header{};                    ///< the text in `file`, its padding included
 };
 
-/// @throws FormatError, UnsupportedError as SafetensorsFile::open(), without the path.
+/// Makes an extent of a file readable that is not in memory as a whole.
+using TouchFile = std::function<void(std::uint64_t offset, std::uint64_t length)>;
+
+/// @param touch is asked for the header's extents; without one all of `file` is readable.
+/// @throws FormatError, UnsupportedError as SafetensorsFile::open(), without the path; what `touch`
+/// throws.
 ParsedSafetensors parse_safetensors(ByteSpan file, std::uint64_t max_header_bytes,
-                                    const ReadLimits& limits = {});
+                                    const ReadLimits& limits = {}, const TouchFile& touch = {});
 
 }  // namespace thalia::interop

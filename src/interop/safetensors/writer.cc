@@ -17,49 +17,39 @@
 #include "thalia/output_file.h"
 
 namespace thalia::interop {
-namespace {
-
-SafetensorsHeader checked_header(const std::filesystem::path& path,
-                                 const std::vector<SafetensorsTensor>& tensors,
-                                 const std::optional<SafetensorsMetadata>& metadata,
-                                 std::uint64_t max_header_bytes) {
-  return with_path(path.native(),
-                   [&] { return make_safetensors_header(tensors, metadata, max_header_bytes); });
-}
-
-}  // namespace
-
 std::uint64_t write_safetensors(const std::filesystem::path& path,
                                 const std::vector<SafetensorsTensor>& tensors,
                                 const std::optional<SafetensorsMetadata>& metadata,
                                 const SafetensorsWriteOptions& options, const EmitPayload& emit) {
-  const SafetensorsHeader header =
-      checked_header(path, tensors, metadata, options.max_header_bytes);
-  OutputFile out(path, options.output, options.work.cancel);
+  const SafetensorsHeader header = with_path(path.native(), [&] {
+    return make_safetensors_header(tensors, metadata, options.max_header_bytes, options.align);
+  });
+  safetensors::Written written{.total = header.data_bytes};
+  return safetensors::write_file(path, header, options.output, options.work, written, emit);
+}
+
+namespace safetensors {
+
+std::uint64_t write_file(const std::filesystem::path& path, const SafetensorsHeader& header,
+                         const OutputOptions& output, const Work& work, Written& written,
+                         const EmitPayload& emit) {
+  OutputFile out(path, output, work.cancel);
   out.write(as_byte_span(header.bytes));
-  std::uint64_t done = 0;
   for (const std::size_t i : header.order) {
     emit(i, [&](ByteSpan piece) {
       out.write(piece);
-      done += piece.size();
-      if (options.work.progress) options.work.progress(done, header.data_bytes);
+      written.done += piece.size();
+      if (work.progress) work.progress(written.done, written.total);
     });
   }
   // Payloads come from callers who have checked their lengths; offsets in the header rely on it.
-  assert(done == header.data_bytes);
+  assert(out.size() == header.bytes.size() + header.data_bytes);
   out.commit();
-  return header.bytes.size() + done;
+  return header.bytes.size() + header.data_bytes;
 }
 
-}  // namespace thalia::interop
-
-namespace thalia {
-
-std::uint64_t save_safetensors(const std::filesystem::path& path,
-                               std::vector<SafetensorsTensor> tensors,
-                               const std::optional<SafetensorsMetadata>& metadata,
-                               const OutputOptions& output) {
-  // Before the output is created; offsets in the header follow from the shapes alone.
+void check_payload_sizes(const std::filesystem::path& path,
+                         const std::vector<SafetensorsTensor>& tensors) {
   for (const SafetensorsTensor& tensor : tensors) {
     const auto expected = tensor.shape.byte_length(tensor.dtype);
     if (expected == tensor.bytes.size()) continue;
@@ -70,9 +60,22 @@ std::uint64_t save_safetensors(const std::filesystem::path& path,
                       .value = fmt::format("{} bytes", tensor.bytes.size()),
                       .bound = expected ? std::to_string(*expected) : std::string("2^64 - 1")});
   }
+}
+
+}  // namespace safetensors
+}  // namespace thalia::interop
+
+namespace thalia {
+
+std::uint64_t save_safetensors(const std::filesystem::path& path,
+                               std::vector<SafetensorsTensor> tensors,
+                               const std::optional<SafetensorsMetadata>& metadata,
+                               const OutputOptions& output, std::uint64_t align) {
+  // Before the output is created; offsets in the header follow from the shapes alone.
+  interop::safetensors::check_payload_sizes(path, tensors);
   return interop::write_safetensors(
       path, tensors, metadata,
-      {.max_header_bytes = interop::kSafetensorsHeaderLimit, .output = output},
+      {.max_header_bytes = interop::kSafetensorsHeaderLimit, .output = output, .align = align},
       [&](std::size_t i, const interop::PieceSink& sink) { sink(tensors[i].bytes); });
 }
 

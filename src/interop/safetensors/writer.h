@@ -4,11 +4,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <vector>
 
-#include "interop/shared/piece_sink.h"
+#include "interop/safetensors/header.h"
+#include "interop/shared/tensor_sink.h"
 #include "thalia/options.h"
 #include "thalia/safetensors.h"
 
@@ -18,16 +18,32 @@ struct SafetensorsWriteOptions {
   std::uint64_t max_header_bytes = 0;
   OutputOptions output{};
   Work work{};  ///< progress and the stop
+  std::uint64_t align = 8;
 };
 
-/// Hands on the payload of `tensors[i]`, in pieces of any size. Called once each, in the file's
-/// order.
-using EmitPayload = std::function<void(std::size_t i, const PieceSink& sink)>;
-
-/// As save_safetensors(); the `bytes` of the tensors are not looked at.
+/// As save_safetensors(); the `bytes` of the tensors are not looked at, and payloads come in the
+/// file's order.
 std::uint64_t write_safetensors(const std::filesystem::path& path,
                                 const std::vector<SafetensorsTensor>& tensors,
                                 const std::optional<SafetensorsMetadata>& metadata,
                                 const SafetensorsWriteOptions& options, const EmitPayload& emit);
 
+namespace safetensors {
+
+/// How far the payloads of one or several files are.
+struct Written {
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+};
+/// Writes a file with this header and commits it. @return bytes of the file.
+std::uint64_t write_file(const std::filesystem::path& path, const SafetensorsHeader& header,
+                         const OutputOptions& output, const Work& work, Written& written,
+                         const EmitPayload& emit);
+
+/// @throws UsageError (size_mismatch) for a tensor whose bytes are not what dtype and shape ask
+/// for.
+void check_payload_sizes(const std::filesystem::path& path,
+                         const std::vector<SafetensorsTensor>& tensors);
+
+}  // namespace safetensors
 }  // namespace thalia::interop

@@ -29,6 +29,14 @@ struct SinkInput {
   std::optional<std::uint64_t> training_steps{};
 };
 
+/// What a delta is taken against: a file of the sink's own format.
+struct SinkBase {
+  std::filesystem::path path;
+  /// Where the base is a delta itself: as SourceOptions say it.
+  std::vector<std::filesystem::path> search{};
+  BasePolicy bases{};
+};
+
 struct SinkOptions {
   SaveOptions save{};  ///< output and work count everywhere, the rest in formats that have it
   ReadLimits limits{};
@@ -37,6 +45,9 @@ struct SinkOptions {
   std::optional<std::uint64_t> shard_bytes{};
   /// Also types that the format has and its original program does not read.
   bool all_types = false;
+  /// Of formats whose files may be deltas, which is mckp: the output is one. Others do not look at
+  /// it, so whoever sets it has to know the format.
+  std::optional<SinkBase> base{};
   /// Called once, when all is checked and before anything is written, with what the format cannot
   /// hold, a sentence each. What it throws passes through.
   std::function<void(const std::vector<std::string>& losses)> announce{};

@@ -8,13 +8,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "interop/shared/piece_sink.h"
-#include "thalia/any_file.h"
+#include "thalia/formats/any_tensor.h"
 #include "thalia/tensor_value.h"
 
 namespace thalia::interop {
+
+/// The key of the text in which a file carries metadata of another format. docs/formats.md,
+/// "Metadata".
+inline constexpr std::string_view kCarriedMetadata = "thalia.metadata";
 
 using SourceTensor = AnyTensor;
 using SourceOptions = OpenOptions;
@@ -24,6 +29,8 @@ struct SourceFacts {
   std::string version{};
   std::vector<SourceTensor> tensors{};
   std::string metadata = "{}";
+  /// Of formats with texts for metadata: the one under kCarriedMetadata.
+  std::optional<std::string> carried{};
   std::optional<std::uint64_t> training_steps{};
   std::uint64_t file_bytes = 0;
   std::vector<std::string> losses{};

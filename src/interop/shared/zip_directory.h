@@ -1,4 +1,4 @@
-// The members of a zip archive: what numpy.savez and torch.save put arrays in. docs/zip.md.
+// The members of a zip archive: what numpy.savez and torch.save put arrays in. docs/npz.md, "Zip archives".
 #pragma once
 
 #include <cstddef>

@@ -153,7 +153,10 @@ void check_local(const LocalHeader& local, const ZipMember& member, ByteSpan ext
     fail_member(ErrorCode::inconsistent, field, offset, std::to_string(here),
                 fmt::format("{}, as the directory says", expected));
   };
-  agree("flags", local.flags, member.flags);
+  // Others say how a stream was made, or what the name is encoded in, and the name is the same.
+  constexpr std::uint16_t kThatCount =
+      kEncrypted | kDescriptor | kPatched | kStrongEncryption | kMaskedHeaders;
+  agree("flags", local.flags & kThatCount, member.flags & kThatCount);
   agree("method", local.method, static_cast<std::uint16_t>(member.method));
   if ((member.flags & kDescriptor) != 0) return;
   agree("crc32", local.crc32, member.crc32);
@@ -187,6 +190,7 @@ void place(ByteSpan file, std::uint64_t end, std::string_view name, ZipMember& m
                 fmt::format("{}, as the directory says", printable(name)));
   }
   member.local_extra = file.subspan(name_offset + local.name_length, local.extra_length);
+  member.local_version_needed = local.version_needed;
   check_local(local, member, member.local_extra);
   left -= names;
   if (member.stored_bytes > left) {

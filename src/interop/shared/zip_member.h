@@ -26,7 +26,8 @@ struct ZipMember {
   std::uint16_t time = 0;  ///< as MS-DOS counts it
   std::uint16_t date = 0;
   std::uint32_t external_attributes = 0;
-  ByteSpan local_extra;  ///< the extra field in front of the data
+  std::uint16_t local_version_needed = 0;  ///< in front of the data
+  ByteSpan local_extra;                    ///< the extra field in front of the data
 
   bool is_folder() const noexcept { return name.ends_with('/'); }
 };

@@ -93,7 +93,8 @@ std::string ZipWriter::local_head(const ZipMember& member) const {
 }
 
 void ZipWriter::begin(std::string_view name, std::uint64_t raw_bytes, const ZipNewMember& options) {
-  assert(!is_open_ && options.alignment <= zip::kMostAlignment);
+  assert(!is_open_);
+  check_option("alignment", options.alignment, 0u, zip::kMostAlignment);
   const std::string_view fault = zip_name_fault(name);
   if (!fault.empty())
     fail_argument(ErrorCode::bad_argument, "name", printable(name), "", std::string(fault));

@@ -65,7 +65,7 @@ inline constexpr ZipStyle kPyTorchZip{.always_utf8 = true,
 
 struct ZipNewMember {
   /// The data begins at a multiple of it, behind an extra field "FB" filled with Z; 0: anywhere,
-  /// and without that field. A power of two up to 32,768.
+  /// and without that field. Up to 32,768.
   std::uint32_t alignment = 0;
   bool deflated = false;
   int level = -1;  ///< of deflate: 1 to 9, or -1 for zlib's default
@@ -80,8 +80,8 @@ class ZipWriter {
   ZipWriter(OutputFile& out, const ZipStyle& style);
 
   /// `raw_bytes`: how many will be written. @throws UsageError (bad_argument) for a name that is
-  /// empty, an absolute path, no UTF-8 or longer than 65,535 bytes, or has a zero byte;
-  /// (duplicate); IoError, CancelledError.
+  /// empty, an absolute path, no UTF-8 or longer than 65,535 bytes, or has a zero byte, or for an
+  /// alignment; (duplicate); IoError, CancelledError.
   void begin(std::string_view name, std::uint64_t raw_bytes, const ZipNewMember& options = {});
   void write(ByteSpan piece);
   /// @throws UsageError (size_mismatch) where another number of bytes was written.

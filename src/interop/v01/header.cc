@@ -23,8 +23,8 @@ using format::V01RegionEntry;
 
 constexpr std::uint64_t kNameField = sizeof(V01RegionEntry::name);
 
-[[noreturn]] void fail_header(ErrorCode code, std::string_view field, std::size_t offset,
-                              std::string value, std::string bound) {
+[[noreturn]] void fail_v01_header(ErrorCode code, std::string_view field, std::size_t offset,
+                                  std::string value, std::string bound) {
   fail_field(code, "header", field, offset, std::move(value), std::move(bound));
 }
 
@@ -39,9 +39,9 @@ void warn_of_version(const format::V01Header& header, Sentences& warnings) {
 void check_extent(const format::V01Header& header, std::string_view part, format::Extent extent,
                   std::size_t field, std::uint64_t body_bytes) {
   if (format::lies_within(extent, sizeof header, body_bytes)) return;
-  fail_header(ErrorCode::out_of_bounds, fmt::format("{}_offset", part), field,
-              fmt::format("{} and a length of {}", extent.offset, extent.length),
-              fmt::format("{} to {}, where the checksum begins", sizeof header, body_bytes));
+  fail_v01_header(ErrorCode::out_of_bounds, fmt::format("{}_offset", part), field,
+                  fmt::format("{} and a length of {}", extent.offset, extent.length),
+                  fmt::format("{} to {}, where the checksum begins", sizeof header, body_bytes));
 }
 
 void warn_of_unused_fields(const format::V01Header& header, Sentences& warnings) {
@@ -128,7 +128,7 @@ void require_v01_start(ByteSpan file) {
   std::memcpy(&header, file.data(), sizeof header);
   if (std::memcmp(header.magic, format::kMagic, sizeof header.magic) != 0) {
     const std::string_view magic(reinterpret_cast<const char*>(header.magic), sizeof header.magic);
-    fail_header(ErrorCode::bad_magic, "magic", 0, printable(magic), "THAL");
+    fail_v01_header(ErrorCode::bad_magic, "magic", 0, printable(magic), "THAL");
   }
   if (header.major_version != 0) {
     throw UnsupportedError(ErrorCode::unsupported_version,
@@ -140,8 +140,8 @@ void require_v01_start(ByteSpan file) {
                             .bound = "0"});
   }
   if (header.num_regions == 0) {
-    fail_header(ErrorCode::bad_value, "num_regions", offsetof(format::V01Header, num_regions), "0",
-                "1 or more");
+    fail_v01_header(ErrorCode::bad_value, "num_regions", offsetof(format::V01Header, num_regions),
+                    "0", "1 or more");
   }
 }
 
@@ -151,8 +151,9 @@ format::V01Header read_v01_header(ByteSpan body, const ReadLimits& limits, Sente
   std::memcpy(&header, body.data(), sizeof header);
   warn_of_version(header, warnings);
   if (header.checksum_type > 1) {
-    fail_header(ErrorCode::bad_value, "checksum_type", offsetof(format::V01Header, checksum_type),
-                std::to_string(header.checksum_type), "0 or 1");
+    fail_v01_header(ErrorCode::bad_value, "checksum_type",
+                    offsetof(format::V01Header, checksum_type),
+                    std::to_string(header.checksum_type), "0 or 1");
   }
   const auto part = [&](std::string_view name, std::uint64_t offset, std::uint64_t length,
                         std::size_t field) {
@@ -165,9 +166,9 @@ format::V01Header read_v01_header(ByteSpan body, const ReadLimits& limits, Sente
   // A rest that makes no whole entry is passed over below, with a warning.
   const std::uint64_t entries = header.region_index_length / sizeof(V01RegionEntry);
   if (entries != header.num_regions) {
-    fail_header(ErrorCode::inconsistent, "num_regions", offsetof(format::V01Header, num_regions),
-                std::to_string(header.num_regions),
-                fmt::format("{}, the entries of the region index", entries));
+    fail_v01_header(ErrorCode::inconsistent, "num_regions",
+                    offsetof(format::V01Header, num_regions), std::to_string(header.num_regions),
+                    fmt::format("{}, the entries of the region index", entries));
   }
   // After the comparison with the index, which bounds it by the file's length.
   if (header.num_regions > limits.max_regions)

@@ -48,21 +48,10 @@ BOOST_AUTO_TEST_CASE(name_decides_where_the_content_tells_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(files_of_other_programs_are_called_what_they_are) {
-  const std::string zip("PK\3\4\0\0\x8\x8\0\0\0\0\0\0", 14);
   const std::pair<std::string, const char*> files[] = {
-      {"GGUF\3", "a GGUF file"},
-      {zip + "model/data.pklFB", "a PyTorch file"},
-      {zip + "script/data/0FB", "a PyTorch file"},
-      {zip + "weight.npy", "a NumPy .npz archive"},
-      {zip + "notes.txt", "a zip archive; unpack it first"},
       {"\x80\2\x8a\nl\xfc", "a Python pickle"},
       {"\x80\4\x95\n", "a Python pickle"},
-      {"\x93NUMPY\1", "a NumPy .npy file"},
       {"(dp0\nS'a'\np1\n", "a Python pickle"},
-      {"\x08\x08\x12\x07pytorch", "an ONNX model"},
-      {"\x08\x0a:\x90\x01", "an ONNX model"},
-      {"{\"metadata\": {\"total_size\": 8}, \"weight_map\": {\"w\": \"a.safetensors\"}}",
-       "a list of the .safetensors files that a model is in; name one of these files"},
       {"\x89HDF\r\n\x1a\n", "an HDF5 file"},
       {"\x1f\x8b\x8", "a gzip file; unpack it with gunzip first"},
       {std::string("\xfd"
@@ -89,6 +78,64 @@ BOOST_AUTO_TEST_CASE(files_of_other_programs_are_called_what_they_are) {
                             says(ErrorCode::bad_magic, what));
     }
   }
+}
+
+// Those that are read, but not as a .thalia file: its reader says what they are.
+BOOST_AUTO_TEST_CASE(files_of_other_formats_are_known_and_no_checkpoints_of_this_one) {
+  struct Known {
+    std::string content;
+    FileFormat format;
+    const char* words;
+  };
+  const Known known[] = {
+      {"GGUF\3", FileFormat::gguf, "a GGUF file"},
+      {"\x93NUMPY\1", FileFormat::npy, "a NumPy .npy file"},
+      {"GPTRSCHK\2", FileFormat::gptrs, "a model of gpt.rs"},
+      {"GPTRSTEN\2", FileFormat::gptrsten, "an archive of tensors of gpt.rs"},
+      {std::string("ENTITY\0\0\1", 9), FileFormat::entity, "a network of Loom"},
+      {"\x08\x08\x12\x07pytorch", FileFormat::onnx, "an ONNX model"},
+      {"\x08\x0a:\x90\x01", FileFormat::onnx, "an ONNX model"},
+      {R"({"metadata": {"total_size": 8}, "weight_map": {"w": "a.safetensors"}})",
+       FileFormat::safetensors, "a list of the .safetensors files"},
+  };
+  const TemporaryFolder folder;
+  for (const Known& one : known) {
+    for (const char* name : {"model.thalia", "model.npz", "model"}) {
+      write_file(folder / name, one.content + std::string(300, '\0'));
+      BOOST_TEST((detect_format(folder / name) == one.format), one.words << ", " << name);
+      BOOST_CHECK_EXCEPTION(Reader::open(folder / name), FormatError,
+                            says(ErrorCode::bad_magic, one.words));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(archives_are_known_by_what_is_in_them) {
+  const auto data = [](const char* name) {
+    return std::filesystem::path(THALIA_SOURCE_ROOT) / "tests/data/interop" / name;
+  };
+  BOOST_TEST((detect_format(data("zip/torch.zip")) == FileFormat::pt));
+  BOOST_CHECK_EXCEPTION(detect_format(data("zip/python_stored.zip")), UnsupportedError,
+                        says(ErrorCode::unsupported_feature, "a zip archive", "unpack it first"));
+  const TemporaryFolder folder;
+  write_file(folder / "cut.pt", "PK\3\4\0\0\x8\x8");
+  BOOST_CHECK_EXCEPTION(detect_format(folder / "cut.pt"), FormatError,
+                        says(ErrorCode::truncated, "cut.pt", "it is cut off"));
+}
+
+BOOST_AUTO_TEST_CASE(texts_are_known_by_their_members) {
+  const TemporaryFolder folder;
+  write_file(folder / "net", R"( {"id": "n", "depth": 1, "layers_per_cell": 1, "layers": []})");
+  BOOST_TEST((detect_format(folder / "net") == FileFormat::loom_json));
+  write_file(folder / "other.thalia", R"({"a": 1})");
+  BOOST_TEST(detected(folder / "other.thalia") == "thalia");
+}
+
+BOOST_AUTO_TEST_CASE(folders_are_known_by_their_files) {
+  const TemporaryFolder folder;
+  write_file(folder / "model.safetensors", safetensors_bytes("{}"));
+  BOOST_TEST((detect_format(folder.path()) == FileFormat::safetensors));
+  write_file(folder / "_CHECKPOINT_METADATA", "{}");
+  BOOST_TEST((detect_format(folder.path()) == FileFormat::orbax));
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_is_judged_by_its_name) {

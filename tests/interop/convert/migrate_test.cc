@@ -313,10 +313,13 @@ BOOST_AUTO_TEST_CASE(version_0_1_goes_to_other_formats_in_one_step) {
       return folder / (std::string(name) + "." + ending);
     };
     options.dense = false;
-    BOOST_CHECK_EXCEPTION(convert(v01_data("full.thalia"), target("x"), options), UnsupportedError,
-                          says(ErrorCode::unsupported_feature, "full.thalia", "--dense"));
-    BOOST_TEST(!std::filesystem::exists(target("x")));
-    options.dense = true;
+    if (ending == std::string_view("safetensors")) {  // the other one has sparse tensors
+      BOOST_CHECK_EXCEPTION(convert(v01_data("full.thalia"), target("x"), options),
+                            UnsupportedError,
+                            says(ErrorCode::unsupported_feature, "full.thalia", "--dense"));
+      BOOST_TEST(!std::filesystem::exists(target("x")));
+      options.dense = true;
+    }
     const ConvertResult one = convert(v01_data("full.thalia"), target("one"), options);
     const ConvertResult two = convert(folder / "new.thalia", target("two"), options);
     BOOST_TEST((read_file(target("one")) == read_file(target("two"))));

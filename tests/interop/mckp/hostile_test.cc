@@ -11,6 +11,7 @@
 #include "format/little_endian.h"
 #include "integrity/xxh64.h"
 #include "interop/mckp/format.h"
+#include "interop/mckp/parts.h"
 #include "interop/mckp/samples.h"
 #include "support/bytes.h"
 #include "support/errors.h"
@@ -19,65 +20,14 @@
 using namespace thalia;
 using test::mckp_bytes;
 using test::NamedTensors;
+using test::one_tensor;
 using test::open_bytes;
+using test::Parts;
+using test::structure;
 
 BOOST_AUTO_TEST_SUITE(mckp_hostile)
 
 namespace {
-
-template <typename T>
-std::string structure(const T& value) {
-  return {reinterpret_cast<const char*>(&value), sizeof(value)};
-}
-
-// A file put together by hand, whose parts may contradict each other.
-struct Parts {
-  std::uint32_t version = 1;
-  std::uint32_t flags = 0;
-  std::string json;
-  std::string blocks;
-  std::uint64_t total = 0;
-
-  std::string bytes() const {
-    std::vector<std::byte> frame;
-    codec::zstd_encode(3, test::bytes_of(json), frame);
-    return with_header(test::text_of(frame));
-  }
-  std::string with_header(const std::string& frame) const {
-    std::string file = "MCKP" + structure(format::le32(version)) + structure(format::le32(flags));
-    file += structure(format::le32(static_cast<std::uint32_t>(frame.size()))) + frame + blocks;
-    file += structure(format::le64(integrity::xxh64(test::bytes_of(file))));
-    return file + structure(format::le64(total));
-  }
-};
-
-std::string block(const std::string& name, const std::string& payload, std::uint64_t original,
-                  std::uint32_t method) {
-  return structure(format::le32(static_cast<std::uint32_t>(name.size()))) + name +
-         structure(format::le64(payload.size())) + structure(format::le64(original)) +
-         structure(format::le32(method)) + payload;
-}
-
-std::string hex16(std::uint64_t number) {
-  return fmt::format("{:016x}", number);
-}
-
-// One u8 tensor "t" of `size` bytes with this payload.
-Parts one_tensor(const std::string& payload, std::uint64_t size, std::uint32_t method,
-                 const std::string& dtype = "U8", const std::string& shape = "",
-                 const std::string& quant = "null") {
-  Parts parts;
-  parts.json = fmt::format(
-      R"({{"original_size":{0},"training_step":null,"previous_checkpoint_hash":null,)"
-      R"("previous_key":null,"content_hash":null,"compression_params":{{}},"tensor_metadata":[)"
-      R"({{"name":"t","dtype":"{1}","shape":{2},"original_size":{0},"compressed_size":{3},)"
-      R"("offset":0,"method":{4},"quant":{5},"xxh64":"{6}"}}],"metadata":{{}}}})",
-      size, dtype, shape.empty() ? fmt::format("[{}]", size) : shape, payload.size(), method, quant,
-      hex16(integrity::xxh64(test::bytes_of(payload))));
-  parts.blocks = block("t", payload, size, method);
-  parts.total = payload.size();
-  return parts;
-}
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
@@ -93,7 +43,7 @@ bool reads_whole(const std::string& bytes) {
     const MckpFile file = open_bytes(bytes, options);
     file.verify();
     for (const MckpTensor& tensor : file.tensors()) {
-      const Tensor base = Tensor::zeros(tensor.dtype, tensor.shape);
+      const Tensor base = test::zero_bytes(tensor.layout());
       static_cast<void>(tensor.method.delta ? file.read(tensor.name, base)
                                             : file.read(tensor.name));
     }
@@ -109,7 +59,8 @@ std::string varied_file() {
   const NamedTensors tensors{{"f", test::normal_f32({60}, 1)},
                              {"zeros", Tensor::zeros(DType::bf16, {300})},
                              {"noise", test::random_tensor(DType::u8, {20}, 1)},
-                             {"empty", Tensor::zeros(DType::i64, {0})}};
+                             {"empty", Tensor::zeros(DType::i64, {0})},
+                             {"csr", test::sparse_f64(Encoding::csr)}};
   return mckp_bytes(
       tensors,
       {.training_step = 3, .metadata = R"({"a":1})", .previous = MckpPrevious{"before", {}}},
@@ -182,8 +133,8 @@ BOOST_AUTO_TEST_CASE(prelude_and_footer_are_checked) {
   };
   refuse([](Parts& p) { p.version = 2; }, ErrorCode::unsupported_version, "version");
   refuse([](Parts& p) { p.version = 0; }, ErrorCode::unsupported_version, "version");
-  refuse([](Parts& p) { p.flags = 8; }, ErrorCode::unsupported_feature, "flags");
-  for (const std::uint32_t flag : {1u, 2u, 4u})
+  refuse([](Parts& p) { p.flags = 16; }, ErrorCode::unsupported_feature, "flags");
+  for (const std::uint32_t flag : {1u, 2u, 4u, 8u})
     refuse([=](Parts& p) { p.flags = flag; }, ErrorCode::inconsistent, "flags");
   refuse([](Parts& p) { p.total = 4; }, ErrorCode::inconsistent, "total_compressed_size");
   refuse([](Parts& p) { p.blocks += "x"; }, ErrorCode::inconsistent, "footer");
@@ -232,7 +183,8 @@ BOOST_AUTO_TEST_CASE(headers_that_contradict_themselves_are_refused) {
       {"\"name\":\"t\"", "\"name\":7", ErrorCode::bad_value, "name"},
       {"\"method\":0", "\"method\":4294967296", ErrorCode::bad_value, "method"},
       {"\"method\":0", "\"method\":5", ErrorCode::unsupported_feature, "method"},
-      {"\"method\":0", "\"method\":2048", ErrorCode::unsupported_feature, "method"},
+      {"\"method\":0", "\"method\":4096", ErrorCode::unsupported_feature, "method"},
+      {"\"method\":0", "\"method\":2048", ErrorCode::inconsistent, "sparse"},
       {"\"method\":0", "\"method\":512", ErrorCode::inconsistent, "method"},
       {"\"method\":0", "\"method\":131584", ErrorCode::inconsistent, "method"},
       {"\"method\":0", "\"method\":131072", ErrorCode::inconsistent, "method"},

@@ -1,5 +1,6 @@
 #include "interop/mckp/samples.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -39,6 +40,17 @@ Tensor random_tensor(DType dtype, const Shape& shape, std::uint64_t seed) {
   if (dtype == DType::boolean)
     for (std::byte& byte : bytes) byte &= std::byte{1};
   return Tensor::copy_of(dtype, shape, bytes);
+}
+
+Tensor sparse_f64(Encoding encoding) {
+  const std::vector<double> elements{0, 1.5, 0, 0, 0, 0, 0, 0, -2, 0, 0, 3e300};
+  const Tensor dense = Tensor::copy_of<double>({3, 4}, elements);
+  return encoding == Encoding::csr ? dense.to_csr() : dense.to_coo();
+}
+
+Tensor zero_bytes(const TensorLayout& layout) {
+  return Tensor::filled(layout,
+                        [](MutableByteSpan bytes) { std::ranges::fill(bytes, std::byte{0}); });
 }
 
 std::string mckp_bytes(const NamedTensors& tensors, const MckpWriteOptions& options,

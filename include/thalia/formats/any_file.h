@@ -1,0 +1,73 @@
+// The tensors of a file of any format behind one interface.
+//
+//   const thalia::AnyFile file = thalia::open_any("model.gguf");
+//   for (const thalia::AnyTensor& tensor : file.tensors()) std::puts(tensor.name.c_str());
+//   const thalia::Tensor embedding = file.read("token_embd.weight");
+//
+// docs/formats.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thalia/detail/held.h"
+#include "thalia/formats/any_tensor.h"
+#include "thalia/formats/file_format.h"
+#include "thalia/formats/param_source.h"
+#include "thalia/options.h"
+#include "thalia/tensor_layout.h"
+#include "thalia/tensor_value.h"
+
+namespace thalia {
+
+/// An open file. A cheap handle; immutable; any number of threads. Of a .thalia file the tensors
+/// have the names that they get in formats without regions.
+class AnyFile {
+ public:
+  FileFormat format() const noexcept;
+  std::string_view version() const noexcept;  ///< of the format; empty: the file does not say
+  const std::vector<AnyTensor>& tensors() const noexcept;  ///< in the order of the file
+  std::optional<std::size_t> find(std::string_view name) const;
+  /// A JSON object. Of most formats {"format":NAME,NAME:{…}}: what a .thalia file made of this one
+  /// holds, with all that it takes to write the file again.
+  std::string_view metadata_json() const noexcept;
+  std::optional<std::uint64_t> training_steps() const noexcept;
+  std::uint64_t file_bytes() const noexcept;  ///< of all files, where there are several
+  /// What the file holds beside tensors and metadata, a sentence each: conversions lose it.
+  const std::vector<std::string>& losses() const noexcept;
+
+  /// Of what read(i) gives.
+  std::uint64_t logical_bytes(std::size_t i) const noexcept;
+
+  /// In the mapping where it lies there as it is, and holds the file open then; else decoded.
+  /// @throws FormatError, IntegrityError, IoError that name the file and the tensor; UsageError
+  /// (not_found).
+  Tensor read(std::size_t i) const;
+  Tensor read(std::string_view name) const;
+  /// Everything of the tensor that can be wrong, checksums too. @throws as read().
+  void check(std::size_t i) const;
+
+ private:
+  friend AnyFile open_any(const std::filesystem::path&, const OpenOptions&,
+                          std::optional<FileFormat>);
+  friend ParamSource stream_params(const AnyFile&, const ParamSourceOptions&);
+  struct Impl;
+  detail::Shared<const Impl> impl_;
+};
+
+/// @param format nullopt: detected. @throws IoError, FormatError, IntegrityError; UnsupportedError
+/// for a file that is known to be something else, or that needs what the library lacks.
+AnyFile open_any(const std::filesystem::path& path, const OpenOptions& options = {},
+                 std::optional<FileFormat> format = std::nullopt);
+
+/// Its tensors one at a time, of which a part stays in memory; the file stays open as long. Reads
+/// nothing yet. @throws UsageError (bad_argument) for a share outside of 0 to 1.
+ParamSource stream_params(const AnyFile& file, const ParamSourceOptions& options = {});
+
+}  // namespace thalia

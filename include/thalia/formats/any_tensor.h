@@ -1,0 +1,42 @@
+// What files of all formats tell of their tensors, and how they are opened.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "thalia/options.h"
+#include "thalia/tensor_layout.h"
+
+namespace thalia {
+
+/// What a file's tables say of a tensor.
+struct AnyTensor {
+  std::string name;       ///< different from all others of the file
+  TensorLayout layout{};  ///< of what read() gives
+  /// The format's own name of the element type, where the layout does not tell it: "Q4_K".
+  std::string type{};
+  /// Where its stored bytes lie in the file, and how many they are; nullopt where they do not lie
+  /// together.
+  std::optional<std::uint64_t> offset{};
+  std::optional<std::uint64_t> stored_bytes{};
+  /// The bytes lie in the file as read() gives them: it copies nothing.
+  bool in_place = false;
+};
+
+struct OpenOptions {
+  ReadOptions read{};
+  /// Folders in which a base is looked for when it is not where its delta says.
+  std::vector<std::filesystem::path> search{};
+  BasePolicy bases{};  ///< which files a file may name
+  /// Elements in place of the codes of formats with types of their own.
+  bool dequantize = false;
+  /// Takes what the current original program refuses as too old.
+  bool legacy = false;
+  /// Bytes that a safetensors header may have; the reference refuses more than 100 MB.
+  std::uint64_t max_safetensors_header_bytes = 100'000'000;
+};
+
+}  // namespace thalia

@@ -1,0 +1,46 @@
+// The formats of files that the library knows, and how it tells them apart. docs/formats.md says
+// what each can hold.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace thalia {
+
+enum class FileFormat {
+  thalia,
+  safetensors,        ///< a file, an index of shards, or the folder of a model
+  thalia_0_1,         ///< "thalia-0.1": what the original program wrote, thalia/v01.h; deltas too
+  mckp,               ///< docs/mckp.md; of a delta, the previous files are looked for beside it
+  mst,                ///< the original mithril program's, thalia/mst.h
+  mithril_quantized,  ///< "mithril-quantized": a tensor of codes, as that program wrote it
+  orbax,      ///< "mithril-orbax": a folder of .npy files, as that program laid out for Orbax
+  gptrs,      ///< GPTRSCHK, a model of gpt.rs; docs/gptrs.md
+  gptrsten,   ///< GPTRSTEN, an archive of tensors
+  entity,     ///< ENTITY, a network of Loom; docs/loom.md
+  loom_json,  ///< "loom-json": the same as JSON
+  pt,         ///< what torch.save and torch.jit.save write; docs/pt.md
+  npz,        ///< numpy.savez; docs/npz.md
+  npy,        ///< numpy.save: one tensor
+  gguf,       ///< docs/gguf.md
+  onnx,       ///< the weights of a model; docs/onnx.md
+};
+
+/// Static storage, as all names here.
+std::string_view file_format_name(FileFormat format) noexcept;
+std::optional<FileFormat> file_format_from_name(std::string_view name) noexcept;
+/// In the user's words: "a PyTorch file".
+std::string_view file_format_words(FileFormat format) noexcept;
+/// All that there are.
+std::span<const FileFormat> file_formats() noexcept;
+/// Whether convert() writes it.
+bool file_format_is_written(FileFormat format) noexcept;
+
+/// By content (the first bytes), and where there is none or it tells nothing by the name's ending;
+/// nullopt where neither tells. @throws IoError where the file exists and cannot be read;
+/// UnsupportedError for what is known and not a file of tensors, in words that say what it is.
+std::optional<FileFormat> detect_format(const std::filesystem::path& path);
+
+}  // namespace thalia

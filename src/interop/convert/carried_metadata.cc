@@ -1,0 +1,122 @@
+// The text is {"training_steps":N,"metadata":{…}}, the first member only where there is a count.
+// Somebody may have edited it: one of another form is a text like any other.
+#include "interop/convert/carried_metadata.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "json/copy.h"
+#include "json/reader.h"
+#include "json/writer.h"
+#include "thalia/error.h"
+
+namespace thalia::interop {
+namespace {
+
+constexpr std::string_view kFormat = "format";
+constexpr std::string_view kMetadata = "metadata";
+constexpr std::string_view kTrainingSteps = "training_steps";
+
+// Headers of some formats are read whole, and have a limit.
+constexpr std::size_t kLongestText = 16 << 20;
+
+using Texts = std::vector<std::pair<std::string, std::string>>;
+
+std::string carried_text(const CarriedMetadata& carried) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  if (carried.training_steps) json.member(kTrainingSteps, *carried.training_steps);
+  json.key(kMetadata).raw(carried.metadata).end_object();
+  return text;
+}
+
+std::optional<CarriedMetadata> carried_from(std::string_view text, unsigned max_depth) {
+  CarriedMetadata carried;
+  bool good = true, found = false;
+  try {
+    json::walk_object(text, max_depth, [&](std::string_view key, json::Value& value) {
+      if (key == kTrainingSteps && !carried.training_steps && !found) {
+        carried.training_steps = value.unsigned_integer();
+        good = good && carried.training_steps.has_value();
+      } else if (key == kMetadata && value.kind() == json::Kind::object && !found) {
+        carried.metadata = json::copied(value);
+        found = true;
+      } else {
+        good = false;
+      }
+    });
+  } catch (const FormatError&) {
+    return std::nullopt;
+  }
+  return good && found ? std::optional(std::move(carried)) : std::nullopt;
+}
+
+// What people read: texts of the file that the metadata came from, and texts beside these.
+struct ReadableTexts {
+  Texts texts;
+  std::string format;    ///< that the metadata are of; empty: of none
+  bool is_empty = true;  ///< no member
+};
+
+void add_texts(json::Value& object, Texts& texts) {
+  object.for_each_member([&](std::string_view key, json::Value& value) {
+    if (value.kind() == json::Kind::string) texts.emplace_back(key, value.string());
+  });
+}
+
+ReadableTexts readable_texts(std::string_view metadata, unsigned max_depth) {
+  ReadableTexts found;
+  json::walk_object(metadata, max_depth, [&](std::string_view key, json::Value& value) {
+    found.is_empty = false;
+    if (value.kind() == json::Kind::string) {
+      const std::string_view text = value.string();
+      if (key == kFormat) found.format = text;
+      if (key != kFormat) found.texts.emplace_back(key, text);
+      return;
+    }
+    if (value.kind() != json::Kind::object) return;
+    value.for_each_member([&](std::string_view inner, json::Value& texts) {
+      if (inner == kMetadata && texts.kind() == json::Kind::object) add_texts(texts, found.texts);
+    });
+  });
+  return found;
+}
+
+void add_once(JsonWriter& json, const Texts& texts) {
+  std::vector<std::string_view> known{kCarriedMetadata};
+  for (const auto& [key, text] : texts) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    known.push_back(key);
+    json.member(key, text);
+  }
+}
+
+}  // namespace
+
+CarriedMetadata restored_metadata(const SourceFacts& facts, unsigned max_json_depth) {
+  if (facts.carried) {
+    if (auto carried = carried_from(*facts.carried, max_json_depth)) return *std::move(carried);
+  }
+  return {.metadata = facts.metadata, .training_steps = facts.training_steps};
+}
+
+CarriedMetadata packed_metadata(const CarriedMetadata& metadata, std::string_view to,
+                                unsigned max_json_depth) {
+  const ReadableTexts found = readable_texts(metadata.metadata, max_json_depth);
+  const bool nothing = found.is_empty && !metadata.training_steps;
+  // What is longer is a sink's to name as lost.
+  const bool too_long = metadata.metadata.size() > kLongestText;
+  if (found.format == to || nothing || too_long) return metadata;
+  CarriedMetadata packed;
+  packed.metadata.clear();
+  JsonWriter json(packed.metadata);
+  json.begin_object();
+  add_once(json, found.texts);
+  json.member(kCarriedMetadata, carried_text(metadata)).end_object();
+  return packed;
+}
+
+}  // namespace thalia::interop

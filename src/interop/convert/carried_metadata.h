@@ -1,0 +1,28 @@
+// Metadata of one format in a file of another that has texts for metadata, so that they come back.
+// docs/formats.md, "Metadata".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "interop/shared/tensor_sink.h"
+#include "interop/shared/tensor_source.h"
+
+namespace thalia::interop {
+
+struct CarriedMetadata {
+  std::string metadata = "{}";  ///< a JSON object
+  std::optional<std::uint64_t> training_steps{};
+};
+
+/// What a file of the format says itself, or what it carries of another format's.
+CarriedMetadata restored_metadata(const SourceFacts& facts, unsigned max_json_depth);
+
+/// For a sink of the format `to` that has texts: the texts that people have put into `metadata`,
+/// and all of it and the steps as one more. Metadata of that format itself, none at all, and such
+/// of more than 16 MiB stay as they are.
+CarriedMetadata packed_metadata(const CarriedMetadata& metadata, std::string_view to,
+                                unsigned max_json_depth);
+
+}  // namespace thalia::interop

@@ -1,0 +1,83 @@
+// Writes tensors of any format as a GGUF file. Blocks are u8 tensors that the metadata calls
+// blocks; where that does not fit the tensor's shape, it is an u8 tensor like any other, which GGUF
+// lacks.
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "interop/gguf/name_index.h"
+#include "interop/gguf/origin.h"
+#include "interop/gguf/source.h"
+#include "interop/gguf/stored_tensor.h"
+#include "interop/gguf/value_types.h"
+#include "interop/gguf/write.h"
+#include "interop/shared/list_names.h"
+#include "thalia/formats/gguf.h"
+#include "thalia/tensor.h"
+
+namespace thalia::interop::gguf {
+namespace {
+
+bool holds_blocks(const TensorLayout& layout, const TensorOrigin& origin) {
+  // First: a shape that somebody has made up may have rows that are no blocks.
+  return !ggml_type_facts(origin.type)->dtype && ggml_bytes(origin.type, origin.shape) &&
+         layout == stored_layout(origin.type, origin.shape);
+}
+
+GgufTensor described(const SinkTensor& tensor, const TensorOrigin* origin) {
+  const TensorLayout& layout = tensor.layout;
+  if (layout.encoding != Encoding::dense) {
+    throw UnsupportedError(ErrorCode::unsupported_feature, "GGUF has dense tensors only",
+                           {.field = "encoding",
+                            .tensor = printable(tensor.name),
+                            .value = std::string(encoding_name(layout.encoding))});
+  }
+  if (origin != nullptr && holds_blocks(layout, *origin))
+    return {.name = tensor.name, .type = origin->type, .shape = origin->shape};
+  if (const auto type = ggml_type_of(layout.dtype))
+    return {.name = tensor.name, .type = *type, .shape = layout.shape};
+  const std::string dtype(dtype_name(layout.dtype));
+  throw UnsupportedDtypeError(dtype, "GGUF has no such dtype",
+                              {.field = "dtype", .tensor = printable(tensor.name), .value = dtype});
+}
+
+// Those that the origin names in its order, then the others in theirs.
+std::vector<std::size_t> file_order(
+    const std::vector<std::optional<std::size_t>>& places_in_origin) {
+  std::vector<std::size_t> order(places_in_origin.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return places_in_origin[a].value_or(SIZE_MAX) < places_in_origin[b].value_or(SIZE_MAX);
+  });
+  return order;
+}
+
+}  // namespace
+
+std::uint64_t write_gguf(const std::filesystem::path& output, const SinkInput& input,
+                         const SinkOptions& options, const EmitPayload& emit) {
+  return with_path(output.native(), [&] {
+    const Origin origin = origin_from_json(input.metadata, options.limits.max_json_depth);
+    const NameIndex names(origin.tensors,
+                          [](const auto& one) { return std::string_view(one.name); });
+    std::vector<std::optional<std::size_t>> places;
+    for (const SinkTensor& tensor : input.tensors) places.push_back(names.find(tensor.name));
+    const std::vector<std::size_t> order = file_order(places);
+    std::vector<GgufTensor> tensors;
+    for (const std::size_t i : order)
+      tensors.push_back(
+          described(input.tensors[i], places[i] ? &origin.tensors[*places[i]] : nullptr));
+    const Plan plan = plan_file(tensors, origin.key_values, options.all_types);
+
+    std::vector<std::string> losses;
+    if (!origin.lost.empty()) losses.push_back("metadata: " + list_names(origin.lost));
+    if (input.training_steps.value_or(0) != 0) losses.push_back("the count of training steps");
+    if (options.announce) options.announce(losses);
+    return write_file(output, plan, {.output = options.save.output, .work = options.save.work},
+                      [&](std::size_t i, const PieceSink& sink) { emit(order[i], sink); });
+  });
+}
+
+}  // namespace thalia::interop::gguf

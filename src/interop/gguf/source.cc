@@ -1,0 +1,113 @@
+// The tensors of an open GGUF file for conversions. Elements of blocks are restored a piece at a
+// time where a conversion takes them, straight from the mapping.
+#include "interop/gguf/source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "base/utf8.h"
+#include "interop/gguf/origin.h"
+#include "interop/gguf/stored_tensor.h"
+#include "thalia/formats/gguf.h"
+
+namespace thalia::interop::gguf {
+namespace {
+
+// Elements that are restored before they are handed on, for each thread.
+constexpr std::size_t kVisitElements = 1u << 18;
+
+class GgufSource final : public TensorSource {
+ public:
+  GgufSource(const std::filesystem::path& path, const SourceOptions& options)
+      : file_(GgufFile::open(path, options.read)),
+        dequantize_(options.dequantize),
+        work_(options.read.work) {
+    facts_.version = std::to_string(file_.version());
+    facts_.file_bytes = file_.file_bytes();
+    std::vector<TensorOrigin> origins;
+    for (const GgufTensor& tensor : file_.tensors()) {
+      const bool restored = is_restored(tensor);
+      if (restored && !ggml_type_facts(tensor.type)->dequantizes) refuse(path, tensor);
+      facts_.tensors.push_back(described(tensor, restored));
+      origins.push_back({tensor.name, restored ? GgmlType::f32 : tensor.type, tensor.shape});
+    }
+    facts_.metadata = origin_to_json(file_.key_values(), origins);
+    if (const GgufValue* const carried = file_.find(kCarriedMetadata)) {
+      if (const auto* const text = std::get_if<std::string>(carried)) facts_.carried = *text;
+    }
+    if (file_.unused_bytes() > 0)
+      facts_.losses.push_back(
+          fmt::format("{} bytes that belong to no tensor", file_.unused_bytes()));
+  }
+
+  Tensor read(std::size_t i) const override {
+    const std::string& name = file_.tensors()[i].name;
+    return dequantize_ ? file_.dequantize(name, work_.threads) : file_.read(name);
+  }
+
+  void visit(std::size_t i, const PieceSink& sink) const override {
+    const GgufTensor& tensor = file_.tensors()[i];
+    if (!is_restored(tensor)) return sink(tensor.bytes);
+    const GgmlTypeFacts& facts = *ggml_type_facts(tensor.type);
+    const std::size_t blocks = tensor.bytes.size() / facts.block_bytes;
+    const std::size_t per_thread = kVisitElements / facts.block_elements;
+    const std::uint64_t in_memory =
+        work_.memory_bytes.value_or(kDefaultMemoryBytes) / (kVisitElements * sizeof(float));
+    const std::size_t most =
+        per_thread * std::clamp<std::uint64_t>(
+                         in_memory, 1, resolve_threads(work_.threads, blocks / per_thread + 1));
+    std::vector<float> numbers;
+    for (std::size_t begin = 0; begin < blocks; begin += most) {
+      stop_if_cancelled(work_.cancel);
+      const std::size_t count = std::min(most, blocks - begin);
+      numbers.resize(count * facts.block_elements);
+      dequantize_ggml(tensor.type,
+                      tensor.bytes.subspan(begin * facts.block_bytes, count * facts.block_bytes),
+                      numbers, work_.threads);
+      sink(as_byte_span(numbers));
+    }
+  }
+
+  /// Any bytes are elements, or blocks: all that can be wrong was checked when the file was opened.
+  void check(std::size_t) const override {}
+
+ private:
+  bool is_restored(const GgufTensor& tensor) const {
+    return dequantize_ && !ggml_type_facts(tensor.type)->dtype;
+  }
+
+  static SourceTensor described(const GgufTensor& tensor, bool restored) {
+    const GgmlTypeFacts& facts = *ggml_type_facts(tensor.type);
+    return {.name = tensor.name,
+            .layout = restored ? dequantized_layout(tensor.shape)
+                               : stored_layout(tensor.type, tensor.shape),
+            .type = facts.dtype ? std::string() : std::string(facts.name),
+            .offset = tensor.offset,
+            .stored_bytes = tensor.bytes.size(),
+            .in_place = !restored};
+  }
+
+  [[noreturn]] static void refuse(const std::filesystem::path& path, const GgufTensor& tensor) {
+    const std::string name(ggml_type_facts(tensor.type)->name);
+    throw UnsupportedDtypeError(
+        name, "no dequantizing of this type of blocks",
+        {.path = path.string(), .tensor = printable(tensor.name), .value = name});
+  }
+
+  GgufFile file_;
+  bool dequantize_;
+  Work work_;
+};
+
+}  // namespace
+
+std::shared_ptr<const TensorSource> open_gguf_source(const std::filesystem::path& path,
+                                                     const SourceOptions& options) {
+  return std::make_shared<GgufSource>(path, options);
+}
+
+}  // namespace thalia::interop::gguf

@@ -1,0 +1,22 @@
+// GGUF files as conversions and commands read and write them.
+#pragma once
+
+#include "interop/shared/tensor_sink.h"
+#include "interop/shared/tensor_source.h"
+
+namespace thalia::interop::gguf {
+
+/// An OpenSource. Blocks are u8 tensors of shape [outer extents…, bytes of a row], or with
+/// SourceOptions::dequantize their elements as f32. @throws as GgufFile::open(); UnsupportedError,
+/// with dequantize, for a type of block that dequantize_ggml() lacks.
+std::shared_ptr<const TensorSource> open_gguf_source(const std::filesystem::path& path,
+                                                     const SourceOptions& options);
+
+/// A WriteTensors. Of another format's metadata texts, numbers and truth values become key/values,
+/// and general.architecture is "unknown" unless they say it. @throws UnsupportedError naming the
+/// tensor, for a dtype or an encoding that ggml lacks, more than 4 dimensions and, without
+/// SinkOptions::all_types, names of 64 bytes and more.
+std::uint64_t write_gguf(const std::filesystem::path& output, const SinkInput& input,
+                         const SinkOptions& options, const EmitPayload& emit);
+
+}  // namespace thalia::interop::gguf

@@ -1,0 +1,43 @@
+#include "interop/gguf/stored_tensor.h"
+
+#include <array>
+#include <cstring>
+#include <span>
+
+#include "interop/gguf/value_types.h"
+#include "io/allocation_limit.h"
+
+namespace thalia::interop::gguf {
+
+TensorLayout stored_layout(GgmlType type, const Shape& shape) {
+  const GgmlTypeFacts& facts = *ggml_type_facts(type);
+  if (facts.dtype) return {.dtype = *facts.dtype, .shape = shape};
+  std::array<std::uint64_t, Shape::kMaxRank> extents{};
+  const unsigned rank = shape.rank();
+  for (unsigned i = 0; i < rank; ++i) extents[i] = shape[i];
+  extents[rank - 1] = extents[rank - 1] / facts.block_elements * facts.block_bytes;
+  return {.dtype = DType::u8, .shape = Shape(std::span(extents.data(), rank))};
+}
+
+Tensor stored_tensor(const GgufTensor& tensor, const std::shared_ptr<const void>& owner,
+                     const ReadLimits& limits) {
+  const TensorLayout layout = stored_layout(tensor.type, tensor.shape);
+  const auto address = reinterpret_cast<std::uintptr_t>(tensor.bytes.data());
+  if (address % dtype_alignment(layout.dtype) == 0)
+    return Tensor::adopt(layout, tensor.bytes, owner);
+  // A file with an alignment of less than an element.
+  io::check_allocation("tensors", tensor.bytes.size(), limits, tensor.bytes.size());
+  return Tensor::copy_of(layout.dtype, layout.shape, tensor.bytes);
+}
+
+Tensor dequantized_tensor(const GgufTensor& tensor, const ReadLimits& limits, unsigned threads) {
+  const TensorLayout layout = dequantized_layout(tensor.shape);
+  const std::uint64_t bytes = layout.shape.byte_length(layout.dtype).value_or(UINT64_MAX);
+  io::check_allocation("tensors", bytes, limits, tensor.bytes.size());
+  return Tensor::filled(layout, [&](MutableByteSpan out) {
+    dequantize_ggml(tensor.type, tensor.bytes,
+                    {reinterpret_cast<float*>(out.data()), out.size() / sizeof(float)}, threads);
+  });
+}
+
+}  // namespace thalia::interop::gguf

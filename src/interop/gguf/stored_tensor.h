@@ -1,0 +1,25 @@
+// A tensor of a GGUF file as a Tensor: its layout, and its bytes.
+#pragma once
+
+#include <memory>
+
+#include "thalia/formats/gguf.h"
+#include "thalia/tensor_layout.h"
+
+namespace thalia::interop::gguf {
+
+/// Of elements as their dtype; of blocks as u8, each row as the bytes of its blocks. The type and
+/// the shape are those of a checked header.
+TensorLayout stored_layout(GgmlType type, const Shape& shape);
+/// Of the elements that a tensor in blocks holds.
+inline TensorLayout dequantized_layout(const Shape& shape) {
+  return {.dtype = DType::f32, .shape = shape};
+}
+
+/// @throws FormatError (limit_exceeded).
+Tensor stored_tensor(const GgufTensor& tensor, const std::shared_ptr<const void>& owner,
+                     const ReadLimits& limits);
+/// @throws FormatError (limit_exceeded); UnsupportedError for a type that has no dequantizes.
+Tensor dequantized_tensor(const GgufTensor& tensor, const ReadLimits& limits, unsigned threads);
+
+}  // namespace thalia::interop::gguf

@@ -1,0 +1,19 @@
+// Writing GPTRSCHK and GPTRSTEN files of tensors from anywhere. Each is a WriteTensors.
+// docs/gptrs.md, "What other files become".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "interop/shared/tensor_sink.h"
+
+namespace thalia::interop {
+
+/// A checkpoint. @throws UnsupportedError for a dtype, an encoding, a name; IoError.
+std::uint64_t write_gptrs(const std::filesystem::path& output, const SinkInput& input,
+                          const SinkOptions& options, const EmitPayload& emit);
+/// An archive.
+std::uint64_t write_gptrsten(const std::filesystem::path& output, const SinkInput& input,
+                             const SinkOptions& options, const EmitPayload& emit);
+
+}  // namespace thalia::interop

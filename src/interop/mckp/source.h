@@ -1,0 +1,15 @@
+// MCKP files, read through the interface of all formats.
+#pragma once
+
+#include "interop/shared/tensor_source.h"
+
+namespace thalia::interop {
+
+/// An OpenSource. The tables are there without the files that a delta was taken against; these are
+/// opened when the first tensor is read, or at once where verification is at_open. So is the
+/// checksum of the whole file compared, unless verification is off or by_tensor: a tensor's own
+/// always is. The metadata are those of the file's user, verbatim.
+std::shared_ptr<const TensorSource> open_mckp_source(const std::filesystem::path& path,
+                                                     const SourceOptions& options);
+
+}  // namespace thalia::interop

@@ -1,0 +1,13 @@
+// .mst files, written through the interface of all formats.
+#pragma once
+
+#include "interop/shared/tensor_sink.h"
+
+namespace thalia::interop {
+
+/// A WriteTensors. Of the compression zstd and its level count; without them, and for all else,
+/// what the metadata say of the file that the tensors are of.
+std::uint64_t write_mst(const std::filesystem::path& output, const SinkInput& input,
+                        const SinkOptions& options, const EmitPayload& emit);
+
+}  // namespace thalia::interop

@@ -1,0 +1,49 @@
+#include "interop/mst/source.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "interop/mst/origin.h"
+#include "interop/shared/list_names.h"
+#include "thalia/mst.h"
+
+namespace thalia::interop {
+namespace mst {
+namespace {
+
+class Source final : public TensorSource {
+ public:
+  explicit Source(MstFile file) : file_(std::move(file)) {
+    facts_.version = std::to_string(file_.version());
+    for (const MstTensor& tensor : file_.tensors()) {
+      facts_.tensors.push_back({.name = tensor.name,
+                                .layout = {.dtype = tensor.dtype, .shape = tensor.shape},
+                                .offset = tensor.offset,
+                                .stored_bytes = tensor.compressed_size});
+    }
+    facts_.metadata = origin_to_json(file_);
+    for (const auto& [key, text] : file_.metadata())
+      if (key == kCarriedMetadata) facts_.carried = text;
+    facts_.file_bytes = file_.file_bytes();
+    if (!file_.unknown_members().empty()) {
+      facts_.losses.push_back(
+          fmt::format("members of the header: {}", list_names(file_.unknown_members())));
+    }
+  }
+
+  Tensor read(std::size_t i) const override { return file_.read(file_.tensors()[i].name); }
+
+ private:
+  MstFile file_;
+};
+
+}  // namespace
+}  // namespace mst
+
+std::shared_ptr<const TensorSource> open_mst_source(const std::filesystem::path& path,
+                                                    const SourceOptions& options) {
+  return std::make_shared<mst::Source>(MstFile::open(path, options.read));
+}
+
+}  // namespace thalia::interop

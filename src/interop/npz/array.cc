@@ -1,0 +1,92 @@
+// Most arrays are viewed where they lie. What is converted is checked against the limit first, with
+// all that the conversion holds at once.
+#include "interop/npz/array.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/checked_sum.h"
+#include "integrity/crc32.h"
+#include "interop/npz/elements.h"
+#include "interop/shared/deflate.h"
+#include "interop/shared/zip_directory.h"
+#include "io/allocation_limit.h"
+
+namespace thalia::interop::npz {
+namespace {
+
+bool is_reordered(const NpyHeader& header) noexcept {
+  return header.fortran_order && header.shape.rank() > 1;
+}
+
+TensorLayout layout_of(const NpyHeader& header) {
+  return {.dtype = header.type.dtype, .shape = header.logical_shape()};
+}
+
+// `elements` are `out`, or lie apart from it.
+void convert_elements(const NpyHeader& header, ByteSpan elements, MutableByteSpan out) {
+  if (is_reordered(header)) {
+    to_row_major(elements, header.shape, header.element_bytes(), out);
+  } else if (elements.data() != out.data()) {
+    std::copy(elements.begin(), elements.end(), out.begin());
+  }
+  if (header.type.swapped) swap_bytes(out, dtype_alignment(header.type.dtype));
+}
+
+// `times` the bytes of the tensor.
+void check_memory(const TensorLayout& layout, unsigned times, const ReadLimits& limits,
+                  std::uint64_t stored_bytes) {
+  const std::uint64_t bytes = *layout.shape.byte_length(layout.dtype);
+  CheckedSum sum;
+  for (unsigned i = 0; i < times; ++i) sum += bytes;
+  io::check_allocation("array", sum.value().value_or(UINT64_MAX), limits, stored_bytes);
+}
+
+}  // namespace
+
+NpyArray describe_array(std::string name, const NpyHeader& header) {
+  return {.name = std::move(name),
+          .dtype = header.type.dtype,
+          .shape = header.logical_shape(),
+          .descr = header.descr,
+          .fortran_order = header.fortran_order};
+}
+
+bool is_converted(const NpyHeader& header) noexcept {
+  return header.type.swapped || is_reordered(header);
+}
+
+Tensor view_elements(const NpyHeader& header, ByteSpan elements,
+                     const std::shared_ptr<const void>& owner, const ReadLimits& limits) {
+  const TensorLayout layout = layout_of(header);
+  if (!is_converted(header)) return Tensor::adopt(layout, elements, owner);
+  check_memory(layout, 1, limits, elements.size());
+  return Tensor::filled(layout,
+                        [&](MutableByteSpan out) { convert_elements(header, elements, out); });
+}
+
+Tensor inflate_elements(const NpyHeader& header, const ZipMember& member, ByteSpan deflated,
+                        const ReadLimits& limits) {
+  const TensorLayout layout = layout_of(header);
+  check_memory(layout, is_reordered(header) ? 2 : 1, limits, deflated.size());
+  InflateStream stream(deflated);
+  std::vector<std::byte> head(header.header_bytes);
+  stream.read(head);
+  const auto inflate_into = [&](MutableByteSpan out) {
+    stream.read(out);
+    stream.finish();
+    check_zip_crc(member, integrity::crc32(out, integrity::crc32(head)));
+  };
+  return Tensor::filled(layout, [&](MutableByteSpan out) {
+    if (!is_reordered(header)) {
+      inflate_into(out);
+      return convert_elements(header, out, out);
+    }
+    std::vector<std::byte> elements(out.size());
+    inflate_into(elements);
+    convert_elements(header, elements, out);
+  });
+}
+
+}  // namespace thalia::interop::npz

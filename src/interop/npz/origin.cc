@@ -1,0 +1,153 @@
+// Users may have edited the metadata since: an object of another form counts for nothing, and what
+// one says of an array counts where it fits the array.
+#include "interop/npz/origin.h"
+
+#include <optional>
+#include <unordered_set>
+#include <utility>
+
+#include "interop/shared/npy_header.h"
+#include "json/reader.h"
+#include "json/writer.h"
+
+namespace thalia::interop::npz {
+namespace {
+
+constexpr std::string_view kNpz = "npz";
+constexpr std::string_view kNpy = "npy";
+
+bool same_text(std::string_view text, ByteSpan bytes) {
+  return text == std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+bool is_bool(const json::Value& value, bool& out) {
+  if (value.kind() != json::Kind::boolean) return false;
+  out = value.token() == "true";
+  return true;
+}
+
+// False where something is not as origin_to_json() writes it.
+bool read_array_origin(json::Value& value, ArrayOrigin& origin) {
+  if (value.kind() != json::Kind::object) return false;
+  bool good = true;
+  std::unordered_set<std::string> keys;
+  value.for_each_member([&](std::string_view key, json::Value& member) {
+    const auto number = member.unsigned_integer();
+    good = keys.emplace(key).second && good;
+    if (key == "name" && member.kind() == json::Kind::string) {
+      origin.name = member.string();
+    } else if (key == "descr" && member.kind() == json::Kind::string) {
+      origin.descr = member.string();
+      good = good && npy_type(origin.descr).has_value();
+    } else if (key == "fortran_order") {
+      good = is_bool(member, origin.fortran_order) && good;
+    } else if (key == "header_bytes" && number && *number <= kMostNpyHeader) {
+      origin.header_bytes = *number;
+    } else if (key == "version" && number && *number >= 1 && *number <= 3) {
+      origin.version = static_cast<unsigned>(*number);
+    } else if (key == "bare") {
+      good = is_bool(member, origin.bare) && good;
+    } else {
+      good = false;
+    }
+  });
+  return good && keys.contains("name");
+}
+
+std::optional<Origin> read_origin(json::Value& value) {
+  if (value.kind() != json::Kind::object) return std::nullopt;
+  Origin origin;
+  bool good = true;
+  std::unordered_set<std::string> keys, names;
+  value.for_each_member([&](std::string_view key, json::Value& member) {
+    good = keys.emplace(key).second && good;
+    if (key == "deflated") {
+      good = is_bool(member, origin.deflated) && good;
+    } else if (key == "old_zip64") {
+      good = is_bool(member, origin.old_zip64) && good;
+    } else if (key == "arrays" && member.kind() == json::Kind::array) {
+      member.for_each_element([&](json::Value& element) {
+        ArrayOrigin array;
+        good = read_array_origin(element, array) && names.insert(array.name).second && good;
+        origin.arrays.push_back(std::move(array));
+      });
+    } else {
+      good = false;
+    }
+  });
+  return good ? std::optional(std::move(origin)) : std::nullopt;
+}
+
+}  // namespace
+
+ArrayOrigin array_origin(const NpyArray& array, const NpyHeader& header, ByteSpan text) {
+  ArrayOrigin origin{.name = array.name, .fortran_order = header.fortran_order};
+  if (header.descr != npy_descr(header.type.dtype) || header.type.opaque != 0)
+    origin.descr = header.descr;
+  if (header.version != 1) origin.version = header.version;
+  const auto made = [&](std::uint64_t bytes) {
+    return make_npy_header(header.descr, header.fortran_order, header.shape, bytes, header.version);
+  };
+  if (!same_text(made(0), text) && same_text(made(header.header_bytes), text))
+    origin.header_bytes = header.header_bytes;
+  return origin;
+}
+
+Origin origin_of(const Archive& archive) {
+  Origin origin;
+  const std::size_t count = archive.arrays().size();
+  origin.deflated = count != 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const ZipMember& member = archive.member(i);
+    ArrayOrigin array =
+        array_origin(archive.arrays()[i], archive.header(i), archive.header_text(i));
+    array.bare = !member.name.ends_with(kArraySuffix);
+    origin.arrays.push_back(std::move(array));
+    origin.deflated = origin.deflated && archive.arrays()[i].deflated;
+    // A zip64 field in front of data that needs none, and sizes beside it.
+    origin.old_zip64 =
+        origin.old_zip64 || (member.local_version_needed == 20 && member.local_extra.size() == 20);
+  }
+  return origin;
+}
+
+std::string origin_to_json(std::string_view format, const Origin& origin) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("format", format).key(format).begin_object();
+  if (origin.deflated) json.member("deflated", true);
+  if (origin.old_zip64) json.member("old_zip64", true);
+  json.key("arrays").begin_array();
+  for (const ArrayOrigin& array : origin.arrays) {
+    json.begin_object().member("name", array.name);
+    if (!array.descr.empty()) json.member("descr", array.descr);
+    if (array.fortran_order) json.member("fortran_order", true);
+    if (array.header_bytes != 0) json.member("header_bytes", array.header_bytes);
+    if (array.version != 1) json.member("version", array.version);
+    if (array.bare) json.member("bare", true);
+    json.end_object();
+  }
+  json.end_array().end_object().end_object();
+  return text;
+}
+
+Origin origin_from_json(std::string_view metadata, unsigned max_json_depth) {
+  std::optional<Origin> origin;
+  std::vector<std::string> others;
+  if (metadata.empty()) return {};
+  json::walk_object(metadata, max_json_depth, [&](std::string_view key, json::Value& value) {
+    if (key == "format" && value.kind() == json::Kind::string) {
+      const std::string_view format = value.string();
+      if (format == kNpz || format == kNpy) return;
+    } else if ((key == kNpz || key == kNpy) && !origin) {
+      origin = read_origin(value);
+      if (origin) return;
+    }
+    others.emplace_back(key);
+  });
+  Origin out = origin ? std::move(*origin) : Origin{};
+  out.other_keys = std::move(others);
+  return out;
+}
+
+}  // namespace thalia::interop::npz

@@ -1,0 +1,21 @@
+// Writes .npy and .npz files of tensors that come in pieces. The types WriteTensors of
+// tensor_sink.h.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "interop/shared/tensor_sink.h"
+
+namespace thalia::interop {
+
+/// Deflated where the metadata of the input say that its file was, or the options ask for a codec
+/// other than store: the format has this one only. A tensor that goes back to Fortran order is held
+/// in memory twice, others a piece at a time.
+std::uint64_t write_npz(const std::filesystem::path& output, const SinkInput& input,
+                        const SinkOptions& options, const EmitPayload& emit);
+/// @throws UnsupportedError also where there is not exactly one tensor.
+std::uint64_t write_npy(const std::filesystem::path& output, const SinkInput& input,
+                        const SinkOptions& options, const EmitPayload& emit);
+
+}  // namespace thalia::interop

@@ -1,0 +1,136 @@
+// An open model is immutable and its copies share it. Bytes that lie in a file as they are, are
+// handed out in its mapping, those of a sparse tensor and of typed fields are put together.
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/suggestion.h"
+#include "base/utf8.h"
+#include "interop/onnx/data_folder.h"
+#include "interop/onnx/elements.h"
+#include "interop/onnx/model.h"
+#include "interop/onnx/sparse.h"
+#include "io/allocation_limit.h"
+#include "io/file_bytes.h"
+#include "thalia/formats/onnx.h"
+#include "thalia/paths.h"
+
+namespace thalia {
+
+using interop::onnx::DataFolder;
+using interop::onnx::Stored;
+using interop::onnx::TensorProto;
+
+struct OnnxFile::Impl {
+  Impl(StoredBytes bytes, std::string named, const std::filesystem::path& folder,
+       const OnnxReadOptions& options)
+      : stored(std::move(bytes)),
+        name(std::move(named)),
+        limits(options.input.limits),
+        data(folder, options.data_folder, options.input) {
+    with_path(name, [&] {
+      io::check_file_bytes("ModelProto", stored.bytes.size(), limits);
+      parsed = interop::onnx::parse_model(stored.bytes, options.constants, limits);
+    });
+    for (std::size_t i = 0; i < parsed.tensors.size(); ++i)
+      places.emplace(parsed.tensors[i].name, i);
+  }
+
+  Tensor read(const TensorProto& tensor) const {
+    const TensorLayout layout{.dtype = tensor.type->dtype, .shape = tensor.shape};
+    if (tensor.external) {
+      DataFolder::Part part = data.part(*tensor.external, tensor.bytes);
+      return Tensor::adopt(layout, part.bytes, std::move(part.owner));
+    }
+    if (tensor.raw) {
+      return Tensor::adopt(layout, stored.bytes.subspan(tensor.raw->offset, tensor.raw->length),
+                           stored.owner);
+    }
+    return interop::onnx::read_typed(stored.bytes, tensor, limits);
+  }
+
+  StoredBytes stored;
+  std::string name;
+  ReadLimits limits;
+  DataFolder data;
+  interop::onnx::ParsedModel parsed;
+  std::unordered_map<std::string_view, std::size_t> places;
+};
+
+OnnxFile OnnxFile::open(const std::filesystem::path& path, const OnnxReadOptions& options) {
+  const auto bytes = io::FileBytes::open_whole(path, options.input.access, options.cancel);
+  OnnxFile file;
+  file.impl_ = std::make_shared<const Impl>(StoredBytes{.bytes = bytes->bytes(), .owner = bytes},
+                                            path.string(), folder_of(path), options);
+  return file;
+}
+
+OnnxFile OnnxFile::from_bytes(StoredBytes bytes, std::string name, const OnnxReadOptions& options) {
+  OnnxFile file;
+  file.impl_ = std::make_shared<const Impl>(std::move(bytes), std::move(name),
+                                            std::filesystem::path{}, options);
+  return file;
+}
+
+const std::vector<OnnxTensor>& OnnxFile::tensors() const noexcept {
+  return impl_->parsed.tensors;
+}
+
+const OnnxModel& OnnxFile::model() const noexcept {
+  return impl_->parsed.model;
+}
+
+const OnnxMetadata& OnnxFile::metadata() const noexcept {
+  return impl_->parsed.metadata;
+}
+
+const OnnxGraph& OnnxFile::graph() const noexcept {
+  return impl_->parsed.graph;
+}
+
+std::uint64_t OnnxFile::file_bytes() const {
+  std::uint64_t bytes = impl_->stored.bytes.size();
+  std::set<std::string_view> seen;
+  for (const OnnxTensor& tensor : tensors())
+    if (!tensor.location.empty() && seen.insert(tensor.location).second)
+      bytes += impl_->data.size(tensor.location);
+  return bytes;
+}
+
+Tensor OnnxFile::read(std::string_view name) const {
+  const auto found = impl_->places.find(name);
+  if (found == impl_->places.end()) {
+    throw UsageError(ErrorCode::not_found,
+                     "no such tensor" + suggestion_among(name, tensors(), &OnnxTensor::name),
+                     {.path = impl_->name, .tensor = printable(name)});
+  }
+  return read(found->second);
+}
+
+Tensor OnnxFile::read(std::size_t i) const {
+  const OnnxTensor& tensor = tensors()[i];
+  const Stored& stored = impl_->parsed.stored[i];
+  try {
+    return with_path(impl_->name, [&] {
+      if (!stored.indices) return impl_->read(stored.values);
+      return interop::onnx::coo_of(tensor.layout, impl_->read(stored.values),
+                                   impl_->read(*stored.indices),
+                                   stored.values.message.length + stored.values.bytes +
+                                       stored.indices->message.length + stored.indices->bytes,
+                                   impl_->limits);
+    });
+  } catch (Error& error) {
+    error.add_tensor(printable(tensor.name));
+    throw;
+  }
+}
+
+void OnnxFile::check(std::size_t i) const {
+  static_cast<void>(read(i));
+  const Stored& stored = impl_->parsed.stored[i];
+  if (stored.values.external) impl_->data.check_sum(*stored.values.external);
+  if (stored.indices && stored.indices->external) impl_->data.check_sum(*stored.indices->external);
+}
+
+}  // namespace thalia

@@ -1,0 +1,234 @@
+// The metadata may have been edited since, and nothing here trusts it: only an object that holds
+// the known members alone, each of its type, is an origin. Any other is the user's, and becomes a
+// property of the model like the rest of the metadata.
+#include "interop/onnx/origin.h"
+
+#include <charconv>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "interop/shared/list_names.h"
+#include "json/copy.h"
+#include "json/reader.h"
+#include "json/writer.h"
+
+namespace thalia::interop::onnx {
+namespace {
+
+constexpr std::string_view kFormatKey = "format";
+constexpr std::string_view kFormatName = "onnx";
+
+template <typename Number>
+std::optional<Number> whole_number(std::string_view text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// The members of one object, each of which may be there once. Everything that is not as it should
+// be makes the whole no origin.
+class OriginReader {
+ public:
+  std::optional<Origin> read(json::Value& value) {
+    if (value.kind() != json::Kind::object) return std::nullopt;
+    origin_.model = {.ir_version = 0,
+                     .opset_imports = {},
+                     .producer_name = {},
+                     .producer_version = {},
+                     .graph_name = {}};
+    value.for_each_member([&](std::string_view key, json::Value& member) {
+      good_ = good_ && seen_.emplace(key).second;
+      if (good_) read_member(key, member);
+    });
+    good_ = good_ && origin_.model.ir_version > 0;
+    return good_ ? std::optional(std::move(origin_)) : std::nullopt;
+  }
+
+ private:
+  void read_member(std::string_view key, json::Value& member) {
+    OnnxModel& model = origin_.model;
+    if (key == "ir_version") return read_number(member, model.ir_version);
+    if (key == "model_version") return read_number(member, model.model_version);
+    if (key == "opset_imports") return read_opsets(member);
+    if (key == "metadata_props") return read_properties(member);
+    if (key == "order") return read_order(member);
+    if (key == "external_data") {
+      good_ = member.token() == "true";
+      origin_.external_data = good_;
+      return;
+    }
+    const std::pair<std::string_view, std::string*> texts[] = {
+        {"producer_name", &model.producer_name},
+        {"producer_version", &model.producer_version},
+        {"domain", &model.domain},
+        {"doc_string", &model.doc_string},
+        {"graph_name", &model.graph_name},
+        {"graph_doc_string", &model.graph_doc_string}};
+    for (const auto& [name, text] : texts)
+      if (key == name) return read_text(member, *text);
+    good_ = false;
+  }
+
+  void read_text(json::Value& member, std::string& text) {
+    good_ = member.kind() == json::Kind::string;
+    if (good_) text = member.string();
+  }
+
+  void read_number(json::Value& member, std::int64_t& number) {
+    const auto read = member.kind() == json::Kind::number
+                          ? whole_number<std::int64_t>(member.token())
+                          : std::nullopt;
+    good_ = read.has_value();
+    number = read.value_or(0);
+  }
+
+  void read_opsets(json::Value& member) {
+    if (member.kind() != json::Kind::array) {
+      good_ = false;
+      return;
+    }
+    member.for_each_element([&](json::Value& element) {
+      OnnxOpset opset;
+      if (element.kind() != json::Kind::object) {
+        good_ = false;
+        return;
+      }
+      element.for_each_member([&](std::string_view key, json::Value& value) {
+        if (!good_) return;
+        if (key == "domain") {
+          read_text(value, opset.domain);
+        } else if (key == "version") {
+          read_number(value, opset.version);
+        } else {
+          good_ = false;
+        }
+      });
+      origin_.model.opset_imports.push_back(std::move(opset));
+    });
+  }
+
+  void read_order(json::Value& member) {
+    if (member.kind() != json::Kind::array) {
+      good_ = false;
+      return;
+    }
+    member.for_each_element([&](json::Value& element) {
+      std::string name;
+      if (good_) read_text(element, name);
+      origin_.order.push_back(std::move(name));
+    });
+  }
+
+  void read_properties(json::Value& member) {
+    if (member.kind() != json::Kind::object) {
+      good_ = false;
+      return;
+    }
+    std::set<std::string, std::less<>> keys;
+    member.for_each_member([&](std::string_view key, json::Value& value) {
+      if (!good_) return;
+      good_ = keys.emplace(key).second;
+      std::string text;
+      if (good_) read_text(value, text);
+      if (good_) origin_.metadata.emplace_back(key, std::move(text));
+    });
+  }
+
+  Origin origin_;
+  std::set<std::string, std::less<>> seen_;
+  bool good_ = true;
+};
+
+}  // namespace
+
+std::string origin_to_json(const Origin& origin) {
+  const OnnxModel& model = origin.model;
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member(kFormatKey, kFormatName).key(kFormatName).begin_object();
+  json.member("ir_version", model.ir_version);
+  const auto optional_text = [&](std::string_view key, const std::string& value) {
+    if (!value.empty()) json.member(key, value);
+  };
+  optional_text("producer_name", model.producer_name);
+  optional_text("producer_version", model.producer_version);
+  optional_text("domain", model.domain);
+  if (model.model_version != 0) json.member("model_version", model.model_version);
+  optional_text("doc_string", model.doc_string);
+  optional_text("graph_name", model.graph_name);
+  optional_text("graph_doc_string", model.graph_doc_string);
+  json.key("opset_imports").begin_array();
+  for (const OnnxOpset& opset : model.opset_imports) {
+    json.begin_object()
+        .member("domain", opset.domain)
+        .member("version", opset.version)
+        .end_object();
+  }
+  json.end_array();
+  if (!origin.metadata.empty()) {
+    json.key("metadata_props").begin_object();
+    for (const auto& [key, value] : origin.metadata) json.member(key, value);
+    json.end_object();
+  }
+  if (origin.external_data) json.member("external_data", true);
+  if (origin.order.size() > 1) {
+    json.key("order").begin_array();
+    for (const std::string& name : origin.order) json.value(name);
+    json.end_array();
+  }
+  json.end_object().end_object();
+  return text;
+}
+
+Origin origin_from_json(std::string_view metadata, unsigned max_json_depth) {
+  // First whether there is an origin: "format" may stand in front of it, and is its or the user's.
+  std::optional<Origin> found;
+  bool of_onnx = false;
+  unsigned origins = 0, formats = 0;
+  json::walk_object(metadata, max_json_depth, [&](std::string_view key, json::Value& value) {
+    if (key == kFormatKey) {
+      ++formats;
+      of_onnx = value.kind() == json::Kind::string && value.string() == kFormatName;
+    } else if (key == kFormatName) {
+      ++origins;
+      found = OriginReader().read(value);
+    }
+  });
+  const bool is_origin = found && of_onnx && origins == 1 && formats == 1;
+  Origin origin = is_origin ? std::move(*found) : Origin{};
+  std::set<std::string, std::less<>> keys;
+  for (const auto& [key, value] : origin.metadata) keys.insert(key);
+  std::vector<std::string> as_json, repeated;
+  json::walk_object(metadata, max_json_depth, [&](std::string_view key, json::Value& value) {
+    if (is_origin && (key == kFormatKey || key == kFormatName)) return;
+    const std::string name(key);
+    if (!keys.insert(name).second) {
+      repeated.push_back(name);
+      return;
+    }
+    const bool is_text = value.kind() == json::Kind::string;
+    if (!is_text) as_json.push_back(name);
+    origin.metadata.emplace_back(name, is_text ? std::string(value.string()) : json::copied(value));
+  });
+  if (!as_json.empty()) {
+    origin.losses.push_back("that the metadata " + list_names(as_json) +
+                            " are more than text: properties hold them as JSON");
+  }
+  if (!repeated.empty())
+    origin.losses.push_back("the metadata " + list_names(repeated) + ", whose keys are taken");
+  return origin;
+}
+
+std::optional<std::uint64_t> take_training_steps(OnnxMetadata& metadata) {
+  if (metadata.empty() || metadata.back().first != kTrainingSteps) return std::nullopt;
+  const std::string& text = metadata.back().second;
+  const auto steps = whole_number<std::uint64_t>(text);
+  // Another spelling would come back as this one.
+  if (!steps || std::to_string(*steps) != text) return std::nullopt;
+  metadata.pop_back();
+  return steps;
+}
+
+}  // namespace thalia::interop::onnx

@@ -1,0 +1,72 @@
+#include "interop/onnx/sink.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "interop/onnx/origin.h"
+#include "interop/onnx/plan.h"
+#include "interop/onnx/write.h"
+#include "interop/shared/list_names.h"
+
+namespace thalia::interop {
+namespace onnx {
+namespace {
+
+// Tensors as the model had them that they came from; those that it had not are behind.
+std::vector<std::size_t> file_order(const std::vector<SinkTensor>& tensors,
+                                    const std::vector<std::string>& names) {
+  std::unordered_map<std::string_view, std::size_t> ranks;
+  for (const std::string& name : names) ranks.emplace(name, ranks.size());
+  std::vector<std::size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto rank = [&](std::size_t i) {
+    const auto found = ranks.find(tensors[i].name);
+    return found == ranks.end() ? ranks.size() : found->second;
+  };
+  std::ranges::stable_sort(order, {}, rank);
+  return order;
+}
+
+}  // namespace
+}  // namespace onnx
+
+std::uint64_t write_onnx(const std::filesystem::path& output, const SinkInput& input,
+                         const SinkOptions& options, const EmitPayload& emit) {
+  onnx::Origin origin = onnx::origin_from_json(input.metadata, options.limits.max_json_depth);
+  // The model may be of a version that this library does not know.
+  onnx::mend_versions(origin.model);
+  if (input.training_steps) {
+    const bool is_taken = std::ranges::any_of(
+        origin.metadata, [](const auto& one) { return one.first == onnx::kTrainingSteps; });
+    if (is_taken) {
+      origin.losses.emplace_back("the count of training steps, whose key is taken");
+    } else {
+      origin.metadata.emplace_back(onnx::kTrainingSteps, std::to_string(*input.training_steps));
+    }
+  }
+  std::vector<std::string> rows;
+  for (const SinkTensor& tensor : input.tensors)
+    if (tensor.layout.encoding == Encoding::csr) rows.push_back(tensor.name);
+  if (!rows.empty())
+    origin.losses.push_back("the encoding csr, in place of which coo is written: " +
+                            list_names(rows));
+  const std::vector<std::size_t> order = onnx::file_order(input.tensors, origin.order);
+  std::vector<SinkTensor> tensors;
+  for (const std::size_t i : order) tensors.push_back(input.tensors[i]);
+  return onnx::write_model(
+      output, tensors, origin.metadata, std::move(origin.model),
+      {.external_data = origin.external_data ? std::optional(true) : std::nullopt,
+       .output = options.save.output,
+       .work = options.save.work},
+      [&] {
+        if (options.announce) options.announce(origin.losses);
+      },
+      [&](std::size_t i, const PieceSink& sink) { emit(order[i], sink); });
+}
+
+}  // namespace thalia::interop

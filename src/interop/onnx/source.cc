@@ -1,0 +1,77 @@
+#include "interop/onnx/source.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "interop/onnx/origin.h"
+#include "thalia/formats/onnx.h"
+
+namespace thalia::interop {
+namespace onnx {
+namespace {
+
+std::string counted(std::uint64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::vector<std::string> losses_of(const OnnxGraph& graph) {
+  std::vector<std::string> losses;
+  if (!graph.outputs_are_tensors) {
+    losses.push_back(fmt::format("the graph of {}, {} and {}", counted(graph.nodes, "node"),
+                                 counted(graph.inputs, "input"), counted(graph.outputs, "output")));
+  }
+  if (graph.unread_tensors > 0)
+    losses.push_back(counted(graph.unread_tensors, "tensor") +
+                     " in nodes of types that are not read, such as strings");
+  if (graph.functions > 0) losses.push_back(counted(graph.functions, "function"));
+  if (graph.training) losses.emplace_back("how the model is trained");
+  if (graph.annotations > 0)
+    losses.push_back(counted(graph.annotations, "annotation") + " of tensors and of the graph");
+  return losses;
+}
+
+class OnnxSource final : public TensorSource {
+ public:
+  OnnxSource(const std::filesystem::path& path, const SourceOptions& options)
+      : file_(OnnxFile::open(path, {.input = options.read.input,
+                                    .data_folder = options.bases.folder,
+                                    .cancel = options.read.work.cancel})) {
+    bool external = false;
+    for (const OnnxTensor& tensor : file_.tensors()) {
+      external = external || !tensor.location.empty();
+      facts_.tensors.push_back({.name = tensor.name,
+                                .layout = tensor.layout,
+                                .offset = tensor.offset,
+                                .stored_bytes = tensor.stored_bytes,
+                                .in_place = tensor.offset && !is_sparse(tensor.layout.encoding)});
+    }
+    OnnxMetadata metadata = file_.metadata();
+    for (const auto& [key, text] : metadata)
+      if (key == kCarriedMetadata) facts_.carried = text;
+    facts_.version = fmt::format("IR {}", file_.model().ir_version);
+    facts_.training_steps = take_training_steps(metadata);
+    Origin origin{
+        .model = file_.model(), .metadata = std::move(metadata), .external_data = external};
+    for (const OnnxTensor& tensor : file_.tensors()) origin.order.push_back(tensor.name);
+    facts_.metadata = origin_to_json(origin);
+    facts_.file_bytes = file_.file_bytes();
+    facts_.losses = losses_of(file_.graph());
+  }
+
+  Tensor read(std::size_t i) const override { return file_.read(i); }
+  void check(std::size_t i) const override { file_.check(i); }
+
+ private:
+  OnnxFile file_;
+};
+
+}  // namespace
+}  // namespace onnx
+
+std::shared_ptr<const TensorSource> open_onnx_source(const std::filesystem::path& path,
+                                                     const SourceOptions& options) {
+  return std::make_shared<const onnx::OnnxSource>(path, options);
+}
+
+}  // namespace thalia::interop

@@ -1,0 +1,15 @@
+// ONNX models as files of tensors.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "interop/shared/tensor_source.h"
+
+namespace thalia::interop {
+
+/// An OpenSource.
+std::shared_ptr<const TensorSource> open_onnx_source(const std::filesystem::path& path,
+                                                     const SourceOptions& options);
+
+}  // namespace thalia::interop

@@ -1,0 +1,158 @@
+#include "interop/pt/archive.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "format/foreign_file.h"
+
+namespace thalia::interop::pt {
+namespace {
+
+// torch reads no later version, kMaxSupportedFileFormatVersion of caffe2/serialize/versions.h.
+constexpr unsigned kLatestVersion = 10;
+constexpr std::uint64_t kSmallRecord = 4096;
+
+// PROTO 2, LONG1 with the number that torch.save wrote first before version 1.6.
+constexpr std::string_view kLegacyStart{"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19",
+                                        14};
+constexpr std::string_view kAdvice =
+    "; load it with torch.load where you trust it, and save it again with torch.save";
+
+void refuse_older_formats(std::string_view file) {
+  const auto refuse = [](const std::string& what) {
+    throw UnsupportedError(ErrorCode::unsupported_version, what + std::string(kAdvice),
+                           {.section = "archive"});
+  };
+  if (file.starts_with(kLegacyStart))
+    refuse("a file of PyTorch before 1.6, which is a row of pickles");
+  if (file.size() > 262 && file.substr(257, 5) == "ustar")
+    refuse("a tar archive, as PyTorch before 0.2 wrote them");
+  if (file.starts_with('\x80')) refuse("a bare pickle, not an archive of PyTorch");
+  if (file.empty()) {
+    throw FormatError(ErrorCode::truncated, std::string(format::kEmptyFile),
+                      {.section = "archive", .offset = 0});
+  }
+}
+
+ZipDirectory parse_archive(ByteSpan file, const ReadLimits& limits) {
+  refuse_older_formats({reinterpret_cast<const char*>(file.data()), file.size()});
+  return ZipDirectory::parse(file, limits);
+}
+
+[[noreturn]] void fail_record(ErrorCode code, std::string_view record, std::string value,
+                              std::string bound, std::string message = {}) {
+  throw FormatError(code, std::move(message),
+                    {.section = "archive",
+                     .field = printable(record),
+                     .value = std::move(value),
+                     .bound = std::move(bound)});
+}
+
+}  // namespace
+
+Archive::Archive(StoredBytes file, const ReadLimits& limits)
+    : file_(std::move(file)), limits_(limits), zip_(parse_archive(file_.bytes, limits)) {
+  // One folder for all, as torch takes it from the first name.
+  for (const ZipMember& member : zip_.members()) {
+    const std::size_t slash = member.name.find('/');
+    const std::string_view folder = std::string_view(member.name).substr(0, slash);
+    if (slash == std::string::npos || (!folder_.empty() && folder != folder_)) {
+      fail_record(ErrorCode::bad_name, member.name, "", "",
+                  "a record outside of the archive's one folder");
+    }
+    folder_ = folder;
+  }
+  if (find("data.pkl") == nullptr) {
+    fail_record(ErrorCode::bad_value, "data.pkl", "", "",
+                "the record is missing: no archive of torch.save");
+  }
+  script_ = find("constants.pkl") != nullptr;
+  version_ = text_of("version");
+  while (version_.ends_with('\n')) version_.pop_back();
+  unsigned version = 0;
+  for (const char digit : version_) {
+    if (digit < '0' || digit > '9' || version > kLatestVersion) version = kLatestVersion + 1;
+    version = version * 10 + static_cast<unsigned>(digit - '0');
+  }
+  if (version_.empty()) fail_record(ErrorCode::bad_value, "version", "", "a number");
+  if (version > kLatestVersion) {
+    throw UnsupportedError(ErrorCode::unsupported_version, {},
+                           {.section = "archive",
+                            .field = "version",
+                            .value = printable(version_),
+                            .bound = fmt::format("at most {}", kLatestVersion)});
+  }
+  const std::string order = text_of("byteorder");
+  big_endian_ = order == "big";
+  if (!big_endian_ && !order.empty() && order != "little")
+    fail_record(ErrorCode::bad_value, "byteorder", printable(order), "little or big");
+  inflated_.resize(zip_.members().size());
+  sound_.resize(zip_.members().size());
+}
+
+const ZipMember* Archive::find(std::string_view record) const {
+  return zip_.find(folder_ + '/' + std::string(record));
+}
+
+std::string Archive::text_of(std::string_view record) const {
+  const ZipMember* const member = find(record);
+  if (member == nullptr) return {};
+  if (member->raw_bytes > kSmallRecord) {
+    fail_record(ErrorCode::limit_exceeded, record, fmt::format("{} bytes", member->raw_bytes),
+                std::to_string(kSmallRecord));
+  }
+  const std::vector<std::byte> bytes = zip_.read(*member, limits_);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+StoredBytes Archive::bytes_of(const ZipMember& member) const {
+  if (member.method == ZipMethod::stored)
+    return {.bytes = zip_.stored(member), .owner = file_.owner};
+  const auto place = static_cast<std::size_t>(&member - zip_.members().data());
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<const std::vector<std::byte>> bytes = inflated_[place].lock();
+  if (!bytes) {
+    bytes = std::make_shared<const std::vector<std::byte>>(zip_.read(member, limits_));
+    inflated_[place] = bytes;
+  }
+  return {.bytes = *bytes, .owner = bytes};
+}
+
+void Archive::check_crc(const ZipMember& member) const {
+  const auto place = static_cast<std::size_t>(&member - zip_.members().data());
+  {
+    const std::lock_guard lock(mutex_);
+    if (sound_[place]) return;
+  }
+  zip_.check_crc(member);
+  const std::lock_guard lock(mutex_);
+  sound_[place] = true;
+}
+
+StoredBytes Archive::checked(const ZipMember& member) const {
+  if (member.method == ZipMethod::stored) check_crc(member);
+  return bytes_of(member);
+}
+
+std::vector<const ZipMember*> place_storages(const Archive& archive, const Graph& graph,
+                                             std::string_view prefix) {
+  std::vector<const ZipMember*> members;
+  members.reserve(graph.storages.size());
+  for (const Storage& storage : graph.storages) {
+    const std::string record = std::string(prefix) + std::string(storage.key);
+    const ZipMember* const member = archive.find(record);
+    if (member == nullptr)
+      fail_record(ErrorCode::out_of_bounds, record, "", "", "the storage has no record");
+    if (member->raw_bytes != storage.bytes) {
+      fail_record(ErrorCode::inconsistent, record, fmt::format("{} bytes", member->raw_bytes),
+                  fmt::format("{}, as the pickle says", storage.bytes));
+    }
+    members.push_back(member);
+  }
+  return members;
+}
+
+}  // namespace thalia::interop::pt

@@ -1,0 +1,67 @@
+// The records of a .pt file: a zip archive with all names below one folder.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "interop/pt/value.h"
+#include "interop/shared/zip_directory.h"
+#include "thalia/options.h"
+#include "thalia/storage.h"
+
+namespace thalia::interop::pt {
+
+/// Immutable; any number of threads.
+class Archive {
+ public:
+  /// @throws FormatError; UnsupportedError for files from before the zip format, with advice, and
+  /// for archives of a later version.
+  Archive(StoredBytes file, const ReadLimits& limits);
+
+  const std::string& folder() const noexcept { return folder_; }    ///< without the slash
+  const std::string& version() const noexcept { return version_; }  ///< "3"
+  bool big_endian() const noexcept { return big_endian_; }
+  /// A program of TorchScript, whose module data.pkl is.
+  bool is_script() const noexcept { return script_; }
+  std::uint64_t file_bytes() const noexcept { return file_.bytes.size(); }
+  const ZipDirectory& zip() const noexcept { return zip_; }
+
+  /// nullptr where there is none.
+  const ZipMember* find(std::string_view record) const;
+  /// The text of a small record; empty where there is none.
+  std::string text_of(std::string_view record) const;
+  /// The whole of a record: in the file where it lies there as it is. @throws as
+  /// ZipDirectory::read().
+  StoredBytes bytes_of(const ZipMember& member) const;
+  /// A record whose checksum is compared.
+  StoredBytes checked(const ZipMember& member) const;
+  /// Compares a record's checksum, once. @throws IntegrityError, CompressionError.
+  void check_crc(const ZipMember& member) const;
+  /// The name of a record without the folder.
+  std::string_view record_name(const ZipMember& member) const noexcept {
+    return std::string_view(member.name).substr(folder_.size() + 1);
+  }
+
+ private:
+  StoredBytes file_;
+  ReadLimits limits_;
+  ZipDirectory zip_;
+  std::string folder_;
+  std::string version_;
+  bool big_endian_ = false;
+  bool script_ = false;
+  // Of records that were checked; and of inflated ones, so that tensors of one storage share them.
+  mutable std::mutex mutex_;
+  mutable std::vector<bool> sound_;
+  mutable std::vector<std::weak_ptr<const std::vector<std::byte>>> inflated_;
+};
+
+/// Storages of a graph in records below `prefix` ("data/"), each as long as the pickle says.
+/// @return for each its member. @throws FormatError.
+std::vector<const ZipMember*> place_storages(const Archive& archive, const Graph& graph,
+                                             std::string_view prefix);
+
+}  // namespace thalia::interop::pt

@@ -1,0 +1,67 @@
+// What an open .pt file holds: its pickles as graphs, over the archive that their storages lie in.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "interop/pt/archive.h"
+#include "interop/pt/listing.h"
+#include "interop/pt/tree.h"
+#include "interop/pt/value.h"
+#include "thalia/options.h"
+#include "thalia/storage.h"
+#include "thalia/tensor_value.h"
+
+namespace thalia::interop::pt {
+
+/// A pickle and the records that its storages are.
+struct Part {
+  StoredBytes pickle{};
+  Graph graph{};
+  std::vector<const ZipMember*> members{};  ///< for each storage of the graph
+  Tree tree{};
+};
+
+/// Immutable; any number of threads.
+class Contents : public std::enable_shared_from_this<Contents> {
+ public:
+  /// @throws FormatError, IntegrityError, UnsupportedError, without a path.
+  static std::shared_ptr<const Contents> read(StoredBytes file, const ReadLimits& limits);
+
+  const Archive& archive() const noexcept { return archive_; }
+  const Part& state() const noexcept { return state_; }
+  /// The constants that the code of a TorchScript program names; without tensors in other files.
+  const Part& constants() const noexcept { return constants_; }
+  const std::vector<std::string>& losses() const noexcept { return losses_; }
+
+  /// One tensor or array of a part, row by row. In the file where it lies there so. @throws
+  /// FormatError, IntegrityError, UnsupportedError.
+  Tensor read(const Part& part, NodeId node, bool dequantize) const;
+  Tensor read(const Part& part, const Span& span) const;
+  /// Compares checksums of the records that it lies in. @throws IntegrityError.
+  void check(const Part& part, NodeId node) const;
+  void check(const Part& part, const Span& span) const;
+  /// Where its bytes lie in the file as read() gives them; nullptr where they do not.
+  const ZipMember* raw_member(const Part& part, NodeId node, bool dequantize) const;
+
+  explicit Contents(StoredBytes file, const ReadLimits& limits);
+
+ private:
+  void read_part(Part& part, std::string_view record, std::string_view prefix);
+  void find_losses();
+  Tensor read_array(const ArrayRecord& array) const;
+  Tensor read_strided(const Part& part, const TensorRecord& tensor, bool dequantize) const;
+  Tensor read_sparse(const Part& part, const TensorRecord& tensor) const;
+  Tensor dequantized(const Part& part, const TensorRecord& tensor, const Tensor& codes) const;
+  std::vector<double> numbers(const Part& part, NodeId node) const;
+  bool swaps(DType dtype) const noexcept { return archive_.big_endian() && dtype_bits(dtype) > 8; }
+
+  ReadLimits limits_;
+  Archive archive_;
+  Part state_;
+  Part constants_;
+  std::vector<std::string> losses_;
+};
+
+}  // namespace thalia::interop::pt

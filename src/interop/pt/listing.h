@@ -1,0 +1,47 @@
+// What of a graph's tensors is stored where: tensors that lie in each other's memory once. As
+// thalia_checkpoint saves them (python/thalia_checkpoint/_torch_tree.py).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "interop/pt/tree.h"
+#include "thalia/tensor_layout.h"
+
+namespace thalia::interop::pt {
+
+/// A run of bytes of a storage.
+struct Span {
+  std::uint32_t storage = 0;
+  std::uint64_t begin = 0, length = 0;
+  DType dtype = DType::u8;
+};
+
+/// What a converted file has one tensor of.
+struct Stored {
+  std::string name;
+  NodeId node = kNoNode;  ///< the tensor or array; kNoNode: the span
+  std::optional<Span> span{};
+  TensorLayout layout{};
+};
+
+struct Listing {
+  std::vector<Stored> stored;
+  std::vector<std::size_t> stored_of;  ///< for each occurrence
+  std::vector<bool> is_view;           ///< for each occurrence: of a span
+  std::string tree;                    ///< the whole JSON text
+  std::uint64_t strides_lost = 0;      ///< of tensors that are stored row by row and did not lie so
+};
+
+/// Layout of one tensor or array, row by row. `dequantize`: of codes, that of their numbers.
+TensorLayout layout_of(const Graph& graph, NodeId node, bool dequantize);
+
+/// Of a sparse tensor: indices of u32 where they may be.
+TensorLayout sparse_layout(const TensorRecord& tensor);
+
+/// @param tree of the graph. `dequantize`: codes become numbers, and their parameters are gone.
+Listing list_stored(const Graph& graph, const Tree& tree, bool dequantize);
+
+}  // namespace thalia::interop::pt

@@ -1,0 +1,16 @@
+// Reads a pickle without running it: the opcodes of protocols 2 to 5 that Python's pickler and
+// torch write, over a stack of values. What a name stands for is in symbols.h.
+#pragma once
+
+#include "interop/pt/builder.h"
+#include "interop/pt/value.h"
+#include "thalia/bytes.h"
+#include "thalia/options.h"
+
+namespace thalia::interop::pt {
+
+/// `pickle` must outlive the graph. Work and memory grow with the length of the pickle alone.
+/// @throws FormatError; UnsupportedError for names and opcodes that are not known.
+Graph read_pickle(ByteSpan pickle, PickleName name = {}, const ReadLimits& limits = {});
+
+}  // namespace thalia::interop::pt

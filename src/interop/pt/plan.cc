@@ -1,0 +1,173 @@
+#include "interop/pt/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "base/utf8.h"
+#include "interop/pt/source.h"
+#include "interop/pt/tree_reader.h"
+#include "interop/shared/list_names.h"
+#include "thalia/error.h"
+#include "thalia/value.h"
+
+namespace thalia::interop::pt {
+namespace {
+
+void check_tensors(const SinkInput& input) {
+  for (const SinkTensor& tensor : input.tensors) {
+    const TensorLayout& layout = tensor.layout;
+    const auto context = [&](std::string value) {
+      return ErrorContext{.tensor = printable(tensor.name), .value = std::move(value)};
+    };
+    if (torch_dtype_name(layout.dtype).empty()) {
+      throw UnsupportedDtypeError(std::string(dtype_name(layout.dtype)),
+                                  "torch has no such element type",
+                                  context(std::string(dtype_name(layout.dtype))));
+    }
+    if (layout.encoding != Encoding::dense && !is_sparse(layout.encoding)) {
+      throw UnsupportedError(ErrorCode::unsupported_feature,
+                             "an encoding that PyTorch's files do not have",
+                             context(std::to_string(static_cast<int>(layout.encoding))));
+    }
+    for (const std::uint64_t extent : layout.shape.extents()) {
+      if (extent <= INT64_MAX - 1) continue;
+      throw UnsupportedError(ErrorCode::unsupported_feature,
+                             "an extent of more than 63 bits, which torch does not have",
+                             context(layout.shape.to_string()));
+    }
+    if (!is_valid_utf8(tensor.name)) {
+      throw UnsupportedError(ErrorCode::bad_name, "a name that is no UTF-8", context(""));
+    }
+  }
+}
+
+// A storage has one element type wherever it is used.
+void check_storages(const Graph& graph) {
+  for (const TensorRecord& tensor : graph.tensors) {
+    if (tensor.form != Form::strided && tensor.form != Form::quantized) continue;
+    const Storage& storage = graph.storages[tensor.storage];
+    if (storage.quantum != tensor.quantum || (storage.quantum != Quantum::none && storage.untyped))
+      throw TreeFault{"codes that are plain elements elsewhere"};
+  }
+}
+
+// Of a .pt file's own member; what does not fit is left out.
+void take_facts(Plan& plan, const Value& facts) {
+  const auto text_at = [&](std::string_view member) -> std::string {
+    const Value* const value = facts.find(member);
+    return value != nullptr && value->kind() == Value::Kind::string ? value->as_string() : "";
+  };
+  const auto is_number = [](const std::string& text, std::size_t most) {
+    return !text.empty() && text.size() <= most &&
+           text.find_first_not_of("0123456789") == std::string::npos;
+  };
+  const std::string folder = text_at("folder");
+  if (!folder.empty() && folder.size() < 256 && folder != "." && folder != ".." &&
+      folder.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos)
+    plan.folder = folder;
+  if (const std::string version = text_at("version"); is_number(version, 1)) plan.version = version;
+  if (const std::string id = text_at("serialization_id"); is_number(id, 40) && id.size() == 40)
+    plan.serialization_id = id;
+  const Value* const records = facts.find("records");
+  if (records == nullptr || !records->is_array()) return;
+  const auto has = [&](std::string_view name) {
+    return std::any_of(records->elements().begin(), records->elements().end(),
+                       [&](const Value& record) {
+                         return record.kind() == Value::Kind::string && record.as_string() == name;
+                       });
+  };
+  plan.format_version = has(".format_version");
+  plan.storage_alignment = has(".storage_alignment");
+  plan.byte_order = has("byteorder");
+  plan.with_id = has(".data/serialization_id");
+}
+
+// Tensors that the object does not name get into it, if it is a dictionary.
+void add_unused(Plan& plan, TreeReader& reader, const SinkInput& input) {
+  std::vector<std::size_t> unused;
+  for (std::size_t i = 0; i < input.tensors.size(); ++i)
+    if (!reader.is_used(i)) unused.push_back(i);
+  if (unused.empty()) return;
+  const NodeId root = plan.graph.root;
+  if (plan.graph.at(root).kind != Kind::dict)
+    throw TreeFault{"tensors that the tree does not have"};
+  std::unordered_set<std::string_view> keys;
+  for (std::size_t k = 0; k < plan.graph.at(root).items.size(); k += 2)
+    keys.insert(plan.graph.at(plan.graph.at(root).items[k]).text);
+  for (const std::size_t i : unused) {
+    std::string name = input.tensors[i].name;
+    while (keys.contains(name)) name += '#';
+    const NodeId key = reader.add_text(std::move(name));
+    keys.insert(plan.graph.at(key).text);
+    const NodeId tensor = reader.whole_tensor(i);
+    plan.graph.nodes[root].items.insert(plan.graph.nodes[root].items.end(), {key, tensor});
+  }
+}
+
+void read_tree(Plan& plan, const SinkInput& input, const Value& tree, const Value* attributes) {
+  TreeReader reader(plan, input);
+  if (attributes != nullptr) reader.set_attributes(*attributes);
+  plan.graph.root = reader.read(tree);
+  add_unused(plan, reader, input);
+  check_storages(plan.graph);
+  if (reader.arrays() > 0)
+    plan.losses.push_back("what is a numpy array or scalar, as it becomes a tensor");
+  if (reader.frozen() > 0)
+    plan.losses.push_back("what is a frozenset, as torch.load takes no such object");
+}
+
+void read_flat(Plan& plan, const SinkInput& input) {
+  plan.graph = {};
+  plan.payloads.clear();
+  TreeReader reader(plan, input);
+  Node root{.kind = Kind::dict};
+  for (std::size_t i = 0; i < input.tensors.size(); ++i) {
+    root.items.push_back(reader.add_text(input.tensors[i].name));
+    root.items.push_back(reader.whole_tensor(i));
+  }
+  plan.graph.root = reader.add(std::move(root));
+}
+
+}  // namespace
+
+Plan make_plan(const SinkInput& input, const ReadLimits& limits) {
+  check_tensors(input);
+  Plan plan;
+  const Value metadata = parse_json(input.metadata, limits);
+  const Value* tree = nullptr;
+  const Value* attributes = nullptr;
+  if (const Value* const facts = metadata.find(kPtMember); facts != nullptr && facts->is_object()) {
+    take_facts(plan, *facts);
+    attributes = facts->find("attributes");
+  }
+  if (const Value* const saved = metadata.find(kTreeMember);
+      saved != nullptr && saved->is_object()) {
+    const Value* const version = saved->find("version");
+    if (version != nullptr && *version == Value(kTreeVersion)) tree = saved->find("tree");
+  }
+  if (tree != nullptr) {
+    try {
+      read_tree(plan, input, *tree, attributes);
+    } catch (const TreeFault& fault) {
+      plan.losses.push_back(
+          fmt::format("the object that the metadata describes, as it has {}", fault.what));
+      tree = nullptr;
+    }
+  }
+  if (tree == nullptr) read_flat(plan, input);
+  std::vector<std::string> others;
+  if (metadata.is_object()) {
+    for (const Value::Member& member : metadata.members()) {
+      if (member.name != "format" && member.name != kPtMember && member.name != kTreeMember)
+        others.push_back(member.name);
+    }
+  }
+  if (!others.empty()) plan.losses.push_back("the metadata " + list_names(others));
+  if (input.training_steps) plan.losses.push_back("the count of training steps");
+  return plan;
+}
+
+}  // namespace thalia::interop::pt

@@ -1,0 +1,37 @@
+// The object that a .pt file is written of: a graph over the tensors of a sink.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "interop/pt/value.h"
+#include "interop/shared/tensor_sink.h"
+
+namespace thalia::interop::pt {
+
+/// What the bytes of a storage are, of one tensor of the sink.
+enum class PayloadPart : std::uint8_t { whole, indices, columns, values };
+
+struct Payload {
+  std::size_t tensor = 0;
+  PayloadPart part = PayloadPart::whole;
+};
+
+struct Plan {
+  /// Keys of its storages are not set.
+  Graph graph{};
+  std::vector<Payload> payloads{};  ///< for each storage
+  std::string folder = "archive";
+  std::string version = "3";
+  std::string serialization_id{};  ///< empty: none is known
+  /// Records that newer versions of torch write.
+  bool format_version = true, storage_alignment = true, byte_order = true, with_id = true;
+  std::vector<std::string> losses{};
+};
+
+/// By the tree in the metadata, where it fits the tensors; else a dictionary of all of them.
+/// Nothing of the metadata is trusted. @throws UnsupportedError for tensors that torch has none of.
+Plan make_plan(const SinkInput& input, const ReadLimits& limits);
+
+}  // namespace thalia::interop::pt

@@ -1,0 +1,146 @@
+#include "interop/pt/source.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "interop/pt/contents.h"
+#include "io/file_bytes.h"
+#include "json/writer.h"
+
+namespace thalia::interop::pt {
+namespace {
+
+class PtSource final : public TensorSource {
+  struct Item {
+    const Part* part;
+    const Stored* stored;
+  };
+
+  template <typename Call>
+  auto naming(std::size_t i, const Call& call) const {
+    try {
+      return call(items_[i]);
+    } catch (Error& error) {
+      error.add_path(path_);
+      error.add_tensor(printable(facts_.tensors[i].name));
+      throw;
+    }
+  }
+
+ public:
+  PtSource(const std::filesystem::path& path, const SourceOptions& options)
+      : path_(path.string()), dequantize_(options.dequantize) {
+    const auto file =
+        io::FileBytes::open_whole(path, options.read.input.access, options.read.work.cancel);
+    with_path(path_, [&] {
+      contents_ =
+          Contents::read({.bytes = file->bytes(), .owner = file}, options.read.input.limits);
+      fill();
+    });
+  }
+
+  Tensor read(std::size_t i) const override {
+    return naming(i, [&](const Item& item) {
+      return item.stored->span ? contents_->read(*item.part, *item.stored->span)
+                               : contents_->read(*item.part, item.stored->node, dequantize_);
+    });
+  }
+
+  void check(std::size_t i) const override {
+    naming(i, [&](const Item& item) {
+      if (item.stored->span) {
+        contents_->check(*item.part, *item.stored->span);
+      } else {
+        contents_->check(*item.part, item.stored->node);
+      }
+    });
+  }
+
+ private:
+  void fill();
+  void add(const Part& part, const Stored& stored);
+  std::string metadata() const;
+
+  std::string path_;
+  bool dequantize_;
+  std::shared_ptr<const Contents> contents_;
+  Listing state_, constants_;
+  std::vector<Item> items_;
+};
+
+void PtSource::fill() {
+  state_ = list_stored(contents_->state().graph, contents_->state().tree, dequantize_);
+  constants_ = list_stored(contents_->constants().graph, contents_->constants().tree, dequantize_);
+  for (const Stored& stored : state_.stored) add(contents_->state(), stored);
+  for (const Stored& stored : constants_.stored) add(contents_->constants(), stored);
+  facts_.version = contents_->archive().version();
+  facts_.metadata = metadata();
+  facts_.file_bytes = contents_->archive().file_bytes();
+  facts_.losses = contents_->losses();
+  if (const std::uint64_t count = state_.strides_lost; count > 0) {
+    facts_.losses.push_back(
+        fmt::format("the strides of {}, as elements are kept row by row",
+                    count == 1 ? "1 tensor" : fmt::format("{} tensors", count)));
+  }
+}
+
+void PtSource::add(const Part& part, const Stored& stored) {
+  SourceTensor tensor{.name = stored.name, .layout = stored.layout};
+  if (stored.span) {
+    const ZipMember& member = *part.members[stored.span->storage];
+    if (member.method == ZipMethod::stored) tensor.offset = member.offset + stored.span->begin;
+    if (tensor.offset) tensor.stored_bytes = stored.span->length;
+  } else if (const Node& node = part.graph.at(stored.node); node.kind == Kind::tensor) {
+    const TensorRecord& record = part.graph.tensors[node.index];
+    tensor.type = quantum_name(record.quantum);
+    if (const ZipMember* const member = contents_->raw_member(part, stored.node, dequantize_)) {
+      tensor.stored_bytes = *record.shape.byte_length(record.dtype);
+      tensor.offset = member->offset;
+      if (*tensor.stored_bytes != 0)
+        *tensor.offset += record.offset * (dtype_bits(record.dtype) / 8);
+    }
+  }
+  tensor.in_place = tensor.offset.has_value() && !contents_->archive().big_endian();
+  facts_.tensors.push_back(std::move(tensor));
+  items_.push_back({&part, &stored});
+}
+
+std::string PtSource::metadata() const {
+  const Archive& archive = contents_->archive();
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("format", kPtMember).key(kPtMember).begin_object();
+  json.member("folder", archive.folder()).member("version", archive.version());
+  if (const std::string id = archive.text_of(".data/serialization_id"); is_valid_utf8(id))
+    if (!id.empty()) json.member("serialization_id", id);
+  if (archive.big_endian()) json.member("byteorder", "big");
+  if (archive.is_script()) json.member("torchscript", true);
+  json.key("records").begin_array();
+  for (const ZipMember& member : archive.zip().members()) {
+    const std::string_view record = archive.record_name(member);
+    if (record.starts_with('.') || record == "version" || record == "byteorder") json.value(record);
+  }
+  json.end_array();
+  if (!contents_->state().tree.attributes.empty()) {
+    // Of dictionaries, by their paths: what torch calls _metadata.
+    json.key("attributes").begin_array();
+    for (const auto& [path, node] : contents_->state().tree.attributes)
+      json.begin_array().value(path).raw(node).end_array();
+    json.end_array();
+  }
+  json.end_object().key(kTreeMember).begin_object();
+  json.member("version", kTreeVersion).key("tree").raw(state_.tree).end_object().end_object();
+  return text;
+}
+
+}  // namespace
+
+std::shared_ptr<const TensorSource> open_pt_source(const std::filesystem::path& path,
+                                                   const SourceOptions& options) {
+  return std::make_shared<const PtSource>(path, options);
+}
+
+}  // namespace thalia::interop::pt

@@ -1,0 +1,19 @@
+// A .pt file as what conversions read through.
+#pragma once
+
+#include "interop/shared/tensor_source.h"
+
+namespace thalia::interop::pt {
+
+/// The member of the metadata that is the file's own, and the format's name.
+inline constexpr std::string_view kPtMember = "pt";
+/// Where thalia_checkpoint has its tree.
+inline constexpr std::string_view kTreeMember = "thalia_checkpoint";
+inline constexpr unsigned kTreeVersion = 1;
+
+/// Tensors that share memory are one tensor of the source, and the tree in the metadata says where
+/// each lies in it. @throws as PtFile::open().
+std::shared_ptr<const TensorSource> open_pt_source(const std::filesystem::path& path,
+                                                   const SourceOptions& options);
+
+}  // namespace thalia::interop::pt

@@ -1,0 +1,59 @@
+// All that is wrong with a model, for a user who wants to know and not to open it.
+#include <fmt/format.h>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "interop/safetensors/opened_model.h"
+#include "thalia/error.h"
+#include "thalia/formats/safetensors_model.h"
+
+namespace thalia::interop::safetensors {
+namespace {
+
+std::string sentence_of(const std::exception_ptr& fault) {
+  try {
+    std::rethrow_exception(fault);
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+std::vector<SafetensorsFinding> check(const std::filesystem::path& path,
+                                      const SafetensorsModelOptions& options) {
+  const OpenedModel model = open_files(path, options);
+  std::vector<SafetensorsFinding> findings;
+  bool is_whole = true;
+  std::uint64_t bytes = 0;
+  for (const OpenedFile& file : model.files) {
+    for (const SafetensorsTensor& tensor : file.parsed.tensors) bytes += tensor.bytes.size();
+    if (!file.fault) continue;
+    is_whole = false;
+    findings.push_back({.file = file.name, .tensor = {}, .message = sentence_of(file.fault)});
+  }
+  for (const Mismatch& mismatch : compare_with_index(model)) {
+    is_whole = false;
+    findings.push_back({.file = model.files[mismatch.file].name,
+                        .tensor = printable(mismatch.tensor),
+                        .message = describe(mismatch, model)});
+  }
+  // Of parts of a model the sum tells nothing.
+  if (is_whole && model.index.total_size && *model.index.total_size != bytes) {
+    findings.push_back({.file = {},
+                        .tensor = {},
+                        .message = fmt::format("total_size is {}, and the tensors have {} bytes",
+                                               *model.index.total_size, bytes)});
+  }
+  return findings;
+}
+
+}  // namespace
+}  // namespace thalia::interop::safetensors
+
+namespace thalia {
+
+std::vector<SafetensorsFinding> check_safetensors_model(const std::filesystem::path& path,
+                                                        const SafetensorsModelOptions& options) {
+  return interop::safetensors::check(path, options);
+}
+
+}  // namespace thalia

@@ -1,0 +1,136 @@
+// Order is what makes a save safe. Shards get names that nothing in the folder has, so they may
+// appear one by one while the older model stays what it was. The index then replaces the older one
+// in one rename, which is when the new model begins to exist. Only behind that do the older
+// model's files go. A crash leaves one of the two models whole, and files that no index names.
+#include "interop/safetensors/model_writer.h"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/fail.h"
+#include "interop/safetensors/index.h"
+#include "interop/safetensors/place.h"
+#include "interop/safetensors/writer.h"
+#include "io/atomic_file.h"
+#include "io/folder/folder.h"
+#include "thalia/error.h"
+#include "thalia/formats/safetensors_model.h"
+#include "thalia/output_file.h"
+#include "thalia/paths.h"
+
+namespace thalia::interop::safetensors {
+namespace {
+
+// What this save has put into the folder, until a model consists of it.
+class PlacedFiles {
+ public:
+  explicit PlacedFiles(const std::filesystem::path& folder) : folder_(folder) {}
+  ~PlacedFiles() {
+    for (const std::string& name : names_) remove_file(folder_ / name);
+  }
+  PlacedFiles(const PlacedFiles&) = delete;
+  PlacedFiles& operator=(const PlacedFiles&) = delete;
+  void add(const std::string& name) { names_.push_back(name); }
+  void keep() { names_.clear(); }
+
+ private:
+  const std::filesystem::path& folder_;
+  std::vector<std::string> names_;
+};
+
+// An index that got its name is the model, even where the sync of the folder failed behind that.
+bool is_in_place(const ModelPlan& plan) noexcept {
+  try {
+    return read_text(plan.path) == *plan.index_text;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// What was done to names before is on the disk before what is done behind.
+void sync_names(const std::filesystem::path& folder, const OutputOptions& output) {
+  if (output.durability != Durability::none) io::Folder(folder).sync();
+}
+
+void place_index(const ModelPlan& plan, const OutputOptions& output, const Work& work,
+                 PlacedFiles& placed) {
+  // Full durability has synced the folder with each file.
+  if (output.durability == Durability::data) sync_names(plan.folder, output);
+  OutputFile index(plan.path, output, work.cancel);
+  index.write(as_byte_span(*plan.index_text));
+  try {
+    index.commit();
+  } catch (const Error&) {
+    if (is_in_place(plan)) placed.keep();
+    throw;
+  }
+  placed.keep();
+}
+
+void remove_older(const ModelPlan& plan, const std::vector<std::string>& older) {
+  std::set<std::string, std::less<>> ours;
+  for (const PlannedFile& file : plan.files) ours.insert(file.name);
+  std::set<std::string> gone(older.begin(), older.end());
+  if (plan.index_text) gone.insert(plan.prefix + std::string(kFileSuffix));
+  const io::Folder folder(plan.folder);
+  for (const io::FolderEntry& entry : folder.entries())
+    if (is_shard_of(entry.name, plan.prefix)) gone.insert(entry.name);
+  for (const std::string& name : gone)
+    if (!ours.contains(name)) remove_file(plan.folder / name);
+}
+
+}  // namespace
+
+std::uint64_t write_model(const ModelPlan& plan, const OutputOptions& output, const Work& work,
+                          const EmitPayload& emit) {
+  io::check_output_name(plan.path, output);
+  io::make_folders(plan.folder, output.durability);
+  const std::filesystem::path index = plan.folder / (plan.prefix + std::string(kIndexSuffix));
+  const std::vector<std::string> older = files_named_by(plan.index_text ? plan.path : index);
+  Written written{.total = plan.data_bytes};
+  std::uint64_t bytes = 0;
+  if (!plan.index_text) {
+    bytes = write_file(plan.path, plan.files[0].header, output, work, written, emit);
+    // It goes first: without its files it would be a model that cannot be opened.
+    if (io::Folder(plan.folder).remove(index.filename().string())) sync_names(plan.folder, output);
+  } else {
+    PlacedFiles placed(plan.folder);
+    OutputOptions own = output;
+    own.replace = false;
+    for (const PlannedFile& file : plan.files) {
+      bytes += write_file(plan.folder / file.name, file.header, own, work, written, emit);
+      placed.add(file.name);
+    }
+    place_index(plan, output, work, placed);
+    if (output.durability == Durability::data) sync_names(plan.folder, output);
+    bytes += plan.index_text->size();
+  }
+  remove_older(plan, older);
+  return bytes;
+}
+
+}  // namespace thalia::interop::safetensors
+
+namespace thalia {
+
+SafetensorsModelSaved save_safetensors_model(const std::filesystem::path& path,
+                                             const std::vector<SafetensorsTensor>& tensors,
+                                             const std::optional<SafetensorsMetadata>& metadata,
+                                             const SafetensorsModelSaveOptions& options) {
+  using namespace interop::safetensors;
+  check_payload_sizes(path, tensors);
+  const ModelPlan plan = plan_model(path, tensors, metadata,
+                                    {.max_shard_bytes = options.max_shard_bytes,
+                                     .align = options.align,
+                                     .max_header_bytes = interop::kSafetensorsHeaderLimit});
+  SafetensorsModelSaved saved{.path = plan.path};
+  for (const PlannedFile& file : plan.files) saved.files.push_back(file.name);
+  saved.output_bytes =
+      write_model(plan, options.output, options.work,
+                  [&](std::size_t i, const interop::PieceSink& sink) { sink(tensors[i].bytes); });
+  return saved;
+}
+
+}  // namespace thalia

@@ -1,0 +1,58 @@
+// The files of a model, open and parsed, and whether they are those that the index tells of.
+#pragma once
+
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "interop/safetensors/index.h"
+#include "interop/safetensors/parse.h"
+#include "io/file_bytes.h"
+#include "thalia/formats/safetensors_model.h"
+#include "thalia/tensor_value.h"
+
+namespace thalia::interop::safetensors {
+
+struct OpenedFile {
+  std::string name;
+  std::filesystem::path path;
+  std::shared_ptr<const io::FileBytes> bytes{};  ///< null where `fault` is not
+  ParsedSafetensors parsed{};
+  std::exception_ptr fault{};  ///< an Error, why the file cannot be read
+};
+
+struct OpenedModel {
+  std::filesystem::path path;               ///< of the index or the file
+  std::optional<std::string> index_text{};  ///< nullopt: there is no index
+  std::shared_ptr<const io::FileBytes> index_file{};
+  Index index{};
+  std::vector<OpenedFile> files{};  ///< as in the index
+};
+
+/// Without a look at what the files say of each other; a file that cannot be read is a fault there.
+/// @throws UsageError, IoError, FormatError where there is no model or its index cannot be read.
+OpenedModel open_files(const std::filesystem::path& path, const SafetensorsModelOptions& options);
+
+enum class MismatchKind { missing, elsewhere, unlisted, repeated };
+struct Mismatch {
+  MismatchKind kind;
+  std::string tensor;
+  std::size_t file;       ///< the one that the index names, or that holds what is unlisted
+  std::size_t other = 0;  ///< where the tensor is as well, or instead
+};
+/// In the order of the index, then of the files. Files with a fault count as those that hold
+/// whatever the index says.
+std::vector<Mismatch> compare_with_index(const OpenedModel& model);
+/// One line about one of these.
+std::string describe(const Mismatch& mismatch, const OpenedModel& model);
+
+/// A model in which everything fits. @throws as SafetensorsModel::open().
+OpenedModel open_model(const std::filesystem::path& path, const SafetensorsModelOptions& options);
+
+/// The tensor in its file. @throws as SafetensorsModel::read().
+Tensor tensor_of(const OpenedFile& file, const SafetensorsTensor& tensor);
+
+}  // namespace thalia::interop::safetensors

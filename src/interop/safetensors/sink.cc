@@ -1,0 +1,159 @@
+// First everything is planned and checked, then losses are announced, then the files are written:
+// what a plan needs is in the input but for the payloads.
+#include "interop/safetensors/sink.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "interop/safetensors/index.h"
+#include "interop/safetensors/kept_header.h"
+#include "interop/safetensors/model_writer.h"
+#include "interop/safetensors/origin.h"
+#include "interop/safetensors/parse.h"
+#include "interop/safetensors/place.h"
+#include "interop/safetensors/shard_plan.h"
+#include "interop/safetensors/writer.h"
+#include "interop/shared/list_names.h"
+#include "io/folder/folder.h"
+#include "thalia/error.h"
+#include "thalia/tensor.h"
+
+namespace thalia::interop {
+namespace {
+
+using safetensors::ModelPlan;
+
+std::vector<SafetensorsTensor> checked_tensors(const SinkInput& input) {
+  std::vector<SafetensorsTensor> tensors;
+  tensors.reserve(input.tensors.size());
+  for (const SinkTensor& tensor : input.tensors) {
+    if (tensor.layout.encoding != Encoding::dense) {
+      throw UnsupportedError(ErrorCode::unsupported_feature, "safetensors has no such encoding",
+                             {.field = "encoding",
+                              .tensor = printable(tensor.name),
+                              .value = std::string(encoding_name(tensor.layout.encoding)),
+                              .bound = "dense"});
+    }
+    if (tensor.name == kSafetensorsMetadataKey) {
+      throw UnsupportedError(ErrorCode::unsupported_feature,
+                             "safetensors keeps this name for itself",
+                             {.field = "name", .tensor = printable(tensor.name)});
+    }
+    tensors.push_back({.name = tensor.name,
+                       .dtype = tensor.layout.dtype,
+                       .shape = tensor.layout.shape,
+                       .bytes = {}});
+  }
+  return tensors;
+}
+
+// Texts that users have put beside the origin, or in metadata of no format's, go into
+// `__metadata__`; all else is lost. Where another format tells its name, that is no text of a user.
+void take_texts(SafetensorsOrigin& origin) {
+  const auto lost = [&](std::string_view key) {
+    return std::ranges::find(origin.other_keys, key) != origin.other_keys.end();
+  };
+  const auto has = [](const std::optional<SafetensorsMetadata>& texts, std::string_view key) {
+    return texts &&
+           std::ranges::find(*texts, key, &SafetensorsMetadata::value_type::first) != texts->end();
+  };
+  for (const auto& [key, text] : origin.texts) {
+    const bool is_format_name = key == "format" && lost(text);
+    const bool is_there = has(origin.metadata, key);
+    if (is_there && !is_format_name) continue;
+    std::erase(origin.other_keys, key);
+    if (is_format_name) continue;
+    if (!origin.metadata) origin.metadata.emplace();
+    origin.metadata->emplace_back(key, text);
+    if (!origin.model) continue;
+    for (auto& file : origin.model->files) {
+      if (has(file.metadata, key)) continue;
+      if (!file.metadata) file.metadata.emplace();
+      file.metadata->emplace_back(key, text);
+    }
+  }
+}
+
+// One file has one set of texts: of a model's files the first that has a key says what it is.
+void join_texts(SafetensorsOrigin& origin, std::vector<std::string>& losses) {
+  std::vector<std::string> differing;
+  for (const auto& file : origin.model->files) {
+    for (const auto& [key, text] : file.metadata.value_or(SafetensorsMetadata())) {
+      if (!origin.metadata) origin.metadata.emplace();
+      const auto there =
+          std::ranges::find(*origin.metadata, key, &SafetensorsMetadata::value_type::first);
+      if (there == origin.metadata->end()) {
+        origin.metadata->emplace_back(key, text);
+      } else if (there->second != text) {
+        differing.push_back(key);
+      }
+    }
+  }
+  std::ranges::sort(differing);
+  differing.erase(std::unique(differing.begin(), differing.end()), differing.end());
+  if (!differing.empty())
+    losses.push_back(fmt::format("texts that differ between files: {}", list_names(differing)));
+}
+
+// Names a folder, or the index in one, rather than a file.
+bool is_model_path(const std::filesystem::path& path) {
+  return path.filename().empty() || safetensors::index_prefix(path.filename().native()) ||
+         io::Folder::find(path).has_value();
+}
+
+ModelPlan plan_output(const std::filesystem::path& output,
+                      const std::vector<SafetensorsTensor>& tensors, SafetensorsOrigin& origin,
+                      const SinkOptions& options, std::vector<std::string>& losses) {
+  const safetensors::PlanOptions plan_options{
+      .max_shard_bytes = options.shard_bytes.value_or(std::numeric_limits<std::uint64_t>::max()),
+      .max_header_bytes = options.max_safetensors_header_bytes,
+      .limits = options.limits};
+  const bool is_model = options.shard_bytes || is_model_path(output);
+  if (is_model && !options.shard_bytes) {
+    if (auto kept = safetensors::plan_kept_model(output, tensors, origin, plan_options))
+      return std::move(*kept);
+  }
+  if (origin.model) join_texts(origin, losses);
+  ModelPlan plan;
+  if (is_model) {
+    plan = safetensors::plan_model(output, tensors, origin.metadata, plan_options);
+    if (plan.index_text) return plan;
+  } else {
+    plan = {.folder = {}, .prefix = {}, .path = output, .files = {{}}};
+  }
+  with_path(output.native(), [&] {
+    plan.files[0].header =
+        safetensors::kept_or_new_header(origin.header, tensors, origin.metadata,
+                                        options.max_safetensors_header_bytes, options.limits);
+  });
+  plan.data_bytes = plan.files[0].header.data_bytes;
+  return plan;
+}
+
+}  // namespace
+
+std::uint64_t write_safetensors_tensors(const std::filesystem::path& output, const SinkInput& input,
+                                        const SinkOptions& options, const EmitPayload& emit) {
+  const std::vector<SafetensorsTensor> tensors = checked_tensors(input);
+  std::vector<std::string> losses;
+  SafetensorsOrigin origin = origin_from_json(input.metadata, options.limits.max_json_depth);
+  take_texts(origin);
+  if (!origin.other_keys.empty())
+    losses.push_back(fmt::format("metadata: {}", list_names(origin.other_keys)));
+  if (input.training_steps.value_or(0) != 0) losses.push_back("the count of training steps");
+  const ModelPlan plan = plan_output(output, tensors, origin, options, losses);
+  if (options.announce) options.announce(losses);
+  // Without a folder, it is a file like any other: its neighbours are none of its model.
+  if (!plan.folder.empty())
+    return safetensors::write_model(plan, options.save.output, options.save.work, emit);
+  safetensors::Written written{.total = plan.data_bytes};
+  return safetensors::write_file(plan.path, plan.files[0].header, options.save.output,
+                                 options.save.work, written, emit);
+}
+
+}  // namespace thalia::interop

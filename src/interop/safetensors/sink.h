@@ -1,0 +1,19 @@
+// Tensors as a safetensors file, or as a model of several.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "interop/shared/tensor_sink.h"
+
+namespace thalia::interop {
+
+/// With options.shard_bytes a model as save_safetensors_model() writes it. Without, a file; or
+/// where the output is a folder or an index, the files that the source had, if it was such a model
+/// with these tensors, else one file in the folder. Headers and index come back as the source had
+/// them where tensors and texts are still the same. Dense tensors only.
+/// @throws as save_safetensors_model().
+std::uint64_t write_safetensors_tensors(const std::filesystem::path& output, const SinkInput& input,
+                                        const SinkOptions& options, const EmitPayload& emit);
+
+}  // namespace thalia::interop

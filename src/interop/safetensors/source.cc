@@ -1,0 +1,85 @@
+// What a source tells beside its tensors is what its sink needs to write the same files again:
+// texts, the headers of other writers, the index and which file each tensor was in.
+#include "interop/safetensors/source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/fail.h"
+#include "interop/safetensors/kept_header.h"
+#include "interop/safetensors/opened_model.h"
+#include "interop/safetensors/origin.h"
+
+namespace thalia::interop {
+namespace {
+
+using safetensors::OpenedFile;
+using safetensors::OpenedModel;
+using safetensors::OriginFile;
+using safetensors::OriginModel;
+
+SafetensorsOrigin origin_of(const OpenedModel& model) {
+  SafetensorsOrigin origin{.metadata = {}, .other_keys = {}};
+  if (!model.files.empty()) origin.metadata = model.files.front().parsed.metadata;
+  if (!model.index_text) {
+    origin.header = safetensors::header_to_keep(model.files.front().parsed);
+    return origin;
+  }
+  origin.model =
+      OriginModel{.index_name = model.path.filename().string(), .index_text = *model.index_text};
+  for (const OpenedFile& file : model.files) {
+    OriginFile one{.name = file.name,
+                   .metadata = file.parsed.metadata,
+                   .header = safetensors::header_to_keep(file.parsed)};
+    if (one.metadata != origin.metadata || !one.header.empty())
+      origin.model->files.push_back(std::move(one));
+  }
+  return origin;
+}
+
+class SafetensorsSource : public TensorSource {
+ public:
+  explicit SafetensorsSource(OpenedModel model) : model_(std::move(model)) {
+    if (model_.index_text) facts_.file_bytes = model_.index_text->size();
+    for (const OpenedFile& file : model_.files) {
+      const ByteSpan bytes = file.bytes->bytes();
+      facts_.file_bytes += bytes.size();
+      for (const SafetensorsTensor& tensor : file.parsed.tensors) {
+        SourceTensor& told = facts_.tensors.emplace_back();
+        told.name = tensor.name;
+        told.layout = {.dtype = tensor.dtype, .shape = tensor.shape};
+        told.stored_bytes = tensor.bytes.size();
+        told.in_place = true;
+        // Of several files an offset alone tells nothing.
+        if (!model_.index_text)
+          told.offset = static_cast<std::uint64_t>(tensor.bytes.data() - bytes.data());
+        tensors_.emplace_back(&file, &tensor);
+      }
+    }
+    facts_.metadata = origin_to_json(origin_of(model_));
+    if (model_.files.empty()) return;
+    for (const auto& [key, text] :
+         model_.files.front().parsed.metadata.value_or(SafetensorsMetadata{}))
+      if (key == kCarriedMetadata) facts_.carried = text;
+  }
+
+  Tensor read(std::size_t i) const override {
+    return safetensors::tensor_of(*tensors_.at(i).first, *tensors_.at(i).second);
+  }
+
+ private:
+  OpenedModel model_;
+  std::vector<std::pair<const OpenedFile*, const SafetensorsTensor*>> tensors_;
+};
+
+}  // namespace
+
+std::shared_ptr<const TensorSource> open_safetensors_source(const std::filesystem::path& path,
+                                                            const SourceOptions& options) {
+  return std::make_shared<SafetensorsSource>(
+      safetensors::open_model(path, {.read = options.read,
+                                     .bases = options.bases,
+                                     .max_header_bytes = options.max_safetensors_header_bytes}));
+}
+
+}  // namespace thalia::interop

@@ -1,0 +1,15 @@
+// A safetensors model as a source of tensors.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "interop/shared/tensor_source.h"
+
+namespace thalia::interop {
+
+/// A file, an index, or a folder: SafetensorsModel::open(). @throws as that.
+std::shared_ptr<const TensorSource> open_safetensors_source(const std::filesystem::path& path,
+                                                            const SourceOptions& options);
+
+}  // namespace thalia::interop

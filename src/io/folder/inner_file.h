@@ -1,0 +1,23 @@
+// Files below a folder, by names that a stranger may have chosen.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "io/file_bytes.h"
+#include "io/folder/folder.h"
+
+namespace thalia::io {
+
+/// Whether a name is one of a folder's own: 1 to 255 bytes without '/' and NUL, not "." and "..".
+bool is_inner_name(std::string_view name) noexcept;
+
+/// The regular file that these names lead to, the last one its own. No link is followed, so it lies
+/// in the folder. @throws UsageError (bad_argument) for names of another kind, and where a link, a
+/// folder or anything else takes the place of the file; IoError.
+std::shared_ptr<const FileBytes> open_inner_file(const Folder& folder,
+                                                 std::span<const std::string> names, Access access);
+
+}  // namespace thalia::io

@@ -1,0 +1,67 @@
+// Reads any bytes as a GGUF file, all tensors of it as they are stored and as numbers, and as the
+// metadata of a .thalia file from which a GGUF file is planned.
+
+#include <span>
+#include <string>
+
+#include "fuzz/fuzz_target.h"
+#include "interop/gguf/origin.h"
+#include "interop/gguf/write.h"
+#include "thalia/error.h"
+#include "thalia/formats/gguf.h"
+
+using namespace thalia;
+
+namespace {
+namespace gguf_target {
+
+void read_tensor(const GgufFile& file, const GgufTensor& tensor) {
+  try {
+    FUZZ_REQUIRE(file.read(tensor.name).bytes().size() == tensor.bytes.size());
+    FUZZ_REQUIRE(file.dequantize(tensor.name, 1).shape().element_count() ==
+                 tensor.shape.element_count());
+  } catch (const FormatError&) {
+  } catch (const UnsupportedError&) {
+  }
+}
+
+// What was read is planned as it was, and comes back from its metadata.
+void carry(const GgufFile& file) {
+  std::vector<interop::gguf::TensorOrigin> origins;
+  for (const GgufTensor& tensor : file.tensors())
+    origins.push_back({tensor.name, tensor.type, tensor.shape});
+  const std::string text = interop::gguf::origin_to_json(file.key_values(), origins);
+  const interop::gguf::Origin origin = interop::gguf::origin_from_json(text, 64);
+  FUZZ_REQUIRE(origin.lost.empty());
+  const std::string before =
+      interop::gguf::plan_file(file.tensors(), file.key_values(), true).header;
+  FUZZ_REQUIRE(interop::gguf::plan_file(file.tensors(), origin.key_values, true).header == before);
+  FUZZ_REQUIRE(origin.tensors.size() == file.tensors().size());
+}
+
+void run(const std::uint8_t* data, std::size_t size) {
+  const ByteSpan bytes = std::as_bytes(std::span(data, size));
+  ReadLimits limits;
+  limits.max_allocation_bytes = 1 << 20;
+  try {
+    const GgufFile file = GgufFile::from_bytes({.bytes = bytes, .owner = nullptr}, "fuzz", limits);
+    for (const GgufTensor& tensor : file.tensors()) {
+      FUZZ_REQUIRE(tensor.offset <= size && tensor.bytes.size() <= size - tensor.offset);
+      read_tensor(file, tensor);
+    }
+    carry(file);
+  } catch (const FormatError&) {
+  } catch (const UnsupportedError&) {
+  }
+  try {
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    const interop::gguf::Origin origin = interop::gguf::origin_from_json(text, 64);
+    static_cast<void>(interop::gguf::plan_file({}, origin.key_values, false));
+  } catch (const FormatError&) {
+  }
+}
+
+}  // namespace gguf_target
+}  // namespace
+
+FUZZ_TARGET(gguf)

@@ -1,0 +1,94 @@
+// Reads any bytes as a GPTRSCHK or GPTRSTEN file in every way that there is, with all tensors. What
+// is read can be planned again from what a .thalia file would hold of it, and reads as the same.
+
+#include <span>
+#include <string>
+
+#include "fuzz/fuzz_target.h"
+#include "interop/gptrs/layout.h"
+#include "interop/gptrs/origin.h"
+#include "thalia/error.h"
+#include "thalia/formats/gptrs.h"
+
+using namespace thalia;
+
+namespace {
+namespace gptrs_target {
+
+void write_again(const GptrsFile& file) {
+  namespace gptrs = interop::gptrs;
+  const gptrs::Origin origin = gptrs::origin_of(file);
+  const gptrs::FoundOrigin found =
+      gptrs::origin_from_json(gptrs::origin_to_json(origin), ReadLimits{});
+  FUZZ_REQUIRE(found.origin && found.rest.empty() && found.origin->config == origin.config);
+  std::vector<gptrs::PlannedTensor> tensors;
+  std::string data;
+  for (const GptrsTensor& tensor : file.tensors()) {
+    if (tensor.shape.rank() == 0) return;
+    tensors.push_back({.name = tensor.name,
+                       .dtype = tensor.dtype,
+                       .shape = tensor.shape,
+                       .requires_grad = tensor.requires_grad,
+                       .store_id = tensor.id_stored});
+    const Tensor read = file.read(tensor.name);
+    data.append(reinterpret_cast<const char*>(read.bytes().data()), read.bytes().size());
+  }
+  const std::string bytes =
+      gptrs::plan_file(file.format(), tensors, found.origin->config, true).start + data;
+  const GptrsFile again =
+      GptrsFile::from_bytes({.bytes = as_byte_span(bytes), .owner = nullptr}, "again");
+  FUZZ_REQUIRE(again.tensors().size() == file.tensors().size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    FUZZ_REQUIRE(again.tensors()[i].name == file.tensors()[i].name);
+    FUZZ_REQUIRE(again.read_entry(i) == file.read_entry(i));
+  }
+}
+
+void run_with(ByteSpan bytes, const GptrsReadOptions& options) {
+  try {
+    const GptrsFile file =
+        GptrsFile::from_bytes({.bytes = bytes, .owner = nullptr}, "fuzz", options);
+    for (std::size_t i = 0; i < file.tensors().size(); ++i) {
+      try {
+        const Tensor tensor = file.read_entry(i);
+        FUZZ_REQUIRE(tensor.bytes().data() >= bytes.data() &&
+                     tensor.bytes().data() + tensor.bytes().size() <= bytes.data() + bytes.size());
+      } catch (const FormatError&) {
+        FUZZ_REQUIRE(!options.strict);
+      }
+    }
+    if (options.strict) write_again(file);
+  } catch (const FormatError&) {
+  } catch (const UnsupportedError&) {
+  }
+}
+
+// As the metadata of a .thalia file, which anybody may have edited.
+void run_metadata(std::string_view text) {
+  namespace gptrs = interop::gptrs;
+  try {
+    const gptrs::FoundOrigin found = gptrs::origin_from_json(text, ReadLimits{});
+    if (!found.origin) return;
+    const std::string written = gptrs::origin_to_json(*found.origin);
+    const gptrs::FoundOrigin again = gptrs::origin_from_json(written, ReadLimits{});
+    FUZZ_REQUIRE(again.origin && again.origin->config == found.origin->config &&
+                 again.origin->order == found.origin->order &&
+                 again.origin->requires_grad == found.origin->requires_grad);
+  } catch (const FormatError&) {
+  }
+}
+
+void run(const std::uint8_t* data, std::size_t size) {
+  const ByteSpan bytes = std::as_bytes(std::span(data, size));
+  run_metadata({reinterpret_cast<const char*>(data), size});
+  InputOptions input;
+  input.limits.max_allocation_bytes = 1 << 20;
+  run_with(bytes, {.input = input});
+  run_with(bytes, {.input = input, .version_1 = true, .untagged_config = true});
+  run_with(bytes, {.input = input, .strict = false, .version_1 = true, .untagged_config = true});
+}
+
+}  // namespace gptrs_target
+}  // namespace
+
+FUZZ_TARGET(gptrs)

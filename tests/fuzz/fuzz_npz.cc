@@ -1,0 +1,53 @@
+// Reads any bytes as a .npz file and all arrays of it, and as the metadata of one.
+
+#include <span>
+#include <string_view>
+
+#include "fuzz/fuzz_target.h"
+#include "interop/npz/origin.h"
+#include "thalia/error.h"
+#include "thalia/formats/npz.h"
+
+using namespace thalia;
+
+namespace {
+namespace npz_target {
+
+void read_archive(ByteSpan bytes) {
+  ReadOptions options;
+  options.input.limits.max_allocation_bytes = 1 << 20;
+  const NpzFile file = NpzFile::from_bytes({.bytes = bytes, .owner = nullptr}, "fuzz", options);
+  for (const NpyArray& array : file.arrays()) {
+    FUZZ_REQUIRE(array.offset <= bytes.size());
+    FUZZ_REQUIRE(array.stored_bytes <= bytes.size() - array.offset);
+    try {
+      FUZZ_REQUIRE(file.read(array.name).bytes().size() == *array.shape.byte_length(array.dtype));
+    } catch (const FormatError&) {
+    } catch (const IntegrityError&) {
+    }
+  }
+  const interop::npz::Archive archive({.bytes = bytes, .owner = nullptr}, options);
+  const interop::npz::Origin origin = interop::npz::origin_of(archive);
+  const interop::npz::Origin again =
+      interop::npz::origin_from_json(interop::npz::origin_to_json("npz", origin), 16);
+  FUZZ_REQUIRE(again.other_keys.empty() && again.arrays.size() == origin.arrays.size());
+}
+
+void run(const std::uint8_t* data, std::size_t size) {
+  try {
+    read_archive(std::as_bytes(std::span(data, size)));
+  } catch (const FormatError&) {
+  } catch (const UnsupportedError&) {
+  } catch (const IntegrityError&) {
+  }
+  try {
+    static_cast<void>(interop::npz::origin_from_json(
+        std::string_view(reinterpret_cast<const char*>(data), size), 16));
+  } catch (const FormatError&) {
+  }
+}
+
+}  // namespace npz_target
+}  // namespace
+
+FUZZ_TARGET(npz)

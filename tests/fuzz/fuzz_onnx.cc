@@ -1,0 +1,53 @@
+// Reads any bytes as an ONNX model, and all tensors of it, and as the metadata of a .thalia file
+// that is written as one.
+
+#include <span>
+#include <string_view>
+
+#include "format/payload.h"
+#include "fuzz/fuzz_target.h"
+#include "interop/onnx/origin.h"
+#include "thalia/error.h"
+#include "thalia/formats/onnx.h"
+
+using namespace thalia;
+
+namespace {
+namespace onnx_target {
+
+void run(const std::uint8_t* data, std::size_t size) {
+  const ByteSpan bytes = std::as_bytes(std::span(data, size));
+  OnnxReadOptions options;
+  options.input.limits.max_allocation_bytes = 1 << 20;
+  try {
+    const OnnxFile file = OnnxFile::from_bytes({.bytes = bytes, .owner = nullptr}, "fuzz", options);
+    for (std::size_t i = 0; i < file.tensors().size(); ++i) {
+      const OnnxTensor& tensor = file.tensors()[i];
+      try {
+        const Tensor read = file.read(i);
+        FUZZ_REQUIRE(read.layout() == tensor.layout);
+        FUZZ_REQUIRE(read.bytes().size() == format::payload_length(tensor.layout));
+        if (!read.is_dense()) static_cast<void>(read.coo());
+      } catch (const FormatError&) {
+      } catch (const UnsupportedError&) {
+      }
+    }
+    // What a source says, a sink takes as it is.
+    const interop::onnx::Origin origin = interop::onnx::origin_from_json(
+        interop::onnx::origin_to_json(file.model(), file.metadata(), true), 256);
+    FUZZ_REQUIRE(origin.model == file.model() && origin.metadata == file.metadata());
+    FUZZ_REQUIRE(origin.losses.empty());
+  } catch (const FormatError&) {
+  } catch (const UnsupportedError&) {
+  }
+  try {
+    static_cast<void>(interop::onnx::origin_from_json(
+        std::string_view(reinterpret_cast<const char*>(data), size), 256));
+  } catch (const FormatError&) {
+  }
+}
+
+}  // namespace onnx_target
+}  // namespace
+
+FUZZ_TARGET(onnx)

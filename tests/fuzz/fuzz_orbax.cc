@@ -1,0 +1,46 @@
+// Reads any bytes as the metadata of a folder that looks like Orbax's, and as metadata that such a
+// folder is made with. What is accepted survives being written and read again.
+
+#include <string>
+#include <string_view>
+
+#include "fuzz/fuzz_target.h"
+#include "interop/orbax/metadata.h"
+#include "interop/orbax/origin.h"
+#include "thalia/error.h"
+
+using namespace thalia;
+
+namespace {
+namespace orbax_target {
+
+constexpr unsigned kDepth = 64;
+
+void run(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  ReadLimits limits;
+  limits.max_json_depth = kDepth;
+  try {
+    const interop::orbax::Metadata metadata = interop::orbax::parse_metadata(text, limits);
+    for (const auto& array : metadata.arrays) {
+      const auto names = *interop::orbax::array_path(array.name);
+      for (const std::string& name : names)
+        FUZZ_REQUIRE(!name.empty() && name != ".." && name.find('/') == std::string::npos);
+    }
+    const std::string once = interop::orbax::make_metadata(metadata, kDepth);
+    const auto again = interop::orbax::parse_metadata(once, limits);
+    FUZZ_REQUIRE(interop::orbax::make_metadata(again, kDepth) == once);
+  } catch (const FormatError&) {
+  } catch (const UnsupportedError&) {
+  }
+  try {
+    const auto origin = interop::orbax::origin_from_json(text, kDepth);
+    for (const auto& [key, value] : origin.others) FUZZ_REQUIRE(key != "arrays");
+  } catch (const FormatError&) {
+  }
+}
+
+}  // namespace orbax_target
+}  // namespace
+
+FUZZ_TARGET(orbax)

@@ -1,0 +1,138 @@
+// Elements in other files: which of them a model may name, and what of them it gets.
+#include <filesystem>
+#include <string>
+
+#include "boost_test.h"
+#include "interop/onnx/models.h"
+#include "support/errors.h"
+#include "support/files.h"
+#include "thalia/formats/onnx.h"
+
+using namespace thalia;
+using test::onnx_model_of;
+using test::onnx_tensor;
+using test::Proto;
+
+BOOST_AUTO_TEST_SUITE(onnx_data_folder)
+
+namespace {
+
+Proto entry(std::string_view key, std::string_view value) {
+  return Proto().text(1, key).text(2, value);
+}
+
+// A FLOAT of 16 bytes in another file.
+Proto external(std::string_view location, std::string_view offset = "0",
+               std::string_view length = "16") {
+  return onnx_tensor("w", 1, {4})
+      .message(13, entry("location", location))
+      .message(13, entry("offset", offset))
+      .message(13, entry("length", length))
+      .varint(14, 1);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(external_data_never_lead_out_of_the_folder) {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "model");
+  std::filesystem::create_directory(folder / "model/sub");
+  test::write_file(folder / "secret", std::string(16, 's'));
+  test::write_file(folder / "model/sub/inside", std::string(16, 'i'));
+  std::filesystem::create_symlink("../secret", folder / "model/link");
+  std::filesystem::create_symlink("sub/inside", folder / "model/inner");
+  std::filesystem::create_symlink("..", folder / "model/up");
+  const auto read = [&](std::string_view location, const OnnxReadOptions& options = {}) {
+    test::write_file(folder / "model/m.onnx", onnx_model_of(external(location)));
+    return test::text_of(OnnxFile::open(folder / "model/m.onnx", options).read("w").bytes());
+  };
+  BOOST_TEST(read("sub/inside") == std::string(16, 'i'));
+  BOOST_TEST(read("./sub/inside") == std::string(16, 'i'));
+  BOOST_TEST(read("inner") == std::string(16, 'i'));
+  const std::string absolute = (folder / "secret").native();
+  for (const std::string& location :
+       {std::string("../secret"), std::string("../../../../../../etc/passwd"),
+        std::string("sub/../../secret"), std::string("sub/../sub/inside"), absolute,
+        std::string("link"), std::string("up/secret"), std::string("/dev/zero"), std::string("sub"),
+        std::string("sub/"), std::string(".."), std::string("sub/inside\0", 11)}) {
+    BOOST_TEST_CONTEXT(location)
+    BOOST_CHECK_EXCEPTION(read(location), FormatError,
+                          test::says(ErrorCode::out_of_bounds, "location", "m.onnx"));
+  }
+  BOOST_CHECK_THROW(read("missing"), IoError);
+  // Where the caller says so, links may lead further; the path in the model may not.
+  const OnnxReadOptions wider{.data_folder = folder.path()};
+  BOOST_TEST(read("link", wider) == std::string(16, 's'));
+  BOOST_CHECK_THROW(read("../secret", wider), FormatError);
+}
+
+BOOST_AUTO_TEST_CASE(external_data_lie_in_their_file) {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "data", std::string(20, 'd'));
+  const auto read = [&](const Proto& tensor) {
+    test::write_file(folder / "m.onnx", onnx_model_of(tensor));
+    return test::text_of(OnnxFile::open(folder / "m.onnx").read("w").bytes());
+  };
+  BOOST_TEST(read(external("data", "4")).size() == 16u);
+  BOOST_CHECK_EXCEPTION(read(external("data", "5")), FormatError,
+                        test::says(ErrorCode::out_of_bounds, "16 bytes at 5", "20 bytes", "data"));
+  BOOST_CHECK_EXCEPTION(read(external("data", "18446744073709551615")), FormatError,
+                        test::has_code(ErrorCode::out_of_bounds));
+  for (const char* const number : {"-1", "", "0x10", "1 ", "+1", "18446744073709551616", "1e3"}) {
+    BOOST_CHECK_EXCEPTION(read(external("data", number)), FormatError,
+                          test::says(ErrorCode::bad_value, "offset"));
+  }
+  BOOST_CHECK_EXCEPTION(read(external("data", "0", "17")), FormatError,
+                        test::says(ErrorCode::inconsistent, "length"));
+  BOOST_CHECK_EXCEPTION(read(external("")), FormatError, test::has_code(ErrorCode::bad_value));
+  BOOST_CHECK_EXCEPTION(read(external("data").text(9, std::string(16, 'r'))), FormatError,
+                        test::says(ErrorCode::inconsistent, "external"));
+  // Without a length: as many as the shape asks for, from the offset on.
+  const Proto plain = onnx_tensor("w", 1, {4}).message(13, entry("location", "data")).varint(14, 1);
+  BOOST_TEST(read(plain).size() == 16u);
+  // Of a tensor that lies here, external data count for nothing.
+  BOOST_TEST(read(onnx_tensor("w", 3, {1}).text(9, "x").message(13, entry("location", "../x"))) ==
+             "x");
+}
+
+BOOST_AUTO_TEST_CASE(a_checksum_of_the_data_file_is_checked_where_there_is_one) {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "data", "abc of 16 bytes.");
+  const auto check = [&](const char* sum) {
+    test::write_file(folder / "m.onnx",
+                     onnx_model_of(external("data").message(13, entry("checksum", sum))));
+    const OnnxFile file = OnnxFile::open(folder / "m.onnx");
+    BOOST_TEST(file.read("w").bytes().size() == 16u);
+    file.check(0);
+    file.check(0);
+  };
+  // By sha1sum.
+  check("4cd6cf262a285bd96ba2a38d45ddf2cfc38c554a");
+  check("4CD6CF262A285BD96BA2A38D45DDF2CFC38C554A");
+  for (const char* const other : {"0000000000000000000000000000000000000000", "x"}) {
+    BOOST_CHECK_EXCEPTION(check(other), IntegrityError,
+                          test::says(ErrorCode::checksum_mismatch, "SHA-1", "data"));
+  }
+}
+
+// Holes: nothing of these files is on the disk.
+BOOST_AUTO_TEST_CASE(lengths_beyond_4_gib_are_no_32_bit_numbers) {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "m.onnx", "");
+  std::filesystem::resize_file(folder / "m.onnx", 0x7fffffff);
+  BOOST_CHECK_EXCEPTION(OnnxFile::open(folder / "m.onnx"), UnsupportedError,
+                        test::says(ErrorCode::unsupported_feature, "protobuf", "m.onnx"));
+  test::write_file(folder / "data", "");
+  std::filesystem::resize_file(folder / "data", (5ull << 30) - 1);
+  test::write_file(folder / "m.onnx", onnx_model_of(external("data", "5368709100")));
+  BOOST_TEST(OnnxFile::open(folder / "m.onnx").read("w").bytes().size() == 16u);
+  const Proto large =
+      onnx_tensor("w", 3, {5ll << 30}).message(13, entry("location", "data")).varint(14, 1);
+  test::write_file(folder / "m.onnx", onnx_model_of(large));
+  BOOST_CHECK_EXCEPTION(OnnxFile::open(folder / "m.onnx").read("w"), FormatError,
+                        test::says(ErrorCode::out_of_bounds, "5368709120 bytes at 0"));
+  std::filesystem::resize_file(folder / "data", 5ull << 30);
+  BOOST_TEST(OnnxFile::open(folder / "m.onnx").read("w").bytes().size() == 5ull << 30);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,197 @@
+// Files that PyTorch 2.13 wrote, in tests/data/interop/pt: their tensors are those that torch.load
+// gave make.py, by their SHA-256. And the same files damaged.
+#include "thalia/formats/pt.h"
+
+#include <string>
+
+#include "boost_test.h"
+#include "integrity/sha256.h"
+#include "interop/pt/archives.h"
+#include "support/bytes.h"
+#include "support/errors.h"
+#include "thalia/value.h"
+
+using namespace thalia;
+using namespace thalia::test;
+
+BOOST_AUTO_TEST_SUITE(pt)
+
+namespace {
+
+std::string digest(const Tensor& tensor) {
+  const Tensor dense = tensor.to_dense();
+  return test::hex(integrity::sha256(dense.bytes()));
+}
+
+Value expected() {
+  return parse_json(read_file(pt_path("expected.json")));
+}
+
+// Opens, reads and checks everything; false where that is refused.
+bool reads_all(const std::string& bytes) {
+  ReadLimits limits;
+  limits.max_allocation_bytes = 1 << 20;
+  try {
+    const PtFile file = pt_from(bytes, limits);
+    bool sound = true;
+    for (const PtTensor& tensor : file.tensors()) {
+      try {
+        static_cast<void>(file.read(tensor.name));
+        file.check(tensor.name);
+      } catch (const Error&) {
+        sound = false;
+      }
+    }
+    return sound;
+  } catch (const FormatError&) {
+  } catch (const IntegrityError&) {
+  } catch (const UnsupportedError&) {
+  }
+  return false;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(tensors_are_those_that_torch_loads) {
+  std::size_t count = 0;
+  const Value files = expected();
+  for (const Value::Member& entry : files.members()) {
+    const PtFile file = PtFile::open(pt_path(entry.name));
+    for (const Value& tensor : entry.value.elements()) {
+      const std::string& name = tensor.at("name").as_string();
+      BOOST_TEST_CONTEXT(entry.name << " " << name) {
+        const Tensor read = file.read(name);
+        BOOST_TEST(dtype_name(read.dtype()) == tensor.at("dtype").as_string());
+        std::vector<std::uint64_t> shape;
+        for (const Value& extent : tensor.at("shape").elements())
+          shape.push_back(extent.as_uint64());
+        BOOST_TEST((read.shape() == Shape(std::span<const std::uint64_t>(shape))));
+        BOOST_TEST(digest(read) == tensor.at("sha256").as_string());
+        ++count;
+      }
+    }
+  }
+  BOOST_TEST(count > 100u);
+}
+
+BOOST_AUTO_TEST_CASE(contiguous_tensors_lie_in_the_file) {
+  const std::string bytes = read_file(pt_path("train.pt"));
+  const PtFile file = pt_from(bytes);
+  const Tensor weight = file.read("model.0.weight");
+  const Tensor again = file.read("model.0.weight");
+  BOOST_TEST(weight.bytes().data() == again.bytes().data());
+  BOOST_TEST(bytes.find(text_of(weight.bytes())) % 64 == 0u);
+  // A view of a larger tensor is gathered, a row of it is not.
+  const PtFile views = PtFile::open(pt_path("views.pt"));
+  const Tensor whole = views.read("whole");
+  BOOST_TEST(views.read("row").bytes().data() == whole.bytes().data() + 24);
+  BOOST_TEST(views.read("col").bytes().data() != views.read("col").bytes().data());
+}
+
+BOOST_AUTO_TEST_CASE(views_and_shared_storages_are_told) {
+  const PtFile file = PtFile::open(pt_path("shared.pt"));
+  const std::vector<PtTensor>& tensors = file.tensors();
+  BOOST_TEST(tensors.size() == 7u);
+  BOOST_TEST((tensors[0].name == "embed" && tensors[0].parameter && tensors[0].requires_grad));
+  BOOST_TEST(tensors[0].storage == tensors[1].storage);
+  BOOST_TEST((tensors[3].storage == tensors[2].storage && tensors[3].storage_offset == 1));
+  BOOST_TEST((!tensors[5].parameter && tensors[5].requires_grad));
+  BOOST_TEST((tensors[6].parameter && !tensors[6].requires_grad));
+  const PtFile views = PtFile::open(pt_path("views.pt"));
+  BOOST_TEST((views.tensors()[3].stride == std::vector<std::uint64_t>{1, 6}));
+}
+
+BOOST_AUTO_TEST_CASE(the_tree_is_that_of_thalia_checkpoint) {
+  const Value tree = parse_json(PtFile::open(pt_path("leaves.pt")).tree());
+  const auto value = [&](std::size_t place) {
+    return to_json(tree.at("dict").elements()[place].elements()[1]);
+  };
+  BOOST_TEST(value(0) == R"({"device":"cuda:1"})");
+  BOOST_TEST(value(1) == R"({"dtype":"float16"})");
+  BOOST_TEST(value(2) == R"({"size":[3,4]})");
+  BOOST_TEST(value(3) == R"({"bytes":"YWL/"})");
+  BOOST_TEST(value(5) == R"({"set":[1,2]})");
+  BOOST_TEST(value(7) == R"({"int":"1180591620717411303424"})");
+  BOOST_TEST(value(8) == R"({"int":"-1180591620717411303424"})");
+  BOOST_TEST(value(9) == R"({"int":"-9223372036854775808"})");
+  BOOST_TEST(value(10) == "1099511627776");
+  BOOST_TEST(value(11) == R"({"complex":["1.0","-2.0"]})");
+  BOOST_TEST(value(12) == R"({"float":"nan"})");
+  BOOST_TEST(value(14) == R"({"ordered":[["x",1]]})");
+  BOOST_TEST(to_json(tree.at("dict").elements()[15].elements()[0]) == R"({"tuple":[1,"t"]})");
+}
+
+BOOST_AUTO_TEST_CASE(quantized_tensors_give_codes_with_their_parameters) {
+  const PtFile file = PtFile::open(pt_path("quantized.pt"));
+  BOOST_TEST(file.tensors()[0].quantized == "qint8");
+  BOOST_TEST((file.read("u").dtype() == DType::u8 && file.read("i").dtype() == DType::i32));
+  BOOST_TEST(file.read("c.scales").as<double>()[1] == 0.25);
+  BOOST_TEST(file.read("c.zero_points").as<std::int64_t>()[1] == 2);
+  const std::string& tree = file.tree();
+  BOOST_TEST(tree.find(R"("quantized":{"dtype":"qint8","scale":"0.5","zero_point":3})") !=
+             std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(modules_of_torchscript_are_walked_and_their_code_is_lost) {
+  const PtFile file = PtFile::open(pt_path("script.pt"));
+  BOOST_TEST(file.is_torchscript());
+  BOOST_TEST((file.read("0.weight").shape() == Shape({1, 2})));
+  BOOST_TEST(file.losses().size() == 1u);
+  BOOST_TEST(file.losses()[0].find("code of the TorchScript program") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(other_objects_are_refused_by_name_and_older_files_with_advice) {
+  const auto refusal = [](const char* name, ErrorCode code, const char* part) {
+    BOOST_CHECK_EXCEPTION(PtFile::open(pt_path(name)), UnsupportedError, says(code, name, part));
+  };
+  refusal("namespace.pt", ErrorCode::unsupported_feature, "'argparse.Namespace'");
+  refusal("module.pt", ErrorCode::unsupported_feature,
+          "'torch.nn.modules.linear.Linear', which is not loaded; save model.state_dict()");
+  refusal("legacy.pt", ErrorCode::unsupported_version, "save it again with torch.save");
+  BOOST_CHECK_EXCEPTION(pt_from("\x80\x02N."), UnsupportedError,
+                        says(ErrorCode::unsupported_version, "a bare pickle"));
+  BOOST_CHECK_EXCEPTION(pt_from(""), FormatError, has_code(ErrorCode::truncated));
+  BOOST_CHECK_EXCEPTION(PtFile::open(pt_path("bare.pt")).read("w"), UsageError,
+                        has_code(ErrorCode::not_found));
+}
+
+BOOST_AUTO_TEST_CASE(no_truncated_file_is_read) {
+  for (const char* const name : {"bare.pt", "sparse.pt"}) {
+    const std::string whole = read_file(pt_path(name));
+    BOOST_TEST(reads_all(whole));
+    for (std::size_t length = 0; length < whole.size(); ++length)
+      BOOST_TEST(!reads_all(whole.substr(0, length)), name << " of " << length);
+  }
+}
+
+// What no checksum covers may be another file after a flip, but never more than a refusal.
+BOOST_AUTO_TEST_CASE(a_flip_is_found_or_changes_no_payload) {
+  for (const char* const name : {"quantized.pt", "protocol5.pt"}) {
+    std::string bytes = read_file(pt_path(name));
+    for (char& byte : bytes) {
+      for (const char mask : {'\x01', '\x80', '\xff'}) {
+        byte = static_cast<char>(byte ^ mask);
+        static_cast<void>(reads_all(bytes));
+        byte = static_cast<char>(byte ^ mask);
+      }
+    }
+  }
+  std::string bytes = read_file(pt_path("bare.pt"));
+  const PtFile sound = PtFile::open(pt_path("bare.pt"));
+  const std::size_t at = bytes.find(text_of(sound.read("tensor").bytes()));
+  bytes[at] = '\x01';
+  BOOST_CHECK_EXCEPTION(pt_from(bytes).check("tensor"), IntegrityError,
+                        says(ErrorCode::checksum_mismatch, "tensor"));
+}
+
+BOOST_AUTO_TEST_CASE(limits_hold) {
+  const std::string bytes = read_file(pt_path("train.pt"));
+  BOOST_CHECK_EXCEPTION(pt_from(bytes, {.max_tensors = 3}), FormatError,
+                        says(ErrorCode::limit_exceeded, "max_tensors"));
+  BOOST_CHECK_EXCEPTION(pt_from(bytes, {.max_allocation_bytes = 1000}), FormatError,
+                        says(ErrorCode::limit_exceeded, "max_allocation_bytes"));
+  BOOST_CHECK_EXCEPTION(pt_from(bytes, {.max_json_bytes = 100}), FormatError,
+                        says(ErrorCode::limit_exceeded, "max_json_bytes"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

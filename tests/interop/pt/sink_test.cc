@@ -1,0 +1,267 @@
+// Writing .pt files: those of PyTorch come back byte for byte, and metadata of others never does
+// harm. What torch.load makes of the files is in reference_test.py.
+#include "interop/pt/sink.h"
+
+#include <algorithm>
+#include <string>
+
+#include "boost_test.h"
+#include "interop/pt/archives.h"
+#include "interop/pt/machine.h"
+#include "interop/pt/pickler.h"
+#include "interop/pt/plan.h"
+#include "interop/pt/source.h"
+#include "support/errors.h"
+
+using namespace thalia;
+using namespace thalia::test;
+
+BOOST_AUTO_TEST_SUITE(pt_sink)
+
+namespace {
+
+using interop::PieceSink;
+using interop::SinkInput;
+using interop::SinkOptions;
+using interop::TensorSource;
+using interop::pt::open_pt_source;
+using interop::pt::write_pt;
+
+SinkInput input_of(const TensorSource& source) {
+  SinkInput input{.metadata = source.facts().metadata};
+  for (const interop::SourceTensor& tensor : source.facts().tensors)
+    input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});
+  return input;
+}
+
+std::vector<std::string> write(const std::filesystem::path& path, const TensorSource& source,
+                               const SinkInput& input) {
+  std::vector<std::string> said;
+  SinkOptions options;
+  options.save.output.durability = Durability::none;
+  options.announce = [&](const std::vector<std::string>& losses) { said = losses; };
+  const std::uint64_t bytes =
+      write_pt(path, input, options, [&](std::size_t i, const PieceSink& sink) {
+        const Tensor tensor = source.read(i);
+        for (ByteSpan rest = tensor.bytes(); !rest.empty();) {
+          const std::size_t taken = std::min<std::size_t>(rest.size(), 7);
+          sink(rest.first(taken));
+          rest = rest.subspan(taken);
+        }
+      });
+  BOOST_TEST(bytes == std::filesystem::file_size(path));
+  return said;
+}
+
+// Of tensors of f32 [2] under these names, each of the bytes "abcdefgh".
+std::vector<std::string> write_named(const std::filesystem::path& path,
+                                     const std::vector<std::string>& names,
+                                     const std::string& metadata) {
+  SinkInput input{.metadata = metadata};
+  for (const std::string& name : names)
+    input.tensors.push_back({.name = name, .layout = {.dtype = DType::f32, .shape = Shape({2})}});
+  std::vector<std::string> said;
+  SinkOptions options;
+  options.save.output.durability = Durability::none;
+  options.announce = [&](const std::vector<std::string>& losses) { said = losses; };
+  write_pt(path, input, options,
+           [&](std::size_t, const PieceSink& sink) { sink(bytes_of("abcdefgh")); });
+  return said;
+}
+
+std::string with_tree(const std::string& tree) {
+  return R"({"thalia_checkpoint":{"version":1,"tree":)" + tree + "}}";
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(files_of_torch_come_back_byte_for_byte) {
+  const TemporaryFolder folder;
+  for (const char* const name : {"train.pt", "dtypes.pt", "shared.pt", "quantized.pt", "bare.pt"}) {
+    const auto source = open_pt_source(pt_path(name), {});
+    BOOST_TEST(write(folder / name, *source, input_of(*source)).empty());
+    BOOST_TEST(read_file(folder / name) == read_file(pt_path(name)), name);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_was_written_comes_back_byte_for_byte) {
+  const TemporaryFolder folder;
+  for (const char* const name : {"views.pt", "sparse.pt", "leaves.pt", "numpy.pt", "protocol5.pt",
+                                 "script.pt", "big_endian.pt", "deflated.pt"}) {
+    BOOST_TEST_CONTEXT(name) {
+      const auto first = open_pt_source(pt_path(name), {});
+      write(folder / "1.pt", *first, input_of(*first));
+      const auto second = open_pt_source(folder / "1.pt", {});
+      BOOST_TEST(write(folder / "2.pt", *second, input_of(*second)).empty());
+      BOOST_TEST((read_file(folder / "1.pt") == read_file(folder / "2.pt")));
+      for (std::size_t i = 0; i < first->facts().tensors.size(); ++i)
+        BOOST_TEST((first->read(i).bytes().size() == second->read(i).bytes().size()));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(tensors_that_share_memory_are_stored_once) {
+  const auto source = open_pt_source(pt_path("shared.pt"), {});
+  std::vector<std::string> names;
+  for (const interop::SourceTensor& tensor : source->facts().tensors) names.push_back(tensor.name);
+  BOOST_TEST(names == (std::vector<std::string>{"embed", "a", "grad", "frozen"}),
+             boost::test_tools::per_element());
+  const auto views = open_pt_source(pt_path("views.pt"), {});
+  BOOST_TEST((views->facts().tensors[0].layout.shape == Shape({24})));
+  BOOST_TEST(views->facts().losses[1] ==
+             "the strides of 3 tensors, as elements are kept row by row");
+}
+
+BOOST_AUTO_TEST_CASE(codes_become_numbers_on_request) {
+  const auto source = open_pt_source(pt_path("quantized.pt"), {.dequantize = true});
+  BOOST_TEST(source->facts().tensors.size() == 4u);
+  const Tensor numbers = source->read(0);
+  BOOST_TEST(numbers.as<float>()[5] == 6.0f);
+  BOOST_TEST(source->read(3).as<float>()[4] == 5.0f);
+  BOOST_TEST(source->facts().metadata.find("quantized\":{") == std::string::npos);
+  const TemporaryFolder folder;
+  BOOST_TEST(write(folder / "a.pt", *source, input_of(*source)).empty());
+}
+
+BOOST_AUTO_TEST_CASE(tensors_without_an_object_become_a_dictionary) {
+  const TemporaryFolder folder;
+  const auto path = folder / "a.pt";
+  BOOST_TEST(write_named(path, {"b", "a"}, R"({"note":"x","steps":3})") ==
+                 std::vector<std::string>{"the metadata 'note', 'steps'"},
+             boost::test_tools::per_element());
+  const PtFile file = PtFile::open(path);
+  BOOST_TEST(file.tree() == R"({"dict":[["b",{"tensor":"b"}],["a",{"tensor":"a"}]]})");
+  BOOST_TEST(text_of(file.read("a").bytes()) == "abcdefgh");
+  BOOST_TEST(read_file(path).find("archive/data/1") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(metadata_that_does_not_fit_is_left_out) {
+  const TemporaryFolder folder;
+  const auto path = folder / "a.pt";
+  const std::string flat = R"({"dict":[["w",{"tensor":"w"}]]})";
+  for (
+      const char* const tree :
+      {R"({"tensor":"x"})",
+       R"([])",
+       R"({"dict":3})",
+       R"({"dict":[[1]]})",
+       R"({"what":1})",
+       R"({"dict":[],"list":[]})",
+       R"({"int":"1x"})",
+       R"({"int":""})",
+       R"({"float":"one"})",
+       R"({"bytes":"?"})",
+       R"({"dtype":"float17"})",
+       R"({"device":"floppy"})",
+       R"({"device":"cuda:300"})",
+       R"({"size":["a"]})",
+       R"({"set":[{"list":[]}]})",
+       R"({"dict":[[{"tensor":"w"},1]]})",
+       R"({"complex":["1.0"]})",
+       R"({"tensor":3})",
+       R"({"tensor":"w","view":{}})",
+       R"({"list":[1e999]})",
+       R"({"tensor":"w","view":{"dtype":"float32","offset":1,"shape":[2],"stride":[1]}})",
+       R"({"tensor":"w","view":{"dtype":"float32","offset":0,"shape":[2],"stride":[-1]}})",
+       R"({"tensor":"w","view":{"dtype":"float32","offset":0,"shape":[2],"stride":[]}})",
+       R"({"tensor":"w","view":{"dtype":"float64","offset":0,"shape":[2],"stride":[1]}})",
+       R"({"tensor":"w","view":{"dtype":"f","offset":0,"shape":[2],"stride":[1]}})",
+       R"({"tensor":"w","view":{"dtype":"float32","offset":9223372036854775807,"shape":[2,9223372036854775807],"stride":[1,9223372036854775807]}})",
+       R"({"list":[1,2]})"}) {
+    const std::vector<std::string> said = write_named(path, {"w"}, with_tree(tree));
+    BOOST_TEST_CONTEXT(tree) {
+      BOOST_TEST(said.size() == 1u);
+      BOOST_TEST(PtFile::open(path).tree() == flat);
+    }
+  }
+  std::string deep = "1";
+  for (int i = 0; i < 81; ++i) deep = "{\"list\":[" + deep + "]}";
+  BOOST_TEST(write_named(path, {"w"}, with_tree(deep)).size() == 1u);
+  // Another version, members of the wrong kinds.
+  write_named(path, {"w"}, R"({"thalia_checkpoint":{"version":2,"tree":{"list":[]}},"pt":[]})");
+  BOOST_TEST(PtFile::open(path).tree() == flat);
+  write_named(
+      path, {"w"},
+      R"({"pt":{"folder":"a/../b","version":"99","serialization_id":1,"records":3,"attributes":[1,["",2]]}})");
+  BOOST_TEST(PtFile::open(path).tree() == flat);
+  BOOST_TEST(read_file(path).find("archive/version") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(tensors_that_the_object_lacks_are_added_to_it) {
+  const TemporaryFolder folder;
+  const auto path = folder / "a.pt";
+  const std::string tree = R"({"ordered":[["a",{"tensor":"a"}],["b",7]]})";
+  BOOST_TEST(write_named(path, {"a", "b"}, with_tree(tree)).empty());
+  BOOST_TEST(PtFile::open(path).tree() ==
+             R"({"ordered":[["a",{"tensor":"a"}],["b",7],["b#",{"tensor":"b#"}]]})");
+}
+
+BOOST_AUTO_TEST_CASE(gradients_and_quantizers_are_those_that_torch_takes) {
+  const TemporaryFolder folder;
+  const auto path = folder / "a.pt";
+  SinkInput input{
+      .metadata = with_tree(
+          R"({"list":[{"tensor":"i","parameter":true},{"tensor":"q","quantized":{"dtype":"qint8","scale":"0.5","zero_point":1}},{"tensor":"q"}]})")};
+  input.tensors = {{.name = "i", .layout = {.dtype = DType::i64, .shape = Shape({1})}},
+                   {.name = "q", .layout = {.dtype = DType::i8, .shape = Shape({8})}}};
+  std::vector<std::string> said;
+  const auto emit = [](std::size_t, const PieceSink& sink) { sink(bytes_of("abcdefgh")); };
+  SinkOptions options{.announce = [&](const std::vector<std::string>& losses) { said = losses; }};
+  options.save.output.durability = Durability::none;
+  write_pt(path, input, options, emit);
+  BOOST_TEST(said.size() == 1u);  // the codes are plain elsewhere
+  input.metadata = with_tree(R"({"list":[{"tensor":"i","parameter":true},{"tensor":"q"}]})");
+  write_pt(path, input, options, emit);
+  BOOST_TEST(said.empty());
+  BOOST_TEST((PtFile::open(path).tensors()[0].parameter));
+  BOOST_TEST((!PtFile::open(path).tensors()[0].requires_grad));
+}
+
+BOOST_AUTO_TEST_CASE(types_and_encodings_that_torch_lacks_are_refused_before_anything_is_written) {
+  const TemporaryFolder folder;
+  const auto refuse = [&](const TensorLayout& layout, ErrorCode code) {
+    SinkInput input{.tensors = {{.name = "w", .layout = layout}}};
+    BOOST_CHECK_EXCEPTION(write_pt(folder / "a.pt", input, {},
+                                   [](std::size_t, const PieceSink&) { BOOST_FAIL("written"); }),
+                          UnsupportedError, says(code, "a.pt", "w"));
+    BOOST_TEST(list_folder(folder.path()).empty());
+  };
+  for (const DType dtype : {DType::i4, DType::u2, DType::f4_e2m1, DType::ternary})
+    refuse({.dtype = dtype, .shape = Shape({4})}, ErrorCode::unsupported_dtype);
+  refuse({.shape = Shape({4}), .encoding = Encoding::quantized}, ErrorCode::unsupported_feature);
+}
+
+BOOST_AUTO_TEST_CASE(integers_of_any_length_come_back) {
+  for (const char* const number :
+       {"0", "255", "256", "65536", "-1", "-128", "2147483648", "-2147483648", "-2147483649",
+        "9223372036854775807", "9223372036854775808", "-9223372036854775808",
+        "-9223372036854775809", "-18446744073709551616",
+        "340282366920938463463374607431768211455"}) {
+    SinkInput input{.metadata = with_tree(std::string("{\"int\":\"") + number + "\"}")};
+    const interop::pt::Plan plan = interop::pt::make_plan(input, {});
+    const std::string bytes = interop::pt::write_pickle(plan.graph).bytes;
+    interop::pt::Graph graph = interop::pt::read_pickle(bytes_of(bytes));
+    const interop::pt::Node& root = graph.at(graph.root);
+    BOOST_TEST((root.kind == interop::pt::Kind::integer ? std::to_string(root.integer)
+                                                        : std::string(root.text)) == number);
+  }
+  SinkInput input{.metadata = with_tree("{\"int\":\"" + std::string(700, '9') + "\"}")};
+  BOOST_CHECK_THROW(interop::pt::write_pickle(interop::pt::make_plan(input, {}).graph),
+                    UnsupportedError);
+}
+
+BOOST_AUTO_TEST_CASE(a_dictionary_of_tensors_is_saved_in_one_call) {
+  const TemporaryFolder folder;
+  const std::vector<float> numbers{1, 2, 3};
+  const std::vector<PtInput> tensors{
+      {.name = "w", .shape = Shape({3}), .bytes = as_byte_span(numbers)}};
+  const std::uint64_t bytes = save_pt(folder / "a.pt", tensors);
+  BOOST_TEST(bytes == std::filesystem::file_size(folder / "a.pt"));
+  BOOST_TEST(PtFile::open(folder / "a.pt").read("w").as<float>()[2] == 3.0f);
+  BOOST_CHECK_EXCEPTION(save_pt(folder / "b.pt", {tensors[0], tensors[0]}), UsageError,
+                        has_code(ErrorCode::duplicate));
+  BOOST_CHECK_EXCEPTION(save_pt(folder / "b.pt", {{.name = "w", .shape = Shape({3})}}), UsageError,
+                        has_code(ErrorCode::size_mismatch));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
