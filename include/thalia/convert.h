@@ -56,6 +56,9 @@ struct ConvertOptions {
   /// Of safetensors: bytes of tensors in one file, as many files as that takes, and an index of
   /// them. nullopt: one file, unless the output is the index of a model.
   std::optional<std::uint64_t> shard_bytes{};
+  /// Of mckp: the file that the output is a delta against. Its own bases are looked for as the
+  /// input's.
+  std::optional<std::filesystem::path> base{};
   /// Also types that the target has and its original program does not read.
   bool all_types = false;
   /// Called once before anything is written, with ConvertResult::losses where there are any. What
@@ -82,7 +85,8 @@ struct ConvertResult {
 /// that is not named is plane_entropy. An output named NAME.meta is the side file of a .thalia file
 /// (thalia/metadata_file.h), and no option but those of reading and durability counts.
 /// @throws FormatError, IntegrityError, IoError; UnsupportedError where the target cannot hold a
-/// tensor (dtype, encoding, two tensors of one name), naming it. Between 0.1 files and the formats
+/// tensor (dtype, encoding, two tensors of one name), naming it; UsageError (bad_argument) for a
+/// codec, shards or a file of SHA-256 where the target has none. Between 0.1 files and the formats
 /// without regions, and where a policy converts a 0.1 file, a .thalia file stands in between,
 /// beside the output while it is needed. On an error nothing is left at `output`.
 ConvertResult convert(const std::filesystem::path& input, const std::filesystem::path& output,

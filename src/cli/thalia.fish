@@ -50,7 +50,7 @@ complete -c thalia -f
 complete -c thalia -n '__thalia_at 0' -l help -l version
 
 # made by tools/documents.py {
-set -g __thalia_with_value --atol --axes --bits --bits-per-element --checksum --codec --color --dir --every --every-steps --exclude --extension --fail-on --format --from --games --gate --group-size --importance --importance-window --include --index --init --interval --keep --keep-best --leaves --level --max-age --max-bytes --max-generations --max-header --max-loss --max-memory --max-rank --metric --min-age --min-elements --min-silent --most --mu --neurons --output --phase --phases --population --precision --prefer --preset --protect --reason --region --regions --rounds --rtol --scale --search --seed --sensitivity --side-file --sigma --size --slice --sort --source --sparsity --step --strong --threads --threshold --to --unset --win-rate -o
+set -g __thalia_with_value --atol --axes --bits --bits-per-element --checksum --codec --color --dir --every --every-steps --exclude --extension --fail-on --format --from --games --gate --group-size --importance --importance-window --include --index --init --interval --keep --keep-best --leaves --level --max-age --max-bytes --max-generations --max-header --max-loss --max-memory --max-rank --metric --min-age --min-elements --min-silent --most --mu --neurons --output --phase --phases --population --precision --prefer --preset --protect --reason --region --regions --rounds --rtol --scale --search --seed --sensitivity --shard-size --side-file --sigma --size --slice --sort --source --sparsity --step --strong --threads --threshold --to --unset --win-rate -o
 set -g __thalia_pairs 'store init' 'store save' 'store list' 'store watch' 'store latest' 'store restore' 'store verify' 'store doctor' 'store prune' 'store promote' 'store pool' 'store transition'
 complete -c thalia -n '__thalia_at 0' -a info -d 'what it is: parameters, dtypes, steps, sizes, metadata'
 complete -c thalia -n '__thalia_at 0' -a ls -d 'regions, all tensors, or those that patterns fit'
@@ -105,18 +105,23 @@ complete -c thalia -n '__thalia_of cat' -l slice -d 'The part to print, such as 
 complete -c thalia -n '__thalia_of cat' -l format -d 'text (the default), json, npy or raw' -x -a 'text json npy raw'
 complete -c thalia -n '__thalia_of cat' -s o -l output -d 'Write to this file, whole or not at all' -r -F
 complete -c thalia -n '__thalia_of cat' -l all -d 'Text: every element, also of more than 1000, a row a line'
-complete -c thalia -n '__thalia_of cat' -l dense -d 'All elements of sparse tensors, with their zeros: npy always has them, safetensors and mckp want this to be asked for'
+complete -c thalia -n '__thalia_of cat' -l dense -d 'All elements of sparse tensors, with their zeros: npy always has them, other formats without sparse tensors want this to be asked for'
 complete -c thalia -n '__thalia_of stats' -s h -l help -d 'Print this and leave'
 complete -c thalia -n '__thalia_of stats' -l fail-on -d 'Exit with status 1 if there are elements of this kind: nan, infinite, or any of both' -x -a 'nan infinite any'
 complete -c thalia -n '__thalia_of verify' -s h -l help -d 'Print this and leave'
 complete -c thalia -n '__thalia_of verify' -l quick -d 'Structure only: no payload is read'
 complete -c thalia -n '__thalia_of verify' -l resolve -d 'Of a delta also all that it is based on, and each tensor that comes out'
 complete -c thalia -n '__thalia_of convert' -s h -l help -d 'Print this and leave'
-complete -c thalia -n '__thalia_of convert' -l from -d 'Format of IN: thalia, safetensors, thalia-0.1, mckp or mst' -x -a 'thalia safetensors thalia-0.1 mckp mst'
-complete -c thalia -n '__thalia_of convert' -l to -d 'Format of OUT: thalia, safetensors, thalia-0.1 or mckp' -x -a 'thalia safetensors thalia-0.1 mckp'
+complete -c thalia -n '__thalia_of convert' -l from -d 'Format of IN, where neither content nor name tells it' -x -a 'thalia safetensors thalia-0.1 mckp mst mithril-quantized mithril-orbax gptrs gptrsten entity loom-json pt npz npy gguf onnx'
+complete -c thalia -n '__thalia_of convert' -l to -d 'Format of OUT, where its name does not tell it' -x -a 'thalia safetensors thalia-0.1 mckp mst mithril-quantized mithril-orbax gptrs gptrsten entity loom-json pt npz npy gguf onnx'
 complete -c thalia -n '__thalia_of convert' -l regions -d 'How tensors become regions: auto (the default: the name up to its first number), none (one region) or DEPTH (that many parts of the name)' -x -a 'auto none'
 complete -c thalia -n '__thalia_of convert' -l precision -d 'Types of floating point tensors: keep (the default), fp32, fp16, bf16, mixed, or KEY=PRECISION,..' -x -a 'keep fp32 fp16 bf16 mixed'
-complete -c thalia -n '__thalia_of convert' -l dense -d 'All elements of sparse tensors, with their zeros: npy always has them, safetensors and mckp want this to be asked for'
+complete -c thalia -n '__thalia_of convert' -l dense -d 'All elements of sparse tensors, with their zeros: npy always has them, other formats without sparse tensors want this to be asked for'
+complete -c thalia -n '__thalia_of convert' -l lossless -d 'Writes nothing where OUT cannot hold all that IN has'
+complete -c thalia -n '__thalia_of convert' -l dequantize -d 'Elements in place of the codes of formats with types of their own, as GGUF'\''s blocks'
+complete -c thalia -n '__thalia_of convert' -l shard-size -d 'Of safetensors: bytes of tensors in a file, as 5GB' -x
+complete -c thalia -n '__thalia_of convert' -l old -d 'Takes files that the programs of their formats no longer do, as GPTRSCHK 1'
+complete -c thalia -n '__thalia_of convert' -l all-types -d 'Also types that OUT'\''s format has and its program does not read, as f16 in GPTRSCHK'
 complete -c thalia -n '__thalia_of migrate' -s h -l help -d 'Print this and leave'
 complete -c thalia -n '__thalia_of migrate' -l to -d 'Version of OUT: 0.1 or 1.0' -x -a '0.1 1.0'
 complete -c thalia -n '__thalia_of extract' -s h -l help -d 'Print this and leave'

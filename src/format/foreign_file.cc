@@ -26,8 +26,7 @@ constexpr std::string_view kWebPage = "a web page; the download of the file fail
 // The first that fits wins. A zip archive names its first member in its first bytes.
 constexpr Foreign kForeign[] = {
     {"GGUF"sv, {}, "a GGUF file, as llama.cpp reads" CONVERT},
-    {"PK\3\4"sv, ".npy"sv,
-     "a NumPy .npz archive" CONVERT},
+    {"PK\3\4"sv, ".npy"sv, "a NumPy .npz archive" CONVERT},
     {"PK\3\4"sv, "/data.pkl"sv, kPyTorch},
     {"PK\3\4"sv, "/data/"sv, kPyTorch},  // as torch.jit.save orders its members
     {"PK\3\4"sv, {}, "a zip archive; unpack it first"},
@@ -50,8 +49,7 @@ constexpr Foreign kForeign[] = {
     {"version https://git-lfs"sv,
      {},
      "a Git LFS pointer, which stands for the file; fetch that with git lfs pull"},
-    {"{"sv, "\"weight_map\""sv,
-     "a list of the .safetensors files that a model is in" CONVERT},
+    {"{"sv, "\"weight_map\""sv, "a list of the .safetensors files that a model is in" CONVERT},
     {"GPTRSCHK"sv, {}, "a model of gpt.rs" CONVERT},
     {"GPTRSTEN"sv, {}, "an archive of tensors of gpt.rs" CONVERT},
     {"ENTITY\0\0"sv, {}, "a network of Loom" CONVERT},

@@ -149,10 +149,20 @@ void describe_mckp(FileFacts& facts, const ChainOptions& options) {
       BaseFacts{.path = header.previous->key, .checksum = hex(header.previous->content_hash.bytes)};
 }
 
+// Where a file has nothing but texts, these, without what else a conversion keeps of it.
+std::string shown_metadata(const AnyFile& file) {
+  std::string metadata(file.metadata_json());
+  if (file.format() != FileFormat::safetensors && file.format() != FileFormat::mst) return metadata;
+  const Value all = parse_json(metadata);
+  const Value* const own = all.find(file_format_name(file.format()));
+  const Value* const texts = own != nullptr ? own->find("metadata") : nullptr;
+  return texts != nullptr && !texts->members().empty() ? json_of(*texts) : std::string();
+}
+
 void describe_flat(FileFacts& facts, const ChainOptions& options) {
   const AnyFile file = open_any(facts.path, open_options(options), facts.format);
   if (!file.version().empty()) facts.version = file.version();
-  if (file.metadata_json() != "{}") facts.metadata = file.metadata_json();
+  if (file.metadata_json() != "{}") facts.metadata = shown_metadata(file);
   facts.progress = training_progress(facts.metadata);
   if (file.training_steps()) take_steps(facts, *file.training_steps());
   facts.disk_bytes = file.file_bytes();  // of a folder, all of its files

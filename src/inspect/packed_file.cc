@@ -49,13 +49,14 @@ class MckpFileTensor : public FileTensor {
     const MckpMethod& method = tensor_.method;
     ListedTensor listed{.region = {},
                         .name = tensor_.name,
-                        .layout = {.dtype = tensor_.dtype, .shape = tensor_.shape},
+                        .layout = tensor_.layout(),
                         .logical_bytes = tensor_.original_size,
                         .stored_bytes = tensor_.compressed_size,
                         .offset = tensor_.offset,
                         .codecs = {method.codec},
                         .byte_planes = method.plane_width != 0};
-    if (method.delta) listed.layout.encoding = Encoding::xor_base;
+    // A sparse one stays what it is: only so its count is that of what is stored.
+    if (method.delta && !method.sparse) listed.layout.encoding = Encoding::xor_base;
     if (tensor_.quantization) {
       listed.layout.encoding = Encoding::quantized;
       listed.bits = tensor_.quantization->bits;

@@ -55,22 +55,33 @@ void look_into(const Value& object, std::string_view prefix, TrainingProgress& p
   }
 }
 
+// And the objects in it.
+void look_around(const Value& object, const std::string& prefix, TrainingProgress& progress) {
+  look_into(object, prefix, progress);
+  for (const Value::Member& member : object.members()) {
+    const std::string inner = prefix + member.name + ".";
+    if (member.value.is_object()) {
+      look_into(member.value, inner, progress);
+    } else if (member.value.kind() == Value::Kind::string &&
+               member.value.as_string().starts_with('{')) {
+      if (const auto parsed_object = parsed(member.value.as_string()))
+        look_into(*parsed_object, inner, progress);
+    }
+  }
+}
+
 }  // namespace
 
 TrainingProgress training_progress(std::string_view metadata_json) {
   TrainingProgress progress;
   const std::optional<Value> metadata = parsed(metadata_json);
   if (!metadata || !metadata->is_object()) return progress;
-  look_into(*metadata, "", progress);
-  for (const Value::Member& member : metadata->members()) {
-    if (member.value.is_object()) {
-      look_into(member.value, member.name + ".", progress);
-    } else if (member.value.kind() == Value::Kind::string &&
-               member.value.as_string().starts_with('{')) {
-      if (const auto object = parsed(member.value.as_string()))
-        look_into(*object, member.name + ".", progress);
-    }
-  }
+  look_around(*metadata, "", progress);
+  // {"format":NAME,NAME:{…}}: what the file said, or the one of another format that it was made of.
+  const Value* const format = metadata->find("format");
+  if (format == nullptr || format->kind() != Value::Kind::string) return progress;
+  const Value* const said = metadata->find(format->as_string());
+  if (said != nullptr && said->is_object()) look_around(*said, format->as_string() + ".", progress);
   return progress;
 }
 

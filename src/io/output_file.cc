@@ -6,6 +6,7 @@
 // Impl stays at one address when the OutputFile is moved, because `steps` holds a pointer to it.
 #include "thalia/output_file.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 #include <vector>
@@ -20,7 +21,8 @@ namespace {
 
 // Small pieces are gathered up to here; larger ones go to the file as they are, uncopied.
 constexpr std::size_t kGathered = 1 << 20;
-// The kernel is told to write back every 8 MiB, so that the sync in commit() has less to wait for.
+// The kernel is told to write back every 8 MiB, so that the sync in commit() has less to wait for,
+// and a stop is looked for: a tensor may be one piece of many GiB.
 constexpr std::uint64_t kWriteback = 8 << 20;
 
 }  // namespace
@@ -45,11 +47,16 @@ struct OutputFile::Impl {
     gathered.clear();
   }
   void put(ByteSpan bytes) {
-    io::pwrite_all(file.fd(), written, bytes, file.path());
-    written += bytes.size();
-    if (output.durability == Durability::none || written - handed_over < kWriteback) return;
-    io::start_writeback(file.fd(), handed_over, written - handed_over);
-    handed_over = written;
+    while (!bytes.empty()) {
+      stop_if_cancelled(cancel);
+      const ByteSpan part = bytes.first(std::min<std::uint64_t>(bytes.size(), kWriteback));
+      bytes = bytes.subspan(part.size());
+      io::pwrite_all(file.fd(), written, part, file.path());
+      written += part.size();
+      if (output.durability == Durability::none || written - handed_over < kWriteback) continue;
+      io::start_writeback(file.fd(), handed_over, written - handed_over);
+      handed_over = written;
+    }
   }
 
   io::AtomicFile file;

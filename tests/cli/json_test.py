@@ -242,6 +242,7 @@ class Json(unittest.TestCase):
             ("compact basic.thalia made9.thalia", "compact"),
             ("compact made9.thalia", "compact"),
             ("set made9.thalia a=1", "edit"),
+            ("set model.safetensors a=1", "edit"),
             ("rename made9.thalia w_in w_other", "edit"),
             ("rm made9.thalia phase", "edit"),
             ("append made9.thalia made6.thalia --regions pfc", "append"),

@@ -240,9 +240,12 @@ void write_types(const fs::path& folder) {
     const auto dtype = static_cast<DType>(code);
     const Shape shape{2, 8};
     std::vector<std::byte> elements(*shape.byte_length(dtype));
-    // Booleans are 0 or 1.
-    for (std::size_t i = 0; i < elements.size(); ++i)
-      elements[i] = static_cast<std::byte>(dtype == DType::boolean ? i % 2 : i * 37 % 101);
+    // Booleans are 0 or 1, and no ternary digit is 2: these are 1, 3, 0 and 1.
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      elements[i] = dtype == DType::boolean   ? std::byte(i % 2)
+                    : dtype == DType::ternary ? std::byte{0b01'00'11'01}
+                                              : std::byte(i * 37 % 101);
+    }
     const std::string name(dtype_name(dtype));
     Writer writer(folder / (name + ".thalia"), fixed_options());
     writer.add_tensor(writer.add_region({.name = "model"}),

@@ -37,6 +37,10 @@ WAYS = {
         "convert later.delta.thalia out/to.thalia",
         "convert large.thalia.zst out/to.thalia",
         "convert large.thalia out/to.thalia.meta",
+        *(
+            f"convert model.safetensors out/to.{format_} --to {format_}"
+            for format_ in ("safetensors", "thalia-0.1", "mst", "pt", "npz", "gguf", "onnx")
+        ),
     ],
     "migrate": [
         "migrate model.thalia out/to.thalia --to 0.1",

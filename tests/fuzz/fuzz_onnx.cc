@@ -34,7 +34,9 @@ void run(const std::uint8_t* data, std::size_t size) {
     }
     // What a source says, a sink takes as it is.
     const interop::onnx::Origin origin = interop::onnx::origin_from_json(
-        interop::onnx::origin_to_json(file.model(), file.metadata(), true), 256);
+        interop::onnx::origin_to_json(
+            {.model = file.model(), .metadata = file.metadata(), .external_data = true}),
+        256);
     FUZZ_REQUIRE(origin.model == file.model() && origin.metadata == file.metadata());
     FUZZ_REQUIRE(origin.losses.empty());
   } catch (const FormatError&) {

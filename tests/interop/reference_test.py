@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import unittest
-from operator import itemgetter
 from pathlib import Path
 
 try:

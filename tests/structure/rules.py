@@ -163,7 +163,6 @@ THIRD_PARTY = {
     r"lz4(hc|frame)?\.h$": ("src/codec/frame/lz4_",),
     r"(xx(hash|h3)|xxh_x86dispatch)\.h$": ("src/integrity/content_hash.", "src/integrity/xxh64."),
     r"zlib\.h$": ("src/interop/shared/deflate.",),
-    r"openssl/": ("src/integrity/sha256.",),
     r"openssl/": ("src/integrity/sha1.", "src/integrity/sha256."),
     r"isa-l/": ("src/integrity/crc32.",),
     r"liburing": ("src/io/uring", "tests/support/ring_fault.", "tests/crash/"),

@@ -12,6 +12,9 @@
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
+#include "thalia/convert.h"
+#include "thalia/mckp.h"
+#include "thalia/paths.h"
 
 namespace thalia::cli {
 namespace {
@@ -105,7 +108,36 @@ void print_delta(const Session& session, const DeltaArguments& arguments,
   });
 }
 
+// Of MCKP files: what is stored of each tensor, the file itself tells.
+DeltaResult write_mckp_delta(const DeltaArguments& arguments, const Session& session) {
+  if (arguments.threshold != 0 || arguments.low_rank || !arguments.exclude.empty()) {
+    throw UsageError(ErrorCode::bad_argument, "nothing is lost in a delta of MCKP files",
+                     {.field = "--threshold, --low-rank, --exclude", .bound = "none of them"});
+  }
+  ProgressBar bar("comparing " + arguments.input);
+  auto options = session.options<ConvertOptions>();
+  options.to = FileFormat::mckp;
+  options.base = arguments.base;
+  options.save.compression = arguments.compression.compression(std::nullopt);
+  options.save.work.progress = bar.callback();
+  const ConvertResult written = convert(arguments.input, arguments.output, options);
+  bar.finish();
+  const auto chain = MckpChain::open(arguments.output, session.options<MckpReadOptions>());
+  DeltaResult result{.file_bytes = written.output_bytes,
+                     .base_bytes = file_bytes(arguments.base),
+                     .depth = static_cast<unsigned>(chain.files().size() - 1),
+                     .tensors = written.tensors,
+                     .seconds = written.seconds};
+  for (const MckpTensor& tensor : chain.newest().tensors())
+    ++(tensor.method.delta ? result.differences : result.whole);
+  return result;
+}
+
 int run_delta(const DeltaArguments& arguments, const Session& session) {
+  if (detect_format(arguments.base) == FileFormat::mckp) {
+    print_delta(session, arguments, write_mckp_delta(arguments, session));
+    return kDone;
+  }
   if (!arguments.exclude.empty() && arguments.threshold == 0 && !arguments.low_rank) {
     throw UsageError(ErrorCode::bad_argument, "without --threshold and --low-rank nothing is lost",
                      {.field = "--exclude", .value = fmt::format("'{}'", arguments.exclude[0])});
@@ -157,7 +189,9 @@ Run declare_delta(CLI::App& app) {
   app.description(
       "Writes what NEW has that BASE has not. The delta finds BASE by its path from the delta's "
       "folder, and needs exactly this file; BASE may be a delta itself. Without --threshold and "
-      "--low-rank nothing is lost.");
+      "--low-rank nothing is lost. Where BASE is an MCKP file the delta is one, too, and NEW a "
+      "file "
+      "of any format.");
   const auto arguments = std::make_shared<DeltaArguments>();
   add_file(app, "BASE", arguments->base, "The checkpoint before");
   add_file(app, "NEW", arguments->input, "The checkpoint to store");

@@ -1,4 +1,6 @@
 // thalia set: members of a file's metadata, in place.
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -6,8 +8,12 @@
 
 #include "cli/command/command.h"
 #include "cli/command/edited.h"
+#include "cli/print/json_result.h"
 #include "cli/terminal/escape.h"
 #include "thalia/edit_file.h"
+#include "thalia/formats/file_format.h"
+#include "thalia/formats/safetensors_model.h"
+#include "thalia/paths.h"
 
 namespace thalia::cli {
 namespace {
@@ -38,6 +44,46 @@ MetadataMember member_of(const std::string& text) {
   return {text.substr(0, equals), value_of(text.substr(equals + 1))};
 }
 
+constexpr std::array kEdits{std::pair(SafetensorsEdit::unchanged, "unchanged"),
+                            std::pair(SafetensorsEdit::cloned, "cloned"),
+                            std::pair(SafetensorsEdit::in_place, "in_place"),
+                            std::pair(SafetensorsEdit::rewritten, "rewritten")};
+
+// All values are texts there.
+int set_texts(const SetArguments& arguments, const Session& session) {
+  if (arguments.step) {
+    throw UsageError(ErrorCode::bad_argument, "safetensors files have no count of steps",
+                     {.field = "--step", .value = std::to_string(*arguments.step)});
+  }
+  SafetensorsMetadataChanges changes;
+  std::vector<std::string> keys;
+  for (const std::string& text : arguments.members) {
+    keys.push_back(member_of(text).key);
+    changes.emplace_back(keys.back(), text.substr(text.find('=') + 1));
+  }
+  for (const std::string& key : arguments.removed) {
+    keys.push_back(key);
+    changes.emplace_back(key, std::nullopt);
+  }
+  auto options = session.options<SafetensorsEditOptions>();
+  options.output.replace = true;  // it is the file that is to change
+  const SafetensorsEdit edit = edit_safetensors_metadata(arguments.file, changes, options);
+  const std::string how =
+      std::ranges::find(kEdits, edit, &decltype(kEdits)::value_type::first)->second;
+  if (session.common.json) {
+    print_object(session.out, "thalia.set.1", [&](JsonWriter& json) {
+      json.member("path", as_utf8(arguments.file));
+      add_list(json, "set", keys);
+      json.member("edit", how).member("file_bytes", file_bytes(arguments.file));
+    });
+    return kDone;
+  }
+  session.out.print("{}: {} set, {}\n", escape(arguments.file), keys.size(),
+                    how == "in_place" ? "in place" : how);
+  for (const std::string& key : keys) session.out.print("  {}\n", escape_name(key));
+  return kDone;
+}
+
 int run_set(const SetArguments& arguments, const Session& session) {
   std::vector<MetadataMember> members;
   for (const std::string& text : arguments.members) members.push_back(member_of(text));
@@ -46,6 +92,8 @@ int run_set(const SetArguments& arguments, const Session& session) {
     throw UsageError(ErrorCode::bad_argument, "there is nothing to set",
                      {.field = "KEY=VALUE", .bound = "a key and a value, --unset, or --step"});
   }
+  if (detect_format(arguments.file) == FileFormat::safetensors)
+    return set_texts(arguments, session);
   print_edit(
       session, "thalia.set.1", arguments.file, "set",
       set_in_file(arguments.file, members, arguments.step, session.options<AppendOptions>()));
@@ -58,7 +106,8 @@ Run declare_set(CLI::App& app) {
   app.description(
       "Sets members of a file's metadata, in place. A key goes through objects by its dots: "
       "training.lr=0.001. A value that is JSON is taken as that, any other as text. A crash leaves "
-      "the old state or the new one.");
+      "the old state or the new one. Of a .safetensors file it sets texts, without writing its "
+      "tensors again where the header has room and the disk allows.");
   const auto arguments = std::make_shared<SetArguments>();
   add_file(app, "FILE", arguments->file, "The file to change");
   app.add_option("KEY=VALUE", arguments->members, "What to set");

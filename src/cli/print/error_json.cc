@@ -2,6 +2,7 @@
 
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "cli/print/complaint.h"
 #include "cli/terminal/escape.h"
@@ -12,11 +13,15 @@ namespace thalia::cli {
 std::string error_text(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "out of memory";
   std::string text = error.what();
-  // The library names its own limit; the user knows an option.
-  if (const auto* known = dynamic_cast<const Error*>(&error);
-      known != nullptr && known->code() == ErrorCode::limit_exceeded &&
-      known->message().find("max_allocation_bytes") != std::string::npos) {
-    text += " (--max-memory SIZE raises it)";
+  // The library names its own limit, and what it does on request; the user knows an option.
+  if (const auto* known = dynamic_cast<const Error*>(&error)) {
+    const auto says = [&](std::string_view words) {
+      return known->message().find(words) != std::string::npos;
+    };
+    if (known->code() == ErrorCode::limit_exceeded && says("max_allocation_bytes"))
+      text += " (--max-memory SIZE raises it)";
+    if (says("is read on request only")) text += " (convert --old reads it)";
+    if (says("is written on request only")) text += " (--all-types writes it)";
   }
   if (const auto* usage = dynamic_cast<const UsageError*>(&error);
       usage != nullptr && usage->code() == ErrorCode::exists) {

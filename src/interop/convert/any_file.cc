@@ -30,6 +30,12 @@ std::shared_ptr<const interop::TensorSource> open_source(const std::filesystem::
   return std::make_shared<interop::ThaliaSource>(file.reader(), RegionGrouping{}, options.read);
 }
 
+void check_number(std::size_t i, std::size_t count) {
+  if (i < count) return;
+  fail_argument(ErrorCode::not_found, "tensor", std::to_string(i),
+                "below " + std::to_string(count));
+}
+
 }  // namespace
 
 struct AnyFile::Impl {
@@ -94,10 +100,7 @@ std::uint64_t AnyFile::logical_bytes(std::size_t i) const noexcept {
 }
 
 Tensor AnyFile::read(std::size_t i) const {
-  if (i >= tensors().size()) {
-    fail_argument(ErrorCode::not_found, "tensor", std::to_string(i),
-                  "below " + std::to_string(tensors().size()));
-  }
+  check_number(i, tensors().size());
   return with_path(impl_->path, [&] { return impl_->source->read(i); });
 }
 
@@ -109,6 +112,7 @@ Tensor AnyFile::read(std::string_view name) const {
 }
 
 void AnyFile::check(std::size_t i) const {
+  check_number(i, tensors().size());
   with_path(impl_->path, [&] { impl_->source->check(i); });
 }
 

@@ -2,8 +2,8 @@
 // Somebody may have edited it: one of another form is a text like any other.
 #include "interop/convert/carried_metadata.h"
 
-#include <algorithm>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -86,12 +86,9 @@ ReadableTexts readable_texts(std::string_view metadata, unsigned max_depth) {
 }
 
 void add_once(JsonWriter& json, const Texts& texts) {
-  std::vector<std::string_view> known{kCarriedMetadata};
-  for (const auto& [key, text] : texts) {
-    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    known.push_back(key);
-    json.member(key, text);
-  }
+  std::unordered_set<std::string_view> known{kCarriedMetadata};
+  for (const auto& [key, text] : texts)
+    if (known.insert(key).second) json.member(key, text);
 }
 
 }  // namespace

@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <string>
 
 #include "base/fail.h"
 #include "base/stopwatch.h"
@@ -34,7 +36,7 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
 // What lies at the output is about to be replaced, so its content does not count.
 FileFormat output_format(const std::filesystem::path& output, const ConvertOptions& options) {
   if (options.to) return *options.to;
-  if (const auto format = interop::format_of_extension(output.extension().string())) return *format;
+  if (const auto format = interop::format_of_name(output)) return *format;
   throw UsageError(ErrorCode::bad_argument, "the output's name tells no format, name one",
                    {.path = output.string(), .field = "to", .bound = interop::written_formats()});
 }
@@ -83,6 +85,7 @@ void run_v01(const std::filesystem::path& input, FileFormat from,
   first.from = from;
   first.to = FileFormat::thalia;
   first.precision = {};
+  first.shard_bytes = {};
   first.save = {.output = {.durability = Durability::none}, .work = options.save.work};
   first.save.work.progress = {};
   ConvertResult before;
@@ -171,6 +174,31 @@ void convert_flat(const std::filesystem::path& input, FileFormat from,
   }
 }
 
+// Whoever sets an option expects something of it.
+void check_options(FileFormat to, const ConvertOptions& options) {
+  const auto name = [&] { return file_format_name(to); };
+  constexpr FileFormat kCompressed[] = {FileFormat::thalia, FileFormat::mckp, FileFormat::mst,
+                                        FileFormat::mithril_quantized, FileFormat::npz};
+  const bool has_codec = options.save.automatic_codec ||
+                         options.save.compression.codec.value_or(Codec::store) != Codec::store;
+  if (has_codec && std::ranges::find(kCompressed, to) == std::end(kCompressed)) {
+    fail_argument(ErrorCode::bad_argument, "codec", "a codec", "none",
+                  fmt::format("{} files are not compressed", name()));
+  }
+  if (to != FileFormat::thalia && options.save.sha256) {
+    fail_argument(ErrorCode::bad_argument, "sha256", "on", "off",
+                  "it is written beside .thalia files");
+  }
+  if (to != FileFormat::mckp && options.base) {
+    fail_argument(ErrorCode::bad_argument, "base", printable(options.base->string()), "none",
+                  fmt::format("{} files are not made deltas so", name()));
+  }
+  if (to != FileFormat::safetensors && options.shard_bytes) {
+    fail_argument(ErrorCode::bad_argument, "shard_bytes", std::to_string(*options.shard_bytes),
+                  "none", fmt::format("{} files have no shards", name()));
+  }
+}
+
 void run(const std::filesystem::path& input, const std::filesystem::path& output,
          const ConvertOptions& options, ConvertResult& result) {
   // .meta is no format of its own but a part of a .thalia file: it takes no `from`.
@@ -182,19 +210,10 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
         ErrorCode::unsupported_feature, "files of this format are read only",
         {.path = output.string(), .field = "to", .value = std::string(file_format_name(to))});
   }
+  check_options(to, options);
   if (from == FileFormat::thalia_0_1 || to == FileFormat::thalia_0_1) {
     run_v01(input, from, output, to, options, result);
     return;
-  }
-  const bool compresses =
-      to == FileFormat::thalia || to == FileFormat::mckp || to == FileFormat::mst;
-  if (!compresses && options.save.compression.codec.value_or(Codec::store) != Codec::store) {
-    fail_argument(ErrorCode::bad_argument, "codec", "a codec", "none",
-                  fmt::format("{} files are not compressed", file_format_name(to)));
-  }
-  if (to != FileFormat::thalia && options.save.sha256) {
-    fail_argument(ErrorCode::bad_argument, "sha256", "on", "off",
-                  "it is written beside .thalia files");
   }
   with_path(input.native(), [&] {
     if (from == FileFormat::thalia) {

@@ -2,6 +2,8 @@
 // matters: formats with a magic come first; then archives and texts, which have to be looked into;
 // then those without any, which are guessed from what they begin with: safetensors from a plausible
 // length and the brace behind it, ONNX from the field that its models begin with.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -31,6 +33,7 @@
 #include "io/posix_file.h"
 #include "thalia/error.h"
 #include "thalia/paths.h"
+#include "thalia/tensor.h"
 
 namespace thalia {
 namespace {
@@ -96,12 +99,26 @@ FileFormat format_in_zip(const Path& path) {
 }
 
 // mithril's quantized tensors begin with how many codes there are: with five bytes of a count and
-// three of zeros, which no other content does.
+// three of zeros.
 bool begins_with_count(ByteSpan start) {
-  if (start.size() < sizeof(format::le64) || begins_with(start, "THAL")) return false;
+  if (start.size() < sizeof(format::le64)) return false;
   format::le64 count;
   std::memcpy(&count, start.data(), sizeof count);
   return count < (std::uint64_t{1} << 40);
+}
+
+// Of formats that have no frames around their files, but which people put into one. Some begin with
+// what a count may be; of safetensors, the text of the header has to tell it from codes.
+std::optional<FileFormat> unframed_format(ByteSpan start) {
+  for (const Magic& magic : kMagics)
+    if (begins_with(start, magic.bytes)) return magic.format;
+  if (begins_with(start, kZipMagic)) return FileFormat::npz;
+  if (start.size() < interop::kSafetensorsPrefix + 2) return std::nullopt;
+  const ByteSpan text = start.subspan(interop::kSafetensorsPrefix);
+  const bool is_text = std::ranges::all_of(
+      text, [](std::byte c) { return c >= std::byte{' '} && c < std::byte{127}; });
+  if (is_text && begins_with(text, "{\"")) return FileFormat::safetensors;
+  return std::nullopt;
 }
 
 // What a frame holds. A broken frame is no answer here: the reader that the file goes to refuses it
@@ -110,6 +127,13 @@ FileFormat format_in_frame(const Path& path, Codec codec) {
   try {
     const std::vector<std::byte> start = interop::read_file_start(path);
     if (is_of_version_0_1(start)) return FileFormat::thalia_0_1;
+    if (begins_with(start, "THAL")) return FileFormat::thalia;
+    if (const auto format = unframed_format(start)) {
+      refuse(path,
+             fmt::format("{} in a frame of {}; unpack it first",
+                         *format == FileFormat::npz ? "a zip archive" : file_format_words(*format),
+                         codec_name(codec)));
+    }
     if (codec == Codec::zstd && begins_with_count(start)) return FileFormat::mithril_quantized;
   } catch (const FormatError&) {
   }
@@ -122,6 +146,12 @@ std::optional<FileFormat> format_of_text(const Path& path, int fd, std::uint64_t
   io::pread_all(fd, 0, std::as_writable_bytes(std::span(text)), path);
   if (text.find("\"weight_map\"") != std::string::npos) return FileFormat::safetensors;
   if (text.find("\"layers_per_cell\"") != std::string::npos) return FileFormat::loom_json;
+  // Many things are called .json, and Loom reads a network of no layers in each.
+  const bool is_by_name = interop::format_of_name(path) == std::optional(FileFormat::loom_json);
+  if (is_by_name && text.find("\"network\"") == std::string::npos &&
+      text.find("\"blobs\"") == std::string::npos) {
+    refuse(path, "a JSON text, but neither the index of a model nor a network of Loom");
+  }
   return std::nullopt;
 }
 
@@ -148,11 +178,13 @@ std::optional<FileFormat> format_of_content(const Path& path) {
   refuse_wrapped(path, start);
   if (container::is_delta(start)) return FileFormat::thalia;
   if (container::begins_side_file(start)) return FileFormat::thalia;
+  // First: the length of a header may be the bytes of zip's magic, and no archive has a brace
+  // there.
+  if (is_safetensors(start, size)) return FileFormat::safetensors;
   if (begins_with(start, kZipMagic) || begins_with(start, kEmptyZipMagic))
-    return format_in_zip(path);
+    return with_path(path.native(), [&] { return format_in_zip(path); });
   if (const auto codec = container::find_wrapper(fd.get(), path, size))
     return format_in_frame(path, *codec);
-  if (is_safetensors(start, size)) return FileFormat::safetensors;
   const auto first = std::ranges::find_if(
       start, [](std::byte byte) { return !std::strchr(" \t\r\n", static_cast<char>(byte)); });
   if (first != start.end() && *first == std::byte{'{'}) {
@@ -183,7 +215,7 @@ std::optional<FileFormat> detect_format(const std::filesystem::path& path) {
   } else if (const auto folder = io::Folder::find(path)) {
     if (const auto format = format_of_folder(*folder)) return format;
   }
-  return interop::format_of_extension(path.extension().string());
+  return interop::format_of_name(path);
 }
 
 namespace interop {

@@ -25,6 +25,7 @@
 #include "interop/orbax/source.h"
 #include "interop/pt/sink.h"
 #include "interop/pt/source.h"
+#include "interop/safetensors/place.h"
 #include "interop/safetensors/sink.h"
 #include "interop/safetensors/source.h"
 
@@ -56,6 +57,7 @@ constexpr std::array kFormats{
               .extensions = ".mckp",
               .open = open_mckp_source,
               .write = write_mckp,
+              .takes_whole = true,
               .holds_sparse = true},
     FormatRow{.format = FileFormat::mst,
               .name = "mst",
@@ -63,6 +65,7 @@ constexpr std::array kFormats{
               .extensions = ".mst",
               .open = open_mst_source,
               .write = write_mst,
+              .takes_whole = true,
               .holds_texts = true},
     FormatRow{.format = FileFormat::mithril_quantized,
               .name = "mithril-quantized",
@@ -157,7 +160,9 @@ const FormatRow& format_row(FileFormat format) noexcept {
   return kFormats[i];
 }
 
-std::optional<FileFormat> format_of_extension(std::string_view extension) noexcept {
+std::optional<FileFormat> format_of_name(const std::filesystem::path& path) {
+  if (safetensors::index_prefix(path.filename().string())) return FileFormat::safetensors;
+  const std::string extension = path.extension().string();
   if (extension.empty()) return std::nullopt;
   const auto same = [](char a, char b) {
     return std::tolower(static_cast<unsigned char>(a)) ==

@@ -1,7 +1,10 @@
 // The table of formats: what each is called, and how it is opened and written.
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "interop/shared/tensor_sink.h"
@@ -18,13 +21,15 @@ struct FormatRow {
   /// Null of .thalia files of all versions, which have regions and go their own ways.
   OpenSource open = nullptr;
   WriteTensors write = nullptr;  ///< null: read only, or as above
+  bool takes_whole = false;      ///< a tensor is in memory as a whole while it is written
   bool holds_sparse = false;
   bool holds_texts = false;  ///< as metadata, under names
 };
 
 const FormatRow& format_row(FileFormat format) noexcept;
-/// The one whose files have names with this ending, without regard to case.
-std::optional<FileFormat> format_of_extension(std::string_view extension) noexcept;
+/// The one whose files have names with the ending of this one, without regard to case; that of an
+/// index of shards too.
+std::optional<FileFormat> format_of_name(const std::filesystem::path& path);
 /// The names of all formats that are written, for messages.
 std::string written_formats();
 

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "format/constants.h"
+#include "format/payload.h"
 #include "interop/convert/carried_metadata.h"
 #include "interop/convert/region_ids.h"
 #include "io/allocation_limit.h"
@@ -81,6 +82,18 @@ void check_name(const SourceTensor& tensor, const path& input) {
                           .bound = std::to_string(format::kMaxNameLength)});
 }
 
+// A tensor of few bytes may claim any shape.
+void check_whole(const SourceFacts& facts, std::size_t i, const SinkTensor& tensor,
+                 const ReadLimits& limits) {
+  try {
+    io::check_allocation("payload", format::payload_length(tensor.layout).value_or(UINT64_MAX),
+                         limits, facts.tensors[i].stored_bytes.value_or(facts.file_bytes));
+  } catch (Error& error) {
+    error.add_tensor(printable(tensor.name));
+    throw;
+  }
+}
+
 void refuse_sparse(const SinkTensor& tensor, const FormatRow& to) {
   throw UnsupportedError(ErrorCode::unsupported_feature,
                          fmt::format("{} has no such encoding", to.name),
@@ -93,21 +106,17 @@ void refuse_sparse(const SinkTensor& tensor, const FormatRow& to) {
 // What a sink says of a tensor is about the input: nobody has made a mistake with an argument.
 template <typename Write>
 std::uint64_t told_of_input(const path& output, const Write& write) {
-  const auto of_input = [&](const Error& error) {
-    ErrorContext context = error.context();
-    if (context.path == output.string()) context.path.clear();
-    throw UnsupportedError(ErrorCode::unsupported_feature, error.message(), std::move(context));
-  };
   try {
     return write();
+  } catch (UnsupportedError& error) {
+    if (!error.context().tensor.empty()) error.replace_path(output.string(), {});
+    throw;
   } catch (const UsageError& error) {
     if (error.context().tensor.empty()) throw;
-    of_input(error);
-  } catch (const UnsupportedError& error) {
-    if (error.context().tensor.empty()) throw;
-    of_input(error);
+    UnsupportedError of_input(ErrorCode::unsupported_feature, error.message(), error.context());
+    of_input.replace_path(output.string(), {});
+    throw of_input;
   }
-  return 0;
 }
 
 }  // namespace
@@ -204,6 +213,7 @@ void flow_to_format(const TensorSource& source, const ChooseDType& choose, const
       if (!options.dense) refuse_sparse(tensor, to);
       tensor.layout = dense(tensor.layout);
     }
+    if (to.takes_whole) check_whole(facts, i, tensor, limits);
     input.tensors.push_back(std::move(tensor));
   }
   precision.check_patterns();
@@ -213,6 +223,7 @@ void flow_to_format(const TensorSource& source, const ChooseDType& choose, const
   input.metadata = std::move(metadata.metadata);
   input.training_steps = metadata.training_steps;
   SinkOptions sink = sink_options(options);
+  if (options.base) sink.base = {*options.base, options.search, options.bases};
   result.losses = facts.losses;
   sink.announce = [&](const std::vector<std::string>& losses) {
     tell_losses(options, losses, result);

@@ -126,8 +126,7 @@ void ThaliaSource::resolve_names() {
 }
 
 Tensor ThaliaSource::read(std::size_t i) const {
-  const Tensor tensor = Tensor::from(places_[i].view, read_.input.limits);
-  return tensor;
+  return Tensor::from(places_[i].view, read_.input.limits);
 }
 
 void ThaliaSource::visit(std::size_t i, const PieceSink& sink) const {

@@ -82,13 +82,15 @@ class GgufSource final : public TensorSource {
 
   static SourceTensor described(const GgufTensor& tensor, bool restored) {
     const GgmlTypeFacts& facts = *ggml_type_facts(tensor.type);
+    const TensorLayout layout =
+        restored ? dequantized_layout(tensor.shape) : stored_layout(tensor.type, tensor.shape);
     return {.name = tensor.name,
-            .layout = restored ? dequantized_layout(tensor.shape)
-                               : stored_layout(tensor.type, tensor.shape),
+            .layout = layout,
             .type = facts.dtype ? std::string() : std::string(facts.name),
             .offset = tensor.offset,
             .stored_bytes = tensor.bytes.size(),
-            .in_place = !restored};
+            // Others are copied where they are read.
+            .in_place = !restored && is_aligned(tensor.bytes, layout.dtype)};
   }
 
   [[noreturn]] static void refuse(const std::filesystem::path& path, const GgufTensor& tensor) {

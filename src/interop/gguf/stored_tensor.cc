@@ -19,12 +19,14 @@ TensorLayout stored_layout(GgmlType type, const Shape& shape) {
   return {.dtype = DType::u8, .shape = Shape(std::span(extents.data(), rank))};
 }
 
+bool is_aligned(ByteSpan bytes, DType dtype) noexcept {
+  return reinterpret_cast<std::uintptr_t>(bytes.data()) % dtype_alignment(dtype) == 0;
+}
+
 Tensor stored_tensor(const GgufTensor& tensor, const std::shared_ptr<const void>& owner,
                      const ReadLimits& limits) {
   const TensorLayout layout = stored_layout(tensor.type, tensor.shape);
-  const auto address = reinterpret_cast<std::uintptr_t>(tensor.bytes.data());
-  if (address % dtype_alignment(layout.dtype) == 0)
-    return Tensor::adopt(layout, tensor.bytes, owner);
+  if (is_aligned(tensor.bytes, layout.dtype)) return Tensor::adopt(layout, tensor.bytes, owner);
   // A file with an alignment of less than an element.
   io::check_allocation("tensors", tensor.bytes.size(), limits, tensor.bytes.size());
   return Tensor::copy_of(layout.dtype, layout.shape, tensor.bytes);

@@ -4,14 +4,48 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/utf8.h"
 #include "interop/gptrs/origin.h"
+#include "interop/gptrs/parse.h"
 #include "interop/shared/list_names.h"
 
 namespace thalia::interop::gptrs {
 namespace {
+
+// Where the first payload may stand: behind an index without bytes that mean nothing.
+std::uint64_t front_bytes(const GptrsFile& file) {
+  const bool is_checkpoint = file.format() == GptrsFormat::checkpoint;
+  std::uint64_t bytes = kCheckpointMagic.size() + 4 + 4 + 4;  // version, index_len, tensor_count
+  if (is_checkpoint) bytes += 4 + file.config_text().size();
+  for (const GptrsTensor& tensor : file.tensors())
+    bytes +=
+        kLeastEntry + (is_checkpoint ? kIdBytes : 0) + tensor.name.size() + 8 * tensor.shape.rank();
+  return bytes;
+}
+
+// Behind index and payloads, and between them. In version 1 entries stand there.
+bool has_other_bytes(const GptrsFile& file) {
+  if (file.version() == 1) {
+    if (file.tensors().empty()) return false;
+    return file.tensors().back().offset + file.tensors().back().stored_bytes < file.file_bytes();
+  }
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> extents;
+  for (const GptrsTensor& tensor : file.tensors()) {
+    const bool fits = tensor.offset <= file.file_bytes() &&
+                      tensor.stored_bytes <= file.file_bytes() - tensor.offset;
+    if (fits && tensor.stored_bytes > 0) extents.emplace_back(tensor.offset, tensor.stored_bytes);
+  }
+  std::sort(extents.begin(), extents.end());
+  std::uint64_t end = front_bytes(file);
+  for (const auto& [offset, length] : extents) {
+    if (offset > end) return true;
+    end = std::max(end, offset + length);
+  }
+  return end < file.file_bytes();
+}
 
 class GptrsSource final : public TensorSource {
  public:
@@ -40,6 +74,7 @@ class GptrsSource final : public TensorSource {
       facts_.losses.push_back(
           fmt::format("earlier tensors of a name that stands there again: {}", list_names(hidden)));
     }
+    if (has_other_bytes(file_)) facts_.losses.emplace_back("bytes that are no tensor's");
   }
 
   Tensor read(std::size_t i) const override { return file_.read_entry(entries_.at(i)); }

@@ -102,7 +102,7 @@ void put_number(std::string& out, Number number) {
   } else if (count <= exponent + 1) {
     out.append(digits).append(static_cast<std::size_t>(exponent + 1 - count), '0');
   } else {
-    const auto whole = static_cast<std::size_t>(exponent + 1);
+    const auto whole = static_cast<std::size_t>(exponent) + 1;
     out.append(digits, 0, whole).append(".").append(digits, whole);
   }
 }

@@ -69,12 +69,12 @@ std::uint16_t loom_bfloat16_from_float(float value) noexcept {
 std::uint8_t loom_fp4_from_float(float value) noexcept {
   std::uint8_t best = 0;
   float least = std::numeric_limits<float>::infinity();
-  for (std::uint8_t code = 0; code < loom::kFp4.size(); ++code) {
+  for (std::size_t code = 0; code < loom::kFp4.size(); ++code) {
     if (!std::isfinite(loom::kFp4[code])) continue;
     const float distance = std::abs(value - loom::kFp4[code]);
     if (distance < least) {
       least = distance;
-      best = code;
+      best = static_cast<std::uint8_t>(code);
     }
   }
   return best;

@@ -7,10 +7,12 @@
 #include <charconv>
 #include <utility>
 
+#include "base/checked_sum.h"
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "interop/loom/morph.h"
 #include "interop/loom/weights.h"
+#include "io/allocation_limit.h"
 #include "thalia/formats/loom_blocks.h"
 
 namespace thalia::interop::loom {
@@ -148,6 +150,13 @@ void put_component(LoomLayer& layer, std::string_view suffix, const BlobRecord& 
                               .bytes = std::move(bytes)});
 }
 
+// Of f32 that become another type.
+std::optional<std::uint64_t> quantised_bytes(const BlobRecord& blob, std::string_view suffix) {
+  const LoomDType dtype = parse_loom_dtype(blob.dtype);
+  if (blob.native || !suffix.empty() || dtype == LoomDType::float32) return std::nullopt;
+  return loom_packed_bytes(dtype, blob.length / sizeof(float));
+}
+
 void put_blob(LoomLayer& layer, const BlobRecord& blob, StoredBytes bytes) {
   LoomWeights weights{.dtype = parse_loom_dtype(blob.dtype), .scale = blob.scale};
   layer.dtype = weights.dtype;
@@ -205,6 +214,7 @@ LoomNetwork settle_entity(const Document& document, const ReadLimits& limits,
                           const std::function<bool(std::uint64_t layer)>& wanted,
                           const std::function<StoredBytes(std::size_t blob)>& bytes_of) {
   LoomNetwork network = settle_checkpoint(LoomNetwork(document.network), limits, stored_bytes);
+  CheckedSum quantised;
   for (std::size_t i = 0; i < document.blobs.size(); ++i) {
     const BlobRecord& blob = document.blobs[i];
     if (!blob.path.starts_with("layers.")) continue;
@@ -216,6 +226,11 @@ LoomNetwork settle_entity(const Document& document, const ReadLimits& limits,
     if (!wanted(found.index)) continue;
     LoomLayer& layer = *find_own_layer(network, blob.path);
     try {
+      // Blobs may overlap, so all of them may be far more than the file.
+      if (const auto bytes = quantised_bytes(blob, found.suffix)) {
+        quantised += *bytes;
+        io::check_allocation("blobs", quantised.value().value_or(UINT64_MAX), limits, stored_bytes);
+      }
       if (found.suffix.empty()) {
         put_blob(layer, blob, bytes_of(i));
       } else {

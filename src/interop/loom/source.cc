@@ -8,6 +8,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/checked_sum.h"
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "interop/loom/blob_layout.h"
@@ -58,6 +59,7 @@ class LoomSource : public TensorSource {
     facts_.file_bytes = file_.bytes;
     const Document& document = file_.document;
     with_path(file_.name, [&] {
+      if (file_.kind == FileKind::entity) check_overlaps();
       const auto none = [](std::uint64_t) { return false; };
       network_ = settle_entity(document, limits_, file_.bytes, none, file_.bytes_of);
       for (std::size_t i = 0; i < document.blobs.size(); ++i) add(i);
@@ -137,6 +139,14 @@ class LoomSource : public TensorSource {
     return {restored_count(blob, layer, loom_element_count(stored, blob.length))};
   }
 
+  // Blobs may overlap, as the original reads them; but a small file has no tensors without end.
+  void check_overlaps() const {
+    CheckedSum bytes;
+    for (const BlobRecord& blob : file_.document.blobs) bytes += blob.length;
+    const std::uint64_t total = bytes.value().value_or(UINT64_MAX);
+    if (total > file_.bytes) io::check_allocation("blobs", total, limits_, file_.bytes);
+  }
+
   // Behind the header, and behind or between the blobs.
   bool has_other_bytes() const {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> extents;
@@ -187,6 +197,24 @@ class LoomSource : public TensorSource {
 }  // namespace
 }  // namespace loom
 
+namespace loom {
+namespace {
+
+// Any object reads as a network of nothing, and any file may be called .json.
+void refuse_other_objects(const Document& document) {
+  const LoomNetwork& network = document.network;
+  const bool is_nothing = network.layers.empty() && network.depth == 0 && network.rows == 0 &&
+                          network.cols == 0 && network.layers_per_cell == 0;
+  if (!is_nothing || document.unknown.empty()) return;
+  throw FormatError(ErrorCode::bad_value, "an object that is no network of loom",
+                    {.section = "checkpoint",
+                     .value = list_names(document.unknown),
+                     .bound = "depth, rows, cols, layers_per_cell and layers"});
+}
+
+}  // namespace
+}  // namespace loom
+
 std::shared_ptr<const TensorSource> open_entity_source(const std::filesystem::path& path,
                                                        const SourceOptions& options) {
   const EntityFile file = EntityFile::open(path, options.read);
@@ -222,6 +250,7 @@ std::shared_ptr<const TensorSource> open_loom_json_source(const std::filesystem:
     io::check_file_bytes("checkpoint", bytes.size(), limits);
     open.document.network = loom::parse_checkpoint(
         {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, limits, open.document.unknown);
+    loom::refuse_other_objects(open.document);
     loom::take_weights(open.document.network, open.document.blobs, stored);
   });
   open.bytes_of = [stored = std::move(stored)](std::size_t i) { return stored[i]; };

@@ -20,6 +20,8 @@ namespace {
 
 // Kept for a message, not for reading.
 constexpr std::size_t kUnknownKeys = 8;
+// How often a path is in memory while a file is described or converted.
+constexpr std::uint64_t kPathCopies = 8;
 
 /// The members of a layer that say what its weights are.
 struct WeightMembers {
@@ -89,6 +91,7 @@ void SpecReader::network_member(std::string_view key, json::Value& value, LoomNe
   } else if (equal_fold(key, "id")) {
     std::string id;  // the original writes "network", whatever it read
     go_value(value, "id", id);
+    if (!id.empty() && id != "network") pass_over(key);
   } else {
     pass_over(key);
   }
@@ -140,6 +143,8 @@ void SpecReader::layer(json::Value& value, const std::string& path, unsigned dep
     throw;
   }
   put_weights(std::move(weights), out);
+  // The path is a tensor's name, and far longer than its layer's text where layers nest.
+  if (out.weights) charge(kPathCopies * path.size());
 }
 
 bool SpecReader::layer_field(std::string_view key, json::Value& value, LoomLayer& out) {
@@ -190,14 +195,13 @@ bool SpecReader::inner_layers(std::string_view key, json::Value& value, const st
     layers(value, path, "parallel_branches", depth, out.parallel_branches);
   } else if (equal_fold(key, "sequential_layers")) {
     layers(value, path, "sequential_layers", depth, out.sequential_layers);
-  } else if (kind_ == SpecKind::architecture) {
-    return false;
-  } else if (equal_fold(key, "meta_observed_layer")) {
+  } else if (const bool is_spec = kind_ == SpecKind::architecture;
+             !is_spec && equal_fold(key, "meta_observed_layer")) {
     out.meta_observed_layer.clear();
     if (!go_object(value, "meta_observed_layer")) return true;
     charge(sizeof(LoomLayer));
     layer(value, path + "meta_observed_layer", depth, out.meta_observed_layer.emplace_back());
-  } else if (equal_fold(key, "meta_rules")) {
+  } else if (!is_spec && equal_fold(key, "meta_rules")) {
     meta_rules(value, out.meta_rules);
   } else {
     return false;

@@ -73,23 +73,28 @@ std::uint64_t write_mckp(const std::filesystem::path& output, const SinkInput& i
   }
   std::uint64_t before = 0;
   for (std::size_t i = 0; i < input.tensors.size(); ++i) {
-    const auto& [name, layout] = input.tensors[i];
-    Tensor tensor = Tensor::filled(layout, [&](MutableByteSpan out) {
-      std::size_t done = 0;
-      emit(i, [&](ByteSpan piece) {
-        if (piece.size() > out.size() - done)
-          fail_argument(ErrorCode::size_mismatch, "payload", "more",
-                        fmt::format("{} bytes", out.size()));
-        std::ranges::copy(piece, out.begin() + static_cast<std::ptrdiff_t>(done));
-        done += piece.size();
-        if (write.work.progress) write.work.progress(before + done, total);
-      });
-      if (done != out.size())
-        fail_argument(ErrorCode::size_mismatch, "payload", fmt::format("{} bytes", done),
-                      std::to_string(out.size()));
-      before += done;
+    const std::string& name = input.tensors[i].name;
+    const TensorLayout& layout = input.tensors[i].layout;
+    // Made with the first piece: a source may find out when it reads that a shape is a lie.
+    std::optional<Tensor> tensor;
+    std::size_t done = 0;
+    const auto made = [&]() -> Tensor& {
+      return tensor ? *tensor : tensor.emplace(Tensor::filled(layout, [](MutableByteSpan) {}));
+    };
+    emit(i, [&](ByteSpan piece) {
+      const MutableByteSpan out = made().mutable_bytes();
+      if (piece.size() > out.size() - done)
+        fail_argument(ErrorCode::size_mismatch, "payload", "more",
+                      fmt::format("{} bytes", out.size()));
+      std::ranges::copy(piece, out.begin() + static_cast<std::ptrdiff_t>(done));
+      done += piece.size();
+      if (write.work.progress) write.work.progress(before + done, total);
     });
-    writer.add(name, std::move(tensor), base ? base->find(name, layout) : std::nullopt);
+    if (done != made().bytes().size())
+      fail_argument(ErrorCode::size_mismatch, "payload", fmt::format("{} bytes", done),
+                    std::to_string(made().bytes().size()));
+    before += done;
+    writer.add(name, *std::move(tensor), base ? base->find(name, layout) : std::nullopt);
   }
   return writer.commit().file_bytes;
 }

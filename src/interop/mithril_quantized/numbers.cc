@@ -49,7 +49,7 @@ void fill_numbers(const MithrilQuantized& tensor, MutableByteSpan out) {
       return kNf4Levels[nibble(codes, i)] * tensor.scales[i / *tensor.group_size];
     });
   } else if (tensor.method == MithrilMethod::int4) {
-    const int zero = tensor.zero_points->front();
+    const std::int8_t zero = tensor.zero_points->front();
     fill(out, [&](std::uint64_t i) {
       return static_cast<float>(static_cast<int>(nibble(codes, i)) - zero) * tensor.scales.front();
     });

@@ -123,6 +123,10 @@ const std::vector<std::string>& MstFile::unknown_members() const noexcept {
   return impl_->parsed.other_members;
 }
 
+bool MstFile::has_other_bytes() const noexcept {
+  return impl_->parsed.other_bytes;
+}
+
 std::uint32_t MstFile::version() const noexcept {
   return impl_->parsed.version;
 }

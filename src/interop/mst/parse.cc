@@ -146,9 +146,9 @@ void sort_by_offset(ParsedMst& parsed) {
 
 // Frames lie in the file and do not overlap. So all of them together decode to at most a fixed
 // multiple of the file, however the header was made up.
-void place_frames(std::vector<MstTensor>& tensors, std::uint64_t begin, std::uint64_t end) {
+void place_frames(ParsedMst& parsed, std::uint64_t begin, std::uint64_t end) {
   std::uint64_t least = 0;
-  for (MstTensor& tensor : tensors) {
+  for (MstTensor& tensor : parsed.tensors) {
     const auto refuse = [&](std::string_view field, std::uint64_t value, std::string bound) {
       throw FormatError(ErrorCode::out_of_bounds, {},
                         {.section = "header",
@@ -162,9 +162,11 @@ void place_frames(std::vector<MstTensor>& tensors, std::uint64_t begin, std::uin
       refuse("compressed_offset", tensor.offset, fmt::format("{} to {}", least, data));
     if (tensor.compressed_size > data - tensor.offset)
       refuse("compressed_size", tensor.compressed_size, std::to_string(data - tensor.offset));
+    parsed.other_bytes |= tensor.offset > least;
     least = tensor.offset + tensor.compressed_size;
     tensor.offset += begin;
   }
+  parsed.other_bytes |= least < end - begin;
 }
 
 }  // namespace
@@ -219,7 +221,7 @@ ParsedMst parse_mst(ByteSpan file, const ReadLimits& limits) {
   }
   parsed.version = prelude.version;
   sort_by_offset(parsed);
-  place_frames(parsed.tensors, sizeof(prelude) + text.size(), file.size());
+  place_frames(parsed, sizeof(prelude) + text.size(), file.size());
   return parsed;
 }
 

@@ -30,6 +30,7 @@ class Source final : public TensorSource {
       facts_.losses.push_back(
           fmt::format("members of the header: {}", list_names(file_.unknown_members())));
     }
+    if (file_.has_other_bytes()) facts_.losses.emplace_back("bytes that are no tensor's");
   }
 
   Tensor read(std::size_t i) const override { return file_.read(file_.tensors()[i].name); }

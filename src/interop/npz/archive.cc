@@ -102,10 +102,23 @@ void Archive::visit(std::size_t i, const PieceSink& sink) const {
   if (is_converted(headers_[i])) return sink(read(i).bytes());
   with_array(arrays_[i].name, [&] {
     std::uint64_t header_left = headers_[i].header_bytes;
+    const std::size_t width = headers_[i].element_bytes();
+    // A header may have any length, so an element may reach from one piece into the next.
+    std::vector<std::byte> split;
+    const auto hold = [&](ByteSpan part) { split.insert(split.end(), part.begin(), part.end()); };
     zip_.visit(member(i), [&](ByteSpan piece) {
       const std::uint64_t skipped = std::min<std::uint64_t>(header_left, piece.size());
       header_left -= skipped;
-      if (skipped < piece.size()) sink(piece.subspan(skipped));
+      piece = piece.subspan(skipped);
+      if (!split.empty()) {
+        const std::size_t more = std::min(width - split.size(), piece.size());
+        hold(piece.first(more));
+        piece = piece.subspan(more);
+        if (split.size() == width) sink(std::exchange(split, {}));
+      }
+      const std::size_t whole = piece.size() - piece.size() % width;
+      if (whole != 0) sink(piece.first(whole));
+      hold(piece.subspan(whole));
     });
   });
 }

@@ -16,11 +16,8 @@
 namespace thalia::interop::onnx {
 namespace {
 
-// A model may have a file for each tensor, and a process may have a thousand files open.
-constexpr std::size_t kMostOpen = 64;
-
 [[noreturn]] void refuse_location(std::string_view location, std::string bound,
-                                  std::string reason = {}) {
+                                  const std::string& reason = {}) {
   throw FormatError(ErrorCode::out_of_bounds,
                     reason.empty() ? "a model may only name files in its folder" : reason,
                     {.section = "external_data",

@@ -2,6 +2,7 @@
 // and opened only where they lie in the folder that they may lie in.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -14,6 +15,9 @@
 #include "thalia/options.h"
 
 namespace thalia::interop::onnx {
+
+/// A model may have a file for each tensor, and a process may have a thousand files open.
+inline constexpr std::size_t kMostOpen = 64;
 
 /// Any number of threads.
 class DataFolder {

@@ -20,6 +20,9 @@ namespace {
 // Longer names of nodes are cut where they name a tensor: the names of nested ones would grow with
 // the square of the file.
 constexpr std::size_t kNodeNameBytes = 256;
+// What lies in deeper nodes than this many bytes of names is named after those in front alone: a
+// path is made for each node, which may be of four bytes.
+constexpr std::size_t kPathBytes = 1024;
 
 // Either kind of tensor, and what it is read as.
 Stored parse_either(Message&& message, bool is_sparse, TensorLayout& layout) {
@@ -137,7 +140,8 @@ void GraphReader::attribute(Message&& message, const Path& path, const std::stri
         break;
       case kGraph:
       case kGraphs:
-        graph(message.inner(field, "GraphProto"), numbered(field.number, "/"), false);
+        graph(message.inner(field, "GraphProto"),
+              path.size() > kPathBytes ? path : numbered(field.number, "/"), false);
         break;
       default:
         break;
@@ -163,11 +167,12 @@ void GraphReader::node(const Message& graph, const Field& in_graph, const Path& 
   if (!has_attributes) return;
   const std::string constant =
       type == "Constant" && !output.empty() ? path + short_name(output) : std::string();
-  const Path below = path +
-                     short_name(!name.empty()     ? name
-                                : !output.empty() ? output
-                                                  : type) +
-                     "/";
+  const Path below = path.size() > kPathBytes ? path
+                                              : path +
+                                                    short_name(!name.empty()     ? name
+                                                               : !output.empty() ? output
+                                                                                 : type) +
+                                                    "/";
   Message message = graph.inner(in_graph, "NodeProto");
   while (message.next(field))
     if (field.number == kAttribute)
@@ -211,7 +216,7 @@ void GraphReader::main_field(const Message& message, const Field& field) {
       std::string_view name;
       while (output.next(inner))
         if (inner.number == 1) name = output.text(inner, "name");
-      hold(sizeof(name));
+      hold(sizeof(std::string_view));
       outputs_.push_back(name);
       break;
     }

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <set>
+#include <string_view>
 #include <utility>
 
+#include "interop/onnx/data_folder.h"
 #include "interop/onnx/origin.h"
 #include "thalia/formats/onnx.h"
 
@@ -37,14 +40,19 @@ class OnnxSource final : public TensorSource {
       : file_(OnnxFile::open(path, {.input = options.read.input,
                                     .data_folder = options.bases.folder,
                                     .cancel = options.read.work.cancel})) {
-    bool external = false;
+    std::set<std::string_view> locations;
+    for (const OnnxTensor& tensor : file_.tensors())
+      if (!tensor.location.empty()) locations.insert(tensor.location);
+    const bool external = !locations.empty();
+    // Of tensors in place, all are held until a .thalia file is written.
+    const bool is_held = locations.size() <= kMostOpen;
     for (const OnnxTensor& tensor : file_.tensors()) {
-      external = external || !tensor.location.empty();
+      const bool in_place = tensor.offset && !is_sparse(tensor.layout.encoding);
       facts_.tensors.push_back({.name = tensor.name,
                                 .layout = tensor.layout,
                                 .offset = tensor.offset,
                                 .stored_bytes = tensor.stored_bytes,
-                                .in_place = tensor.offset && !is_sparse(tensor.layout.encoding)});
+                                .in_place = in_place && (is_held || tensor.location.empty())});
     }
     OnnxMetadata metadata = file_.metadata();
     for (const auto& [key, text] : metadata)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_set>
 
 #include "json/reader.h"
 #include "json/writer.h"
@@ -29,15 +30,14 @@ std::optional<json::Members> read_own(const std::string& text, unsigned max_dept
   return members;
 }
 
-void add(Origin& origin, const std::string& key, const std::string& value) {
-  // The folder's own, and what another member has taken.
-  const bool taken = key == "arrays" || key == "version" ||
-                     std::ranges::find(origin.others, key, &json::Members::value_type::first) !=
-                         origin.others.end();
-  if (taken) {
-    origin.lost_members.push_back(key);
-  } else {
+// The keys of the folder itself, and those that another member has taken.
+using TakenKeys = std::unordered_set<std::string>;
+
+void add(Origin& origin, TakenKeys& taken, const std::string& key, const std::string& value) {
+  if (taken.insert(key).second) {
     origin.others.emplace_back(key, value);
+  } else {
+    origin.lost_members.push_back(key);
   }
 }
 
@@ -58,12 +58,13 @@ Origin origin_from_json(std::string_view metadata_json, unsigned max_json_depth)
   const auto found = std::ranges::find(members, kFormatName, &json::Members::value_type::first);
   const auto own = found == members.end() ? std::nullopt : read_own(found->second, max_json_depth);
   Origin origin;
+  TakenKeys taken{"arrays", "version"};
   if (own)
-    for (const auto& [key, value] : *own) add(origin, key, value);
+    for (const auto& [key, value] : *own) add(origin, taken, key, value);
   for (const auto& [key, value] : members) {
     if (own && key == kFormatName) continue;
     if (own && key == kFormatKey && value == '"' + std::string(kFormatName) + '"') continue;
-    add(origin, key, value);
+    add(origin, taken, key, value);
   }
   return origin;
 }

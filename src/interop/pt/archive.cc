@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "format/foreign_file.h"
+#include "io/allocation_limit.h"
 
 namespace thalia::interop::pt {
 namespace {
@@ -90,6 +91,8 @@ Archive::Archive(StoredBytes file, const ReadLimits& limits)
   if (!big_endian_ && !order.empty() && order != "little")
     fail_record(ErrorCode::bad_value, "byteorder", printable(order), "little or big");
   inflated_.resize(zip_.members().size());
+  held_.resize(zip_.members().size());
+  keeps_.resize(zip_.members().size());
   sound_.resize(zip_.members().size());
 }
 
@@ -108,6 +111,14 @@ std::string Archive::text_of(std::string_view record) const {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+void Archive::keep(const ZipMember& member) {
+  const auto place = static_cast<std::size_t>(&member - zip_.members().data());
+  if (member.method == ZipMethod::stored || keeps_[place]) return;
+  keeps_[place] = true;
+  kept_bytes_ += member.raw_bytes;
+  io::check_allocation(printable(record_name(member)), kept_bytes_, limits_, file_.bytes.size());
+}
+
 StoredBytes Archive::bytes_of(const ZipMember& member) const {
   if (member.method == ZipMethod::stored)
     return {.bytes = zip_.stored(member), .owner = file_.owner};
@@ -117,6 +128,7 @@ StoredBytes Archive::bytes_of(const ZipMember& member) const {
   if (!bytes) {
     bytes = std::make_shared<const std::vector<std::byte>>(zip_.read(member, limits_));
     inflated_[place] = bytes;
+    if (keeps_[place]) held_[place] = bytes;
   }
   return {.bytes = *bytes, .owner = bytes};
 }

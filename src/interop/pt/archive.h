@@ -36,6 +36,8 @@ class Archive {
   /// The whole of a record: in the file where it lies there as it is. @throws as
   /// ZipDirectory::read().
   StoredBytes bytes_of(const ZipMember& member) const;
+  /// Once inflated, the record stays: several tensors lie in it. Before it is shared by threads.
+  void keep(const ZipMember& member);
   /// A record whose checksum is compared.
   StoredBytes checked(const ZipMember& member) const;
   /// Compares a record's checksum, once. @throws IntegrityError, CompressionError.
@@ -57,6 +59,9 @@ class Archive {
   mutable std::mutex mutex_;
   mutable std::vector<bool> sound_;
   mutable std::vector<std::weak_ptr<const std::vector<std::byte>>> inflated_;
+  mutable std::vector<std::shared_ptr<const std::vector<std::byte>>> held_;
+  std::vector<bool> keeps_;
+  std::uint64_t kept_bytes_ = 0;
 };
 
 /// Storages of a graph in records below `prefix` ("data/"), each as long as the pickle says.

@@ -11,6 +11,8 @@ namespace thalia::interop::pt {
 namespace {
 
 constexpr std::size_t kAny = SIZE_MAX;
+// torch numbers its storages. Each is looked up by its key, and any number may have the same one.
+constexpr std::size_t kLongestKey = 255;
 
 }  // namespace
 
@@ -139,6 +141,10 @@ NodeId Builder::load_persistent(NodeId id) {
                   .quantum = type.quantum,
                   .untyped = type.untyped,
                   .count = need_count(parts[4], "numel")};
+  if (storage.key.size() > kLongestKey) {
+    refuse(ErrorCode::out_of_bounds, "key", fmt::format("{} bytes", storage.key.size()),
+           fmt::format("at most {}", kLongestKey));
+  }
   need_text(parts[3], "location");
   const std::uint64_t width = dtype_bits(storage.dtype) / 8;
   if (storage.count > UINT64_MAX / width) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <unordered_set>
 #include <utility>
 
 #include "base/fail.h"
@@ -60,6 +61,28 @@ void Contents::read_part(Part& part, std::string_view record, std::string_view p
   part.graph = read_pickle(part.pickle.bytes, std::move(name), limits_);
   part.members = place_storages(archive_, part.graph, prefix);
   part.tree = make_tree(part.graph, limits_);
+  keep_shared_records(part);
+}
+
+// Else a small compressed record would be inflated as often as there are tensors in it.
+void Contents::keep_shared_records(const Part& part) {
+  std::unordered_set<const ZipMember*> used;
+  const auto use = [&](NodeId id) {
+    if (id == kNoNode) return;
+    const ZipMember* const member =
+        part.members[part.graph.tensors[part.graph.at(id).index].storage];
+    if (!used.insert(member).second) archive_.keep(*member);
+  };
+  for (const Occurrence& occurrence : part.tree.occurrences) {
+    const Node& node = part.graph.at(occurrence.node);
+    if (node.kind != Kind::tensor) continue;
+    const TensorRecord& tensor = part.graph.tensors[node.index];
+    if (tensor.form == Form::sparse_coo || tensor.form == Form::sparse_csr) {
+      for (const NodeId id : {tensor.indices, tensor.columns, tensor.values}) use(id);
+    } else {
+      use(occurrence.node);
+    }
+  }
 }
 
 void Contents::find_losses() {

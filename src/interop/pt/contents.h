@@ -49,6 +49,7 @@ class Contents : public std::enable_shared_from_this<Contents> {
 
  private:
   void read_part(Part& part, std::string_view record, std::string_view prefix);
+  void keep_shared_records(const Part& part);
   void find_losses();
   Tensor read_array(const ArrayRecord& array) const;
   Tensor read_strided(const Part& part, const TensorRecord& tensor, bool dequantize) const;

@@ -46,7 +46,7 @@ struct PtFile::Impl {
         places.emplace(occurrence.name, Place{part, occurrence.node});
       }
     }
-    tree = list_stored(contents->state().graph, contents->state().tree, false).tree;
+    tree = list_stored(contents->state().graph, contents->state().tree, false, limits).tree;
   }
 
   Place find(std::string_view tensor) const {

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "io/allocation_limit.h"
 #include "json/writer.h"
 
 namespace thalia::interop::pt {
@@ -42,8 +43,8 @@ bool same_geometry(const TensorRecord& a, const TensorRecord& b) {
 
 class Lister {
  public:
-  Lister(const Graph& graph, const Tree& tree, bool dequantize)
-      : graph_(graph), tree_(tree), dequantize_(dequantize) {
+  Lister(const Graph& graph, const Tree& tree, bool dequantize, const ReadLimits& limits)
+      : graph_(graph), tree_(tree), dequantize_(dequantize), limits_(limits) {
     listing_.stored_of.resize(tree.occurrences.size());
     listing_.is_view.resize(tree.occurrences.size());
     group_of_.resize(tree.occurrences.size(), kAlone);
@@ -64,6 +65,7 @@ class Lister {
   const Graph& graph_;
   const Tree& tree_;
   const bool dequantize_;
+  const ReadLimits& limits_;
   Listing listing_;
   std::vector<std::vector<std::size_t>> groups_;  ///< occurrences that share memory
   std::vector<std::size_t> group_of_;
@@ -233,12 +235,17 @@ Listing Lister::list() {
     for (const std::size_t member : members) listing_.stored_of[member] = listing_.stored_of[i];
   }
 
+  // A tensor's name stands in the node of each that is it, or is a view of it.
+  const std::uint64_t most = io::allocation_limit(limits_, graph_.pickle_bytes) / kTextCopies;
   std::size_t written = 0;
   for (std::size_t i = 0; i < tree_.occurrences.size(); ++i) {
     if (is_parameter_of_codes(i)) continue;
     const std::size_t place = tree_.occurrences[i].place;
     listing_.tree.append(tree_.text, written, place - written).append(node_text(i));
     written = place;
+    const std::uint64_t bytes = listing_.tree.size();
+    if (bytes > most)
+      io::check_allocation("data.pkl", kTextCopies * bytes, limits_, graph_.pickle_bytes);
   }
   listing_.tree.append(tree_.text, written);
   return std::move(listing_);
@@ -270,8 +277,9 @@ TensorLayout layout_of(const Graph& graph, NodeId id, bool dequantize) {
   return layout;
 }
 
-Listing list_stored(const Graph& graph, const Tree& tree, bool dequantize) {
-  return Lister(graph, tree, dequantize).list();
+Listing list_stored(const Graph& graph, const Tree& tree, bool dequantize,
+                    const ReadLimits& limits) {
+  return Lister(graph, tree, dequantize, limits).list();
 }
 
 }  // namespace thalia::interop::pt

@@ -42,6 +42,8 @@ TensorLayout layout_of(const Graph& graph, NodeId node, bool dequantize);
 TensorLayout sparse_layout(const TensorRecord& tensor);
 
 /// @param tree of the graph. `dequantize`: codes become numbers, and their parameters are gone.
-Listing list_stored(const Graph& graph, const Tree& tree, bool dequantize);
+/// @throws FormatError (limit_exceeded).
+Listing list_stored(const Graph& graph, const Tree& tree, bool dequantize,
+                    const ReadLimits& limits);
 
 }  // namespace thalia::interop::pt

@@ -91,15 +91,23 @@ void Machine::add_items(Kind kind, std::vector<NodeId> items) {
 
 void Machine::remember(std::uint64_t place) {
   const NodeId id = top("PUT");
-  builder_.charge(32);  // about what an entry takes
+  // Picklers count from 0, and each number takes a byte and more.
+  if (place >= text_.size()) {
+    builder_.refuse(ErrorCode::out_of_bounds, "PUT", std::to_string(place),
+                    fmt::format("less than the pickle's {} bytes", text_.size()));
+  }
+  if (place >= memo_.size()) {
+    builder_.charge((place + 1 - memo_.size()) * 2 * sizeof(NodeId));
+    memo_.resize(place + 1, kNoNode);
+  }
+  memos_ += memo_[place] == kNoNode ? 1 : 0;
   memo_[place] = id;
 }
 
 void Machine::recall(std::uint64_t place) {
-  const auto found = memo_.find(place);
-  if (found == memo_.end())
+  if (place >= memo_.size() || memo_[place] == kNoNode)
     builder_.refuse(ErrorCode::out_of_bounds, "GET", std::to_string(place), "", "no such memo");
-  push(found->second);
+  push(memo_[place]);
 }
 
 // Python 2 wrote both alike.
@@ -112,7 +120,7 @@ void Machine::global(std::string_view module, std::string_view name) {
 }
 
 Graph read_pickle(ByteSpan pickle, PickleName name, const ReadLimits& limits) {
-  Graph graph;
+  Graph graph{.pickle_bytes = pickle.size()};
   Machine(pickle, graph, std::move(name), limits).run();
   return graph;
 }

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -59,7 +58,8 @@ class Machine {
   Builder builder_;
   std::vector<NodeId> stack_;
   std::vector<std::size_t> marks_;
-  std::unordered_map<std::uint64_t, NodeId> memo_;
+  std::vector<NodeId> memo_;  ///< by their numbers; kNoNode: none
+  std::uint64_t memos_ = 0;   ///< of them that there are
   NodeId empty_tuple_ = kNoNode, none_ = kNoNode;
   bool stopped_ = false;
 };

@@ -187,7 +187,7 @@ bool Machine::step_object(std::uint8_t code) {
       remember(std::uint32_t{take_number<format::le32>()});
       return true;
     case op::kMemoize:
-      remember(memo_.size());
+      remember(memos_);
       return true;
     case op::kBinget:
       recall(static_cast<unsigned char>(take(1)[0]));

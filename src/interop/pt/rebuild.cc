@@ -8,6 +8,11 @@
 #include "interop/pt/builder.h"
 
 namespace thalia::interop::pt {
+namespace {
+
+constexpr std::size_t kProperties = 2;  ///< of a tensor: conj, neg
+
+}  // namespace
 
 bool is_contiguous(const TensorRecord& tensor) noexcept {
   std::uint64_t expected = 1;
@@ -124,6 +129,11 @@ NodeId Builder::rebuild_strided(const std::vector<NodeId>& arguments, bool typed
     if (arguments.size() > metadata && at(arguments[metadata]).kind != Kind::none) {
       need(arguments[metadata], Kind::dict, "metadata");
       const std::vector<NodeId>& members = at(arguments[metadata]).items;
+      // Any number of tensors may have the same dictionary.
+      if (members.size() > 2 * kProperties) {
+        refuse(ErrorCode::bad_value, "metadata", fmt::format("{} members", members.size() / 2),
+               fmt::format("at most {}", kProperties));
+      }
       for (std::size_t i = 0; i < members.size(); i += 2) {
         const std::string_view key = need_text(members[i], "metadata");
         const bool flag = need_flag(members[i + 1], "metadata");

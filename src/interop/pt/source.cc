@@ -38,7 +38,7 @@ class PtSource final : public TensorSource {
     with_path(path_, [&] {
       contents_ =
           Contents::read({.bytes = file->bytes(), .owner = file}, options.read.input.limits);
-      fill();
+      fill(options.read.input.limits);
     });
   }
 
@@ -60,7 +60,7 @@ class PtSource final : public TensorSource {
   }
 
  private:
-  void fill();
+  void fill(const ReadLimits& limits);
   void add(const Part& part, const Stored& stored);
   std::string metadata() const;
 
@@ -71,9 +71,10 @@ class PtSource final : public TensorSource {
   std::vector<Item> items_;
 };
 
-void PtSource::fill() {
-  state_ = list_stored(contents_->state().graph, contents_->state().tree, dequantize_);
-  constants_ = list_stored(contents_->constants().graph, contents_->constants().tree, dequantize_);
+void PtSource::fill(const ReadLimits& limits) {
+  state_ = list_stored(contents_->state().graph, contents_->state().tree, dequantize_, limits);
+  constants_ =
+      list_stored(contents_->constants().graph, contents_->constants().tree, dequantize_, limits);
   for (const Stored& stored : state_.stored) add(contents_->state(), stored);
   for (const Stored& stored : constants_.stored) add(contents_->constants(), stored);
   facts_.version = contents_->archive().version();

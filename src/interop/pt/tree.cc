@@ -10,6 +10,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "io/allocation_limit.h"
 #include "json/writer.h"
 #include "thalia/value.h"
 
@@ -22,11 +23,16 @@ constexpr std::int64_t kExact = std::int64_t{1} << 53;
 // without an end. A file whose containers repeat less than this is read.
 constexpr std::uint64_t kVisits = 1 << 22;
 constexpr std::uint64_t kVisitsOfEach = 16;
+// About what a tensor's description takes in this file's reader, its name and the text aside.
+constexpr std::uint64_t kOccurrenceBytes = 512;
 
 class TreeWalk {
  public:
   TreeWalk(Graph& graph, const ReadLimits& limits)
-      : graph_(graph), limits_(limits), json_(tree_.text) {
+      : graph_(graph),
+        limits_(limits),
+        most_(io::allocation_limit(limits, graph.pickle_bytes)),
+        json_(tree_.text) {
     visits_left_ = kVisits + kVisitsOfEach * graph.nodes.size();
   }
 
@@ -51,10 +57,14 @@ class TreeWalk {
     json_.begin_object().member(kind, text).end_object();
   }
   std::string unique_name();
+  void charge(std::uint64_t bytes) { charged_ += bytes; }
+  void check_memory() const;
   [[noreturn]] void cannot(std::string_view what) const;
 
   Graph& graph_;
   const ReadLimits& limits_;
+  const std::uint64_t most_;   ///< of memory
+  std::uint64_t charged_ = 0;  ///< of it, for all but the text
   Tree tree_;
   JsonWriter json_;
   std::string path_;
@@ -77,14 +87,21 @@ void TreeWalk::node(NodeId id) {
                       {.section = "data.pkl"});
   }
   --visits_left_;
-  if (tree_.text.size() > limits_.max_json_bytes)
-    fail_limit("data.pkl", "max_json_bytes", tree_.text.size(), limits_.max_json_bytes);
+  check_memory();
   const Node& value = graph_.at(id);
   if (value.kind == Kind::tensor || value.kind == Kind::array || value.kind == Kind::storage) {
     occurrence(id);
   } else if (!leaf(value)) {
     container(id);
   }
+}
+
+// A text or a key that stands in the pickle once may stand here any number of times.
+void TreeWalk::check_memory() const {
+  if (tree_.text.size() > limits_.max_json_bytes)
+    fail_limit("data.pkl", "max_json_bytes", tree_.text.size(), limits_.max_json_bytes);
+  const std::uint64_t bytes = charged_ + kTextCopies * tree_.text.size();
+  if (bytes > most_) io::check_allocation("data.pkl", bytes, limits_, graph_.pickle_bytes);
 }
 
 bool TreeWalk::leaf(const Node& value) {
@@ -254,6 +271,8 @@ bool TreeWalk::is_plain(NodeId id, unsigned depth) {
 
 std::string TreeWalk::unique_name() {
   const std::string name = path_.empty() ? "tensor" : path_;
+  charge(kOccurrenceBytes + kTextCopies * name.size());
+  check_memory();
   std::string unique = name;
   // From where the last one of that name ended: many paths may give the same.
   std::uint64_t& n = used_[name];
@@ -309,8 +328,10 @@ void TreeWalk::attributes(NodeId state) {
   TreeWalk inner(graph_, limits_);
   inner.visits_left_ = visits_left_;
   inner.depth_ = depth_;
+  inner.charged_ = charged_ + kTextCopies * (tree_.text.size() + path_.size());
   inner.node(items[1]);
   visits_left_ = inner.visits_left_;
+  charge(kTextCopies * (path_.size() + inner.tree_.text.size()));
   tree_.attributes.emplace_back(path_, std::move(inner.tree_.text));
 }
 

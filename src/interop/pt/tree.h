@@ -29,6 +29,9 @@ struct Tree {
   std::uint64_t bare_storages = 0;    ///< which stand as tensors
 };
 
+/// How often a text of the tree is in memory while a file is described.
+inline constexpr std::uint64_t kTextCopies = 4;
+
 /// Containers in each other, as thalia_checkpoint allows.
 inline constexpr unsigned kDeepest = 80;
 

@@ -199,15 +199,11 @@ NodeId TreeReader::container(const std::string& kind, const Value& inner, unsign
 NodeId TreeReader::members(bool ordered, const Value& pairs, unsigned depth) {
   Node made{.kind = Kind::dict, .flag = ordered};
   if (const auto found = attributes_.find(path_); ordered && found != attributes_.end()) {
-    // What does not read as a tree is left out.
     const Value* const attributes = found->second;
     attributes_.erase(found);
-    try {
-      Node state{.kind = Kind::dict};
-      state.items = {add_text("_metadata"), node(*attributes, depth + 1)};
-      made.link = add(std::move(state));
-    } catch (const TreeFault&) {
-    }
+    Node state{.kind = Kind::dict};
+    state.items = {add_text("_metadata"), node(*attributes, depth + 1)};
+    made.link = add(std::move(state));
   }
   const std::size_t length = path_.size();
   for (const Value& pair : elements_of(pairs)) {

@@ -117,6 +117,7 @@ struct Graph {
   std::deque<std::string> texts{};  ///< those that do not stand in the pickle as they are
   NodeId root = kNoNode;
   unsigned protocol = 0;
+  std::uint64_t pickle_bytes = 0;
   std::uint64_t tensors_with_attributes = 0;  ///< whose attributes are not kept
 
   const Node& at(NodeId id) const noexcept { return nodes[id]; }

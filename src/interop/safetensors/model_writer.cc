@@ -4,6 +4,7 @@
 // model's files go. A crash leaves one of the two models whole, and files that no index names.
 #include "interop/safetensors/model_writer.h"
 
+#include <filesystem>
 #include <set>
 #include <string>
 #include <utility>
@@ -86,7 +87,7 @@ void remove_older(const ModelPlan& plan, const std::vector<std::string>& older) 
 std::uint64_t write_model(const ModelPlan& plan, const OutputOptions& output, const Work& work,
                           const EmitPayload& emit) {
   io::check_output_name(plan.path, output);
-  io::make_folders(plan.folder, output.durability);
+  io::MadeFolders folders(plan.folder, output.durability);
   const std::filesystem::path index = plan.folder / (plan.prefix + std::string(kIndexSuffix));
   const std::vector<std::string> older = files_named_by(plan.index_text ? plan.path : index);
   Written written{.total = plan.data_bytes};
@@ -107,6 +108,7 @@ std::uint64_t write_model(const ModelPlan& plan, const OutputOptions& output, co
     if (output.durability == Durability::data) sync_names(plan.folder, output);
     bytes += plan.index_text->size();
   }
+  folders.keep();
   remove_older(plan, older);
   return bytes;
 }

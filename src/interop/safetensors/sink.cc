@@ -6,7 +6,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "base/fail.h"
 #include "base/utf8.h"
@@ -52,44 +57,59 @@ std::vector<SafetensorsTensor> checked_tensors(const SinkInput& input) {
   return tensors;
 }
 
+using Keys = std::unordered_set<std::string>;
+
+Keys keys_of(const std::optional<SafetensorsMetadata>& texts) {
+  Keys keys;
+  if (texts)
+    for (const auto& [key, text] : *texts) keys.insert(key);
+  return keys;
+}
+
+// Those whose keys are not there.
+void add_texts(const SafetensorsMetadata& added, std::optional<SafetensorsMetadata>& texts) {
+  Keys there = keys_of(texts);
+  for (const auto& [key, text] : added) {
+    if (!there.insert(key).second) continue;
+    if (!texts) texts.emplace();
+    texts->emplace_back(key, text);
+  }
+}
+
 // Texts that users have put beside the origin, or in metadata of no format's, go into
 // `__metadata__`; all else is lost. Where another format tells its name, that is no text of a user.
 void take_texts(SafetensorsOrigin& origin) {
-  const auto lost = [&](std::string_view key) {
-    return std::ranges::find(origin.other_keys, key) != origin.other_keys.end();
-  };
-  const auto has = [](const std::optional<SafetensorsMetadata>& texts, std::string_view key) {
-    return texts &&
-           std::ranges::find(*texts, key, &SafetensorsMetadata::value_type::first) != texts->end();
-  };
+  Keys lost(origin.other_keys.begin(), origin.other_keys.end());
+  Keys there = keys_of(origin.metadata);
+  SafetensorsMetadata taken;
   for (const auto& [key, text] : origin.texts) {
-    const bool is_format_name = key == "format" && lost(text);
-    const bool is_there = has(origin.metadata, key);
-    if (is_there && !is_format_name) continue;
-    std::erase(origin.other_keys, key);
+    const bool is_format_name = key == "format" && lost.contains(text);
+    if (there.contains(key) && !is_format_name) continue;
+    lost.erase(key);
     if (is_format_name) continue;
-    if (!origin.metadata) origin.metadata.emplace();
-    origin.metadata->emplace_back(key, text);
-    if (!origin.model) continue;
-    for (auto& file : origin.model->files) {
-      if (has(file.metadata, key)) continue;
-      if (!file.metadata) file.metadata.emplace();
-      file.metadata->emplace_back(key, text);
-    }
+    there.insert(key);
+    taken.emplace_back(key, text);
   }
+  std::erase_if(origin.other_keys, [&](const std::string& key) { return !lost.contains(key); });
+  add_texts(taken, origin.metadata);
+  if (!origin.model) return;
+  for (auto& file : origin.model->files) add_texts(taken, file.metadata);
 }
 
 // One file has one set of texts: of a model's files the first that has a key says what it is.
 void join_texts(SafetensorsOrigin& origin, std::vector<std::string>& losses) {
   std::vector<std::string> differing;
+  std::unordered_map<std::string, std::size_t> places;
+  if (origin.metadata)
+    for (std::size_t i = 0; i < origin.metadata->size(); ++i)
+      places.emplace((*origin.metadata)[i].first, i);
   for (const auto& file : origin.model->files) {
     for (const auto& [key, text] : file.metadata.value_or(SafetensorsMetadata())) {
       if (!origin.metadata) origin.metadata.emplace();
-      const auto there =
-          std::ranges::find(*origin.metadata, key, &SafetensorsMetadata::value_type::first);
-      if (there == origin.metadata->end()) {
+      const auto [there, fresh] = places.emplace(key, origin.metadata->size());
+      if (fresh) {
         origin.metadata->emplace_back(key, text);
-      } else if (there->second != text) {
+      } else if ((*origin.metadata)[there->second].second != text) {
         differing.push_back(key);
       }
     }

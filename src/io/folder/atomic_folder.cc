@@ -6,8 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <string_view>
 #include <utility>
 
 #include "base/fail.h"
@@ -21,9 +23,14 @@ namespace thalia::io {
 namespace {
 
 constexpr std::size_t kGathered = 1 << 20;
+// Between two looks for a stop: a piece may be a tensor of many GiB.
+constexpr std::size_t kUnstopped = 8 << 20;
 
-[[noreturn]] void fail_folder_exists(const std::filesystem::path& path) {
-  throw UsageError(ErrorCode::exists, "a folder is there already", {.path = path.string()});
+[[noreturn]] void fail_found(const std::filesystem::path& path, std::string_view value) {
+  throw UsageError(ErrorCode::bad_argument, {},
+                   {.path = path.string(),
+                    .value = std::string(value),
+                    .bound = "none, or an empty folder: nothing else is replaced"});
 }
 
 // Pieces are gathered, so that many small ones are few calls.
@@ -65,11 +72,10 @@ AtomicFolder::AtomicFolder(const std::filesystem::path& path, const OutputOption
       parent_(folder_of(target_)) {
   const std::string name = target_.filename().native();
   if (const auto facts = parent_.facts(name)) {
-    if (facts->kind != FileKind::folder) {
-      throw UsageError(ErrorCode::bad_argument, {},
-                       {.path = target_.string(), .value = "no folder", .bound = "a folder"});
-    }
-    if (!output_.replace || !Folder(target_).entries().empty()) fail_folder_exists(target_);
+    if (facts->kind != FileKind::folder) fail_found(target_, "a file");
+    if (!Folder(target_).entries().empty()) fail_found(target_, "a folder that is not empty");
+    if (!output_.replace)
+      throw UsageError(ErrorCode::exists, "a folder is there already", {.path = target_.string()});
   }
   temporary_ = with_free_name(parent_.fd(), name, target_, "mkdir", [&](const char* free) {
     return ::mkdirat(parent_.fd(), free, 0777) == 0;
@@ -111,8 +117,12 @@ void AtomicFolder::write_file(std::span<const std::string> names, const ByteProd
   files_.push_back(name);
   Gathered gathered(fd.get(), path);
   produce([&](ByteSpan piece) {
-    stop_if_cancelled(cancel_);
-    gathered.append(piece);
+    do {
+      stop_if_cancelled(cancel_);
+      const ByteSpan part = piece.first(std::min(piece.size(), kUnstopped));
+      piece = piece.subspan(part.size());
+      gathered.append(part);
+    } while (!piece.empty());
   });
   gathered.flush();
   bytes_ += gathered.size();
@@ -128,7 +138,8 @@ void AtomicFolder::commit() {
   const std::string name = target_.filename().native();
   // Replaces an empty folder and nothing else.
   if (::renameat(parent_.fd(), temporary_.c_str(), parent_.fd(), name.c_str()) != 0) {
-    if (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR) fail_folder_exists(target_);
+    if (errno == ENOTEMPTY || errno == EEXIST) fail_found(target_, "a folder that is not empty");
+    if (errno == ENOTDIR) fail_found(target_, "a file");
     throw_errno("rename", target_);
   }
   temporary_.clear();

@@ -20,8 +20,8 @@ namespace thalia::io {
 /// options say: what else is in it is not known here. Externally synchronised.
 class AtomicFolder {
  public:
-  /// @throws IoError; UsageError: (exists) where a folder with something in it is at the target, or
-  /// any where it is not to be replaced; (bad_argument) where something else is.
+  /// @throws IoError; UsageError: (exists) where an empty folder is at the target, and is not to be
+  /// replaced; (bad_argument) where one with something in it is, or something else.
   AtomicFolder(const std::filesystem::path& path, const OutputOptions& output,
                const std::stop_token& cancel);
   ~AtomicFolder();
@@ -34,7 +34,7 @@ class AtomicFolder {
   void write_file(std::span<const std::string> names, const ByteProducer& produce);
   std::uint64_t bytes() const noexcept { return bytes_; }  ///< of all files
 
-  /// @throws IoError; CancelledError; UsageError (exists) where something appeared at the target.
+  /// @throws IoError; CancelledError; UsageError, as above, where something appeared at the target.
   void commit();
 
  private:

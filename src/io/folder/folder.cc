@@ -162,10 +162,32 @@ void sync_name(const std::filesystem::path& folder) {
 }
 
 void make_folders(const std::filesystem::path& folder, Durability durability) {
-  if (folder.empty() || ::access(folder.c_str(), F_OK) == 0) return;
-  const std::filesystem::path parent = folder.parent_path();
-  if (parent != folder) make_folders(parent, durability);
-  make_folder(folder, durability);
+  MadeFolders(folder, durability).keep();
+}
+
+MadeFolders::MadeFolders(const std::filesystem::path& folder, Durability durability) {
+  std::vector<std::filesystem::path> missing;
+  for (std::filesystem::path at = folder; !at.empty(); at = at.parent_path()) {
+    if (::access(at.c_str(), F_OK) == 0 || at == at.parent_path()) break;
+    missing.push_back(at);
+  }
+  made_.reserve(missing.size());
+  try {
+    // A path that ends with a slash stands there twice.
+    for (auto at = missing.rbegin(); at != missing.rend(); ++at)
+      if (make_folder(*at, durability)) made_.push_back(*at);
+  } catch (...) {
+    remove_made();
+    throw;
+  }
+}
+
+MadeFolders::~MadeFolders() {
+  remove_made();
+}
+
+void MadeFolders::remove_made() noexcept {
+  for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) ::rmdir(folder->c_str());
 }
 
 }  // namespace thalia::io

@@ -63,6 +63,23 @@ class Folder {
 void make_folders(const std::filesystem::path& folder, Durability durability);
 /// The same for one whose parent is there. @return false where the folder is. @throws IoError.
 bool make_folder(const std::filesystem::path& folder, Durability durability);
+
+/// A folder and those above it, as by make_folders(), for something that may fail: those that were
+/// made here and are empty go again, unless it was done.
+class MadeFolders {
+ public:
+  /// @throws IoError.
+  MadeFolders(const std::filesystem::path& folder, Durability durability);
+  ~MadeFolders();
+  MadeFolders(const MadeFolders&) = delete;
+  MadeFolders& operator=(const MadeFolders&) = delete;
+  void keep() noexcept { made_.clear(); }
+
+ private:
+  void remove_made() noexcept;
+  std::vector<std::filesystem::path> made_;  ///< the outermost first
+};
+
 /// That the folder has its name is on the disk afterwards, whoever made it. Where this process must
 /// not read the folder above, that is left to who may. @throws IoError.
 void sync_name(const std::filesystem::path& folder);

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "boost_test.h"
+#include "codec/frame/frame.h"
 #include "interop/samples.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -20,6 +21,12 @@ std::string detected(const std::filesystem::path& path) {
   return format ? std::string(file_format_name(*format)) : "unknown";
 }
 
+std::string in_frame(std::string_view content, Codec codec) {
+  std::vector<std::byte> frame;
+  codec::encode_frame(codec, 0, as_byte_span(content), frame);
+  return {reinterpret_cast<const char*>(frame.data()), frame.size()};
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(content_decides_before_the_name) {
@@ -36,6 +43,8 @@ BOOST_AUTO_TEST_CASE(name_decides_where_the_content_tells_nothing) {
   const TemporaryFolder folder;
   BOOST_TEST(detected(folder / "new.thalia") == "thalia");
   BOOST_TEST(detected(folder / "new.safetensors") == "safetensors");
+  BOOST_TEST(detected(folder / "new.json") == "loom-json");
+  BOOST_TEST(detected(folder / "new.safetensors.index.json") == "safetensors");
   BOOST_TEST(detected(folder / "new.bin") == "unknown");
   BOOST_TEST(detected(folder / "new") == "unknown");
   for (const std::string& content : {std::string(), std::string("TH"), std::string(100, '\0'),
@@ -138,9 +147,62 @@ BOOST_AUTO_TEST_CASE(folders_are_known_by_their_files) {
   BOOST_TEST((detect_format(folder.path()) == FileFormat::orbax));
 }
 
+BOOST_AUTO_TEST_CASE(not_every_json_text_is_a_network_of_loom) {
+  const TemporaryFolder folder;
+  write_file(folder / "config.json", R"({"hidden_size": 768, "layers": 12})");
+  BOOST_CHECK_EXCEPTION(detect_format(folder / "config.json"), UnsupportedError,
+                        says(ErrorCode::unsupported_feature, "a JSON text", "config.json"));
+  // Whatever comes first in it.
+  for (const char* text : {R"({"network": {"id": "network"}})", R"({"blobs": null})",
+                           R"({"id": "network", "layers_per_cell": 1})"}) {
+    write_file(folder / "net.json", text);
+    BOOST_TEST(detected(folder / "net.json") == "loom-json");
+  }
+  BOOST_TEST(detected(folder / "new.json") == "loom-json");
+}
+
+BOOST_AUTO_TEST_CASE(errors_of_an_archive_name_the_file) {
+  const TemporaryFolder folder;
+  write_file(folder / "cut.npz", "PK\3\4" + std::string(100, '\0'));
+  BOOST_CHECK_EXCEPTION(detect_format(folder / "cut.npz"), FormatError, [&](const Error& error) {
+    return error.context().path == (folder / "cut.npz").string();
+  });
+}
+
+// 67,324,752 bytes of header: the bytes of its length are "PK\3\4" and zeros.
+BOOST_AUTO_TEST_CASE(a_safetensors_header_as_long_as_the_magic_of_zip_is_no_archive) {
+  const TemporaryFolder folder;
+  write_file(folder / "a", std::string("PK\3\4\0\0\0\0{", 9));
+  std::filesystem::resize_file(folder / "a", 0x04034b50 + 8);
+  BOOST_TEST(detected(folder / "a") == "safetensors");
+}
+
+BOOST_AUTO_TEST_CASE(files_in_a_frame_that_have_none_are_called_what_they_are) {
+  const std::string header = R"({"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
+  const std::pair<std::string, const char*> files[] = {
+      {"GGUF\3" + std::string(300, '\0'), "a GGUF file in a frame of"},
+      {"PK\3\4\24" + std::string(300, '\0'), "a zip archive in a frame of"},
+      {safetensors_bytes(header) + "x", "a safetensors file in a frame of"},
+  };
+  const TemporaryFolder folder;
+  for (const auto& [content, what] : files) {
+    for (const Codec codec : {Codec::zstd, Codec::lz4}) {
+      write_file(folder / "a", in_frame(content, codec));
+      BOOST_CHECK_EXCEPTION(detect_format(folder / "a"), UnsupportedError,
+                            says(ErrorCode::unsupported_feature, what));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_folder_is_judged_by_its_name) {
   const TemporaryFolder folder;
   BOOST_TEST(detected(folder.path()) == "unknown");
+}
+
+BOOST_AUTO_TEST_CASE(an_index_of_shards_is_judged_by_its_name_where_there_is_none) {
+  const TemporaryFolder folder;
+  BOOST_TEST(detected(folder / "model.safetensors.index.json") == "safetensors");
+  BOOST_TEST(detected(folder / "model.json") == "loom-json");
 }
 
 BOOST_AUTO_TEST_CASE(names_and_formats_map_both_ways) {

@@ -130,8 +130,9 @@ BOOST_AUTO_TEST_CASE(mst_files_become_what_else_there_is) {
   BOOST_TEST(read_file(folder / "a.safetensors") == read_file(folder / "b.safetensors"));
   const Reader reader = Reader::open(folder / "a.thalia");
   BOOST_TEST(text_of(reader.tensor("w.f32").bytes()) == read_file(vectors() / "raw.f32"));
-  convert(folder / "a.mckp", folder / "b.mst", quick(std::nullopt));
+  convert(folder / "a.mckp", folder / "b.mst");
   BOOST_TEST(read_file(folder / "b.mst") == read_file(vectors() / "small.mst"));
+  BOOST_CHECK_THROW(convert(folder / "a.mckp", folder / "c.mst", quick()), UsageError);
 }
 
 BOOST_AUTO_TEST_CASE(precision_is_chosen_on_the_way) {
@@ -168,7 +169,7 @@ BOOST_AUTO_TEST_CASE(sparse_tensors_come_back_through_mckp) {
   BOOST_TEST(sparse > 0u);
 }
 
-BOOST_AUTO_TEST_CASE(sha256_is_of_thalia_files_alone) {
+BOOST_AUTO_TEST_CASE(options_that_mckp_has_no_use_for_are_refused) {
   const TemporaryFolder folder;
   ConvertOptions options = quick();
   options.save.sha256 = true;

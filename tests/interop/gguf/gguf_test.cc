@@ -10,6 +10,7 @@
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "thalia/formats/any_file.h"
 
 BOOST_AUTO_TEST_SUITE(gguf)
 
@@ -200,9 +201,9 @@ BOOST_AUTO_TEST_CASE(elements_at_odd_addresses_are_copied) {
                    .text("general.alignment")
                    .u32(4)
                    .u32(1)
-                   .tensor("b", {1}, 24, 0)
-                   .tensor("w", {2}, 0, 1);
-  file.raw(std::string(file.bytes.size() % 4 == 0 ? "\1" : "\1"));
+                   .tensor("bb", {1}, 24, 0)
+                   .tensor("w", {2}, 0, 1)
+                   .raw("\1");
   const float numbers[] = {1.5f, -2.0f};
   file.raw(text_of(as_byte_span(numbers)));
   const GgufFile read = from_text(file.bytes);
@@ -210,6 +211,14 @@ BOOST_AUTO_TEST_CASE(elements_at_odd_addresses_are_copied) {
   const Tensor tensor = read.read("w");
   BOOST_TEST(tensor.as<float>()[0] == 1.5f);
   BOOST_TEST(tensor.as<float>()[1] == -2.0f);
+
+  // A conversion borrows what is in place, and takes all else a piece at a time.
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "odd.gguf", file.bytes);
+  const AnyFile odd = open_any(folder / "odd.gguf");
+  BOOST_TEST(odd.tensors()[1].in_place == (*odd.tensors()[1].offset % 4 == 0));
+  BOOST_TEST(odd.tensors()[0].in_place);
+  BOOST_TEST(*odd.tensors()[1].offset % 4 != 0u);
 }
 
 BOOST_AUTO_TEST_CASE(no_truncated_file_is_read) {

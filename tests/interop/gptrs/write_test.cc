@@ -199,6 +199,22 @@ BOOST_AUTO_TEST_CASE(other_files_come_back_without_gaps) {
   HandFile index;
   index.behind_index = "more";
   BOOST_TEST((there_and_back(index.bytes(), {.strict = false}).bytes == canonical));
+  // All of it is said to be lost, and nothing of files that have no such bytes.
+  const auto losses = [](const std::string& bytes, const GptrsReadOptions& options = {}) {
+    return source_of(bytes, options)->facts().losses;
+  };
+  const std::vector<std::string> said{"bytes that are no tensor's"};
+  BOOST_TEST((losses(gap.bytes()) == said));
+  BOOST_TEST((losses(canonical + "more") == said));
+  BOOST_TEST((losses(index.bytes(), {.strict = false}) == said));
+  const std::string old = gptrs_vector("legacy_v1.gptrsten");
+  BOOST_TEST((losses(old + "more", {.version_1 = true}) == said));
+  BOOST_TEST(losses(old, {.version_1 = true}).empty());
+  for (const char* const name :
+       {"rust_gpt_small.gptrschk", "py_empty.gptrschk", "py_mixed.gptrsten", "rust_empty.gptrsten",
+        "hand_v2_dup_names.gptrschk"})
+    BOOST_TEST(losses(gptrs_vector(name), test::gptrs_compatible()).size() ==
+               (std::string_view(name).starts_with("hand") ? 1u : 0u));
   // A scalar comes back with a dimension.
   const Written scalar = there_and_back(gptrs_vector("rank0.gptrschk"));
   BOOST_TEST((gptrs_from(scalar.bytes).tensors()[0].shape == Shape({1})));

@@ -121,6 +121,26 @@ BOOST_AUTO_TEST_CASE(hostile_files_are_refused) {
                         test::says(ErrorCode::limit_exceeded, "max_json_bytes"));
 }
 
+BOOST_AUTO_TEST_CASE(weights_that_lie_in_each_other_take_no_memory_without_end) {
+  // Four layers, each with all 4,000 bytes, as 1,000 f32 that become f64.
+  std::string layers, blobs;
+  for (const char i : {'0', '1', '2', '3'}) {
+    layers += std::string(i == '0' ? "" : ",") + R"({"l":)" + i + '}';
+    blobs += std::string(i == '0' ? "" : ",") + R"({"path":"layers.)" + i +
+             R"(","length":4000,"dtype":"float64"})";
+  }
+  const std::string text = test::entity_with_header(
+      R"({"network":{"depth":1,"rows":1,"cols":1,"layers_per_cell":4,"layers":[)" + layers +
+          R"(]},"blobs":[)" + blobs + "]}",
+      std::string(4000, '\0'));
+  BOOST_TEST(test::open_entity(text, {.max_allocation_bytes = 32000}).network().layers.size() ==
+             4u);
+  const EntityFile file = test::open_entity(text, {.max_allocation_bytes = 31999});
+  BOOST_TEST(file.network({{2}}).layers[2].weights->native.bytes.size() == 8000u);
+  BOOST_CHECK_EXCEPTION(file.network(), FormatError,
+                        test::says(ErrorCode::limit_exceeded, "max_allocation_bytes", "blobs"));
+}
+
 BOOST_AUTO_TEST_CASE(no_truncated_file_is_read_whole) {
   const std::string text = test::entity_text(test::nested_network());
   for (std::size_t length = 0; length < text.size(); ++length)

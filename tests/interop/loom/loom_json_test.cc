@@ -192,6 +192,19 @@ BOOST_AUTO_TEST_CASE(memory_for_layers_is_counted_before_it_is_taken) {
                         test::says(ErrorCode::limit_exceeded, "max_json_bytes"));
 }
 
+BOOST_AUTO_TEST_CASE(memory_for_paths_is_counted_before_it_is_taken) {
+  // 2,000 layers of a few bytes, 90 levels down: paths of 4 MB in all.
+  std::string layer = R"("parallel_branches":[{"native":true})";
+  for (int i = 1; i < 2000; ++i) layer += R"(,{"native":true})";
+  layer += "]";
+  for (int i = 0; i < 90; ++i) layer = R"("sequential_layers":[{)" + layer + "}]";
+  const std::string text =
+      R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":1,"layers":[{)" + layer + "}]}";
+  BOOST_TEST(parse_loom_json(text).layers.size() == 1u);
+  BOOST_CHECK_EXCEPTION(parse_loom_json(text, {.max_allocation_bytes = 16 << 20}), FormatError,
+                        test::says(ErrorCode::limit_exceeded, "max_allocation_bytes"));
+}
+
 BOOST_AUTO_TEST_CASE(cells_that_a_file_lacks_are_those_of_an_untouched_grid) {
   const LoomNetwork network = parse_loom_json(
       dense_json("\"rows\":1", "\"rows\":2").replace(dense_json().find("\"y\":0"), 5, "\"y\":1"));

@@ -271,4 +271,32 @@ BOOST_FIXTURE_TEST_CASE(damage_is_found_by_check, LoomFiles) {
                         test::says(ErrorCode::inconsistent, "a.json", "layers.0"));
 }
 
+BOOST_FIXTURE_TEST_CASE(blobs_that_overlap_are_tensors_as_far_as_memory_goes, LoomFiles) {
+  const std::string text = test::entity_with_header(
+      test::blob_header(R"({"path":"layers.0","length":4000},)"
+                        R"({"path":"transformer.embeddings","length":4000})"),
+      std::string(4000, '\0'));
+  interop::SourceOptions options;
+  options.read.input.limits.max_allocation_bytes = 8000;
+  BOOST_TEST(entity(text, options)->facts().tensors.size() == 2u);
+  options.read.input.limits.max_allocation_bytes = 7999;
+  BOOST_CHECK_EXCEPTION(entity(text, options), FormatError,
+                        test::says(ErrorCode::limit_exceeded, "max_allocation_bytes", "blobs"));
+}
+
+BOOST_FIXTURE_TEST_CASE(other_objects_in_json_are_no_networks, LoomFiles) {
+  BOOST_CHECK_EXCEPTION(json(R"({"name":"package","version":"1.0"})"), FormatError,
+                        test::says(ErrorCode::bad_value, "no network of loom", "'name'"));
+  BOOST_TEST(json(R"({"id":"network","depth":0,"layers":[]})")->facts().tensors.empty());
+  BOOST_TEST(json(R"({"depth":1,"more":1})")->facts().losses.size() == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_id_of_its_own_is_lost_and_said_to_be, LoomFiles) {
+  const auto source = json(replaced(dense_json(), "network", "mine"));
+  BOOST_TEST(source->facts().losses ==
+                 std::vector<std::string>{"keys that mean nothing to the format: 'id'"},
+             boost::test_tools::per_element());
+  BOOST_TEST(json(dense_json())->facts().losses.empty());
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -93,6 +93,23 @@ BOOST_AUTO_TEST_CASE(there_and_back_is_the_same_file_in_whatever_order_the_tenso
   BOOST_TEST(source->facts().losses.empty());
 }
 
+BOOST_AUTO_TEST_CASE(bytes_beside_the_frames_are_said_to_be_lost) {
+  const test::TemporaryFolder folder;
+  const auto path = folder / "a.mst";
+  const std::vector<std::string> said{"bytes that are no tensor's"};
+  const auto whole = original("nogroup_l19.mst");
+  std::string bytes = test::read_file(whole);
+  test::write_file(path, bytes + "more");
+  BOOST_TEST((open_mst_source(path, {})->facts().losses == said));
+  // In front of the only frame.
+  const std::string from = R"("compressed_offset":0,)";
+  const std::size_t place = bytes.find(from);
+  BOOST_REQUIRE(place != std::string::npos);
+  bytes[place + from.size() - 2] = '1';
+  test::write_file(path, bytes.insert(MstFile::open(whole).tensors()[0].offset, "x"));
+  BOOST_TEST((open_mst_source(path, {})->facts().losses == said));
+}
+
 BOOST_AUTO_TEST_CASE(a_tensor_that_was_added_or_went_away_keeps_the_order_of_the_others) {
   const auto source = open_mst_source(original("small.mst"), {});
   SinkInput input = input_of(*source);

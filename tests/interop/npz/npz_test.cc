@@ -13,9 +13,11 @@
 #include "interop/npz/sink.h"
 #include "interop/npz/source.h"
 #include "interop/shared/npy_header.h"
+#include "interop/shared/zip_writer.h"
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "thalia/output_file.h"
 
 using namespace thalia;
 using namespace thalia::interop;
@@ -174,6 +176,32 @@ BOOST_AUTO_TEST_CASE(a_wrong_checksum_is_found_unless_nobody_looks) {
   BOOST_CHECK_THROW(source->check(0), IntegrityError);
   source->check(1);
   BOOST_CHECK_THROW(source->visit(0, [](ByteSpan) {}), IntegrityError);
+}
+
+BOOST_AUTO_TEST_CASE(pieces_are_whole_elements_behind_a_header_of_any_length) {
+  const test::TemporaryFolder folder;
+  const Tensor numbers = random_numbers(DType::f32, {100'000});
+  const ByteSpan elements = numbers.bytes();
+  const std::string head = make_npy_header("<f4", false, numbers.shape(), 81);
+  BOOST_TEST(head.size() == 81u);
+  for (const bool deflated : {false, true}) {
+    const std::filesystem::path path = folder / (deflated ? "deflated.npz" : "stored.npz");
+    OutputFile out(path, kFast);
+    ZipWriter zip(out, kPythonZip);
+    zip.begin("a.npy", head.size() + elements.size(), {.deflated = deflated});
+    zip.write(as_byte_span(head));
+    zip.write(elements);
+    zip.end();
+    zip.finish();
+    out.commit();
+    std::string visited;
+    open_npz_source(path, {})->visit(0, [&](ByteSpan piece) {
+      BOOST_TEST(piece.size() % sizeof(float) == 0u);
+      visited.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    });
+    BOOST_TEST(
+        (visited == std::string(reinterpret_cast<const char*>(elements.data()), elements.size())));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(no_truncated_file_is_read) {

@@ -2,12 +2,14 @@
 #include "interop/npz/sink.h"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "boost_test.h"
 #include "interop/npz/npz_files.h"
 #include "support/files.h"
+#include "thalia/convert.h"
 #include "thalia/error.h"
 #include "thalia/formats/npz.h"
 
@@ -32,6 +34,21 @@ BOOST_AUTO_TEST_CASE(files_of_numpy_are_written_again_byte_for_byte) {
     BOOST_TEST(rewrite_npz(npz_sample(name), folder / name).empty());
     BOOST_TEST((test::read_file(folder / name) == test::read_file(npz_sample(name))), name);
   }
+}
+
+BOOST_AUTO_TEST_CASE(any_codec_of_a_conversion_but_store_deflates) {
+  const test::TemporaryFolder folder;
+  const auto deflated = [&](const char* input, std::optional<Codec> codec) {
+    ConvertOptions options;
+    options.save.output = kFast;
+    options.save.compression.codec = codec;
+    convert(npz_sample(input), folder / "out.npz", options);
+    return test::read_file(folder / "out.npz") == test::read_file(npz_sample("deflated.npz"));
+  };
+  BOOST_TEST(deflated("stored.npz", Codec::zstd));
+  BOOST_TEST(!deflated("stored.npz", std::nullopt));
+  BOOST_TEST(deflated("deflated.npz", std::nullopt));
+  BOOST_TEST(!deflated("deflated.npz", Codec::store));
 }
 
 BOOST_AUTO_TEST_CASE(metadata_of_others_are_named_as_lost_and_trusted_in_nothing) {

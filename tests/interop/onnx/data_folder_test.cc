@@ -1,4 +1,6 @@
 // Elements in other files: which of them a model may name, and what of them it gets.
+#include <sys/resource.h>
+
 #include <filesystem>
 #include <string>
 
@@ -6,6 +8,8 @@
 #include "interop/onnx/models.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "thalia/convert.h"
+#include "thalia/formats/any_file.h"
 #include "thalia/formats/onnx.h"
 
 using namespace thalia;
@@ -112,6 +116,29 @@ BOOST_AUTO_TEST_CASE(a_checksum_of_the_data_file_is_checked_where_there_is_one) 
   for (const char* const other : {"0000000000000000000000000000000000000000", "x"}) {
     BOOST_CHECK_EXCEPTION(check(other), IntegrityError,
                           test::says(ErrorCode::checksum_mismatch, "SHA-1", "data"));
+  }
+}
+
+// As older exporters of PyTorch write large models.
+BOOST_AUTO_TEST_CASE(a_model_may_have_more_files_than_a_process_may_open) {
+  rlimit limit{};
+  BOOST_REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const rlimit lower{.rlim_cur = 256, .rlim_max = limit.rlim_max};
+  const test::TemporaryFolder folder;
+  Proto graph;
+  for (unsigned i = 0; i < 300; ++i) {
+    const std::string name = std::to_string(i);
+    test::write_file(folder / name, std::string(16, static_cast<char>(i)));
+    graph.message(5, onnx_tensor(name, 1, {4}).message(13, entry("location", name)).varint(14, 1));
+  }
+  test::write_file(folder / "m.onnx", onnx_model(graph));
+  BOOST_REQUIRE(::setrlimit(RLIMIT_NOFILE, &lower) == 0);
+  BOOST_CHECK_NO_THROW(convert(folder / "m.onnx", folder / "m.thalia"));
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  const AnyFile file = open_any(folder / "m.thalia");
+  for (unsigned i = 0; i < 300; ++i) {
+    const Tensor tensor = file.read(std::to_string(i));
+    BOOST_TEST((tensor.bytes()[0] == static_cast<std::byte>(i)));
   }
 }
 

@@ -247,6 +247,17 @@ BOOST_AUTO_TEST_CASE(names_of_nested_tensors_do_not_grow_with_the_file) {
       test::onnx_from(onnx_model(Proto().message(1, Proto().text(3, name).message(5, attribute))));
   BOOST_TEST(file.tensors().size() == 1000u);
   BOOST_TEST(file.tensors()[999].name.size() == 256 + 1 + 256 + std::string("/999").size());
+  // Nor with the depth.
+  const std::string part = name.substr(0, 256);
+  Proto graph = Proto().message(5, onnx_tensor("w", 3, {0})).message(5, onnx_tensor("w", 3, {0}));
+  for (unsigned depth = 0; depth < 32; ++depth) {
+    const Proto body = Proto().text(1, part).message(6, graph);
+    graph = Proto().message(1, Proto().text(3, part).message(5, body));
+  }
+  const OnnxFile deep = test::onnx_from(onnx_model(graph));
+  BOOST_TEST(deep.tensors().size() == 2u);
+  BOOST_TEST(deep.tensors()[0].name.size() < 2000u);
+  BOOST_TEST(deep.tensors()[1].name == deep.tensors()[0].name + "#2");
 }
 
 BOOST_AUTO_TEST_CASE(sparse_tensors_that_lie_are_refused) {

@@ -335,7 +335,7 @@ BOOST_AUTO_TEST_CASE(what_such_folders_lack_is_refused_before_anything_is_writte
   write(folder / "o", of({{"w", good}}));
   BOOST_CHECK_EXCEPTION(
       write_orbax(folder / "o", of({{"w", good}}).input, {}, [](std::size_t, const auto&) {}),
-      UsageError, test::has_code(ErrorCode::exists));
+      UsageError, test::has_code(ErrorCode::bad_argument));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

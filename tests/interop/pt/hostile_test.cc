@@ -2,6 +2,7 @@
 #include <string>
 
 #include "boost_test.h"
+#include "interop/pt/archive.h"
 #include "interop/pt/archives.h"
 #include "interop/pt/machine.h"
 #include "interop/pt/tree.h"
@@ -144,6 +145,47 @@ BOOST_AUTO_TEST_CASE(what_stands_in_many_places_does_not_grow_without_end) {
                     Error);
 }
 
+BOOST_AUTO_TEST_CASE(names_and_texts_that_stand_in_many_places_take_no_memory_without_end) {
+  // A key of 1 MB above 4,000 places of one tensor; the same key beside them; a text in so many
+  // attributes.
+  const std::string key = "X" + std::string("\x40\x42\x0f\x00", 4) + std::string(1'000'000, 'k');
+  const std::string one = op_tensor(kFloats, 0, {6}, {1}) + "q\x05" + "0";
+  const std::string many = "](" + repeated("h\x05", 4000) + "e";
+  const std::string dictionary = op_global("collections", "OrderedDict") + ")R";
+  const std::string state = "}" + op_text("_metadata") + key + "sq\x06" + "0";
+  for (const std::string& body :
+       {one + "}" + key + many + "s", one + "}(" + key + "h\x05" + op_text("a") + many + "u",
+        state + "](" + repeated(dictionary + "h\x06" + "b", 4000) + "e"}) {
+    BOOST_CHECK_EXCEPTION(pt_from(pt_of(body, std::string(24, '\0'))), FormatError,
+                          says(ErrorCode::limit_exceeded, "max_allocation_bytes", "data.pkl"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_many_tensors_share_is_not_read_for_each_without_a_bound) {
+  const std::string flags = "}(" + repeated(op_text("conj") + "\x89", 3) + "u";
+  refuse_pickle(op_global("torch._utils", "_rebuild_tensor_v2") + '(' + kFloats + op_int(0) +
+                    op_tuple({6}) + op_tuple({1}) + '\x89' +
+                    op_global("collections", "OrderedDict") + ")R" + flags + "tR",
+                ErrorCode::bad_value, "got 3 members, expected at most 2");
+  refuse_pickle(op_storage("FloatStorage", std::string(254, '1'), 6) + "0" + "(" +
+                    op_text("storage") + op_global("torch", "FloatStorage") + "X" +
+                    std::string("\x00\x01\x00\x00", 4) + std::string(256, '1') + op_text("cpu") +
+                    op_int(6) + "tQ",
+                ErrorCode::out_of_bounds, "got 256 bytes, expected at most 255");
+}
+
+BOOST_AUTO_TEST_CASE(memos_are_numbered_within_the_length_of_the_pickle) {
+  refuse_pickle("Nr" + std::string("\x00\x00\x00\x10", 4), ErrorCode::out_of_bounds,
+                "less than the pickle's 9 bytes");
+  // A number twice is one, of those that MEMOIZE counts.
+  const std::string pickle = pickle_of(
+      "Nq\x02"
+      "0K\x07q\x02\x94"
+      "0h\x01");
+  const Graph graph = graph_of(pickle);
+  BOOST_TEST(graph.at(graph.root).integer == 7);
+}
+
 BOOST_AUTO_TEST_CASE(memory_is_that_of_the_pickle_times_a_bound) {
   const std::string pickle = pickle_of("](" + repeated("K\x01", 100000) + "e");
   BOOST_CHECK_EXCEPTION(graph_of(pickle, {.max_allocation_bytes = 1 << 20}), FormatError,
@@ -215,6 +257,31 @@ BOOST_AUTO_TEST_CASE(compressed_records_that_hold_much_are_not_made) {
   BOOST_TEST(pt_from(bytes).read("tensor").bytes().size() == zeros.size());
   const PtFile file = pt_from(bytes, {.max_allocation_bytes = 1 << 20});
   BOOST_CHECK_EXCEPTION(file.read("tensor"), FormatError, has_code(ErrorCode::limit_exceeded));
+}
+
+BOOST_AUTO_TEST_CASE(compressed_records_of_several_tensors_are_inflated_once) {
+  // Four bytes of each record, at its start and at 4.
+  const std::string zeros(8 << 20, '\0');
+  std::string body = "](";
+  for (const char* const key : {"0", "1"}) {
+    for (const int offset : {0, 4})
+      body += op_tensor(op_storage("ByteStorage", key, 8 << 20), offset, {4}, {1});
+  }
+  const std::string bytes = pt_archive({{"data.pkl", pickle_of(body + "e")},
+                                        {"data/0:z", zeros},
+                                        {"data/1:z", zeros},
+                                        {"version", "3"}});
+  BOOST_TEST(pt_from(bytes, {.max_allocation_bytes = 16 << 20}).tensors().size() == 4u);
+  BOOST_CHECK_EXCEPTION(pt_from(bytes, {.max_allocation_bytes = 12 << 20}), FormatError,
+                        says(ErrorCode::limit_exceeded, "max_allocation_bytes", "data/1"));
+  interop::pt::Archive archive({.bytes = bytes_of(bytes)}, {});
+  const auto record_dies = [&](std::string_view record) {
+    const std::weak_ptr<const void> owner = archive.bytes_of(*archive.find(record)).owner;
+    return owner.expired();
+  };
+  archive.keep(*archive.find("data/1"));
+  BOOST_TEST(record_dies("data/0"));
+  BOOST_TEST(!record_dies("data/1"));
 }
 
 BOOST_AUTO_TEST_CASE(archives_are_those_of_torch) {

@@ -187,6 +187,18 @@ BOOST_AUTO_TEST_CASE(metadata_that_does_not_fit_is_left_out) {
   BOOST_TEST(read_file(path).find("archive/version") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(attributes_that_cannot_be_read_take_no_tensor_with_them) {
+  const TemporaryFolder folder;
+  const auto path = folder / "a.pt";
+  const std::vector<std::string> said = write_named(
+      path, {"v", "w"},
+      R"({"pt":{"attributes":[["",{"list":[{"tensor":"w"},{"what":1}]}]]},)"
+      R"("thalia_checkpoint":{"version":1,"tree":{"ordered":[["v",{"tensor":"v"}]]}}})");
+  BOOST_TEST(said.size() == 1u);
+  BOOST_TEST(PtFile::open(path).tree() ==
+             R"({"dict":[["v",{"tensor":"v"}],["w",{"tensor":"w"}]]})");
+}
+
 BOOST_AUTO_TEST_CASE(tensors_that_the_object_lacks_are_added_to_it) {
   const TemporaryFolder folder;
   const auto path = folder / "a.pt";

@@ -233,6 +233,14 @@ BOOST_AUTO_TEST_CASE(the_older_model_is_there_until_the_index_is) {
                       CancelledError);
     BOOST_TEST((contents(folder.path()) == before), stop_at);
   }
+  // Folders that were made for it go, too.
+  std::stop_source stop;
+  SafetensorsModelSaveOptions stopped{.max_shard_bytes = 5};
+  stopped.work.cancel = stop.get_token();
+  stopped.work.progress = [&](std::uint64_t, std::uint64_t) { stop.request_stop(); };
+  BOOST_CHECK_THROW(save_safetensors_model(folder / "a/b/", borrow(tensors), std::nullopt, stopped),
+                    CancelledError);
+  BOOST_TEST(!std::filesystem::exists(folder / "a"));
   // So it is where a save is refused.
   SafetensorsModelSaveOptions keep{.max_shard_bytes = 5};
   keep.output.replace = false;
@@ -244,6 +252,22 @@ BOOST_AUTO_TEST_CASE(the_older_model_is_there_until_the_index_is) {
       save_safetensors_model(folder.path(), borrow(twice), std::nullopt, {.max_shard_bytes = 5}),
       UsageError, has_code(ErrorCode::duplicate));
   BOOST_TEST((contents(folder.path()) == before));
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_in_which_no_model_came_to_be_goes) {
+  const TemporaryFolder folder;
+  std::stop_source stop;
+  SafetensorsModelSaveOptions options{.max_shard_bytes = 10};
+  options.work.cancel = stop.get_token();
+  options.work.progress = [&](std::uint64_t, std::uint64_t) { stop.request_stop(); };
+  const auto tensors = of_bytes({8, 8, 8});
+  BOOST_CHECK_THROW(save_safetensors_model(folder / "new", borrow(tensors), {}, options),
+                    CancelledError);
+  BOOST_TEST(!std::filesystem::exists(folder / "new"));
+  std::filesystem::create_directory(folder / "old");
+  BOOST_CHECK_THROW(save_safetensors_model(folder / "old", borrow(tensors), {}, options),
+                    CancelledError);
+  BOOST_TEST(std::filesystem::is_empty(folder / "old"));
 }
 
 BOOST_AUTO_TEST_CASE(tensors_begin_at_multiples_of_the_alignment) {

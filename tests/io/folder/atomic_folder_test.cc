@@ -84,13 +84,16 @@ BOOST_AUTO_TEST_CASE(leaves_nothing_where_it_was_not_finished) {
 BOOST_AUTO_TEST_CASE(replaces_an_empty_folder_and_nothing_else) {
   const test::TemporaryFolder folder;
   const auto exists = test::has_code(ErrorCode::exists);
+  const auto full = test::has_code(ErrorCode::bad_argument);
   std::filesystem::create_directory(folder / "empty");
   BOOST_CHECK_EXCEPTION(io::AtomicFolder(folder / "empty", {.replace = false}, {}), UsageError,
                         exists);
   io::AtomicFolder made(folder / "empty", {}, {});
   put(made, {"a"}, "text");
   made.commit();
-  BOOST_CHECK_EXCEPTION(io::AtomicFolder(folder / "empty", {}, {}), UsageError, exists);
+  BOOST_CHECK_EXCEPTION(io::AtomicFolder(folder / "empty", {}, {}), UsageError, full);
+  BOOST_CHECK_EXCEPTION(io::AtomicFolder(folder / "empty", {.replace = false}, {}), UsageError,
+                        full);
   test::write_file(folder / "file", "text");
   BOOST_CHECK_EXCEPTION(io::AtomicFolder(folder / "file", {}, {}), UsageError,
                         test::has_code(ErrorCode::bad_argument));
@@ -99,7 +102,7 @@ BOOST_AUTO_TEST_CASE(replaces_an_empty_folder_and_nothing_else) {
   put(late, {"a"}, "text");
   std::filesystem::create_directory(folder / "late");
   test::write_file(folder / "late/other", "text");
-  BOOST_CHECK_EXCEPTION(late.commit(), UsageError, exists);
+  BOOST_CHECK_EXCEPTION(late.commit(), UsageError, full);
   BOOST_TEST(read(folder / "late", {"other"}) == "text");
   BOOST_CHECK_THROW(io::AtomicFolder(folder / "none/x", {}, {}), IoError);
 }
