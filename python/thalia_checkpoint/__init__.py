@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         ValueDiff,
         diff,
     )
+    from ._edit import edit_safetensors_metadata
     from ._info import (
         ChecksumFacts,
         DeltaBase,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
         WrapperFacts,
         info,
     )
+    from ._param_source import ParamInfo, ParamSource, ParamStatistics, stream_params
     from ._quantize import QuantizedTensor, QuantizeResult, quantize
     from ._repair import (
         CompactResult,
@@ -114,6 +116,9 @@ __all__ = [
     "MigrateResult",
     "MissingFileError",
     "NotFoundError",
+    "ParamInfo",
+    "ParamSource",
+    "ParamStatistics",
     "QuantizeResult",
     "QuantizedTensor",
     "RecoverResult",
@@ -149,6 +154,7 @@ __all__ = [
     "delta",
     "detect_format",
     "diff",
+    "edit_safetensors_metadata",
     "extract",
     "info",
     "merge",
@@ -159,12 +165,15 @@ __all__ = [
     "resolve",
     "safe_open",
     "salvage",
+    "stream_params",
     "verify",
 ]
 
 if not TYPE_CHECKING:  # else each name would be one that is there
     #: Operations on whole files, which few programs use: importing them takes longer than all else.
-    _LATER = ("_convert", "_delta", "_diff", "_info", "_quantize", "_repair", "_verify", "_wrap")
+    _LATER = (
+        "_convert", "_delta", "_diff", "_edit", "_info", "_param_source", "_quantize", "_repair", "_verify", "_wrap",
+    )  # fmt: skip
 
     def __getattr__(name):
         if name not in __all__:

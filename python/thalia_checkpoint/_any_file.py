@@ -6,10 +6,14 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from . import _core
+from ._dtypes import is_packed
 from ._file import Access, FlatFile, FlatSource, Path, Tensors
 from ._operations import from_json, paths
-from ._tensor import Buffer, Tensor
+from ._tensor import Buffer, Tensor, bytes_of
 
 
 class _AnySource(FlatSource):
@@ -41,8 +45,27 @@ class _AnySource(FlatSource):
     def payload(self) -> Buffer:
         return self._of.payload(self._number)
 
+    def decoded(self) -> Buffer:
+        return self._of.decoded(self._number)
+
     def sparse(self) -> Sequence[Buffer]:
         return self._of.sparse(self._number)
+
+
+class _AnyTensor(Tensor):
+    """Its elements are decoded into the memory that is handed out."""
+
+    __slots__ = ()
+    _source: _AnySource
+
+    def numpy(self, *, writable: bool = False) -> npt.NDArray[Any]:
+        if self.is_mapped or is_packed(self.dtype):
+            return super().numpy(writable=writable)
+        self.need_dense()
+        return self.array_of(self._own_bytes())
+
+    def _own_bytes(self) -> npt.NDArray[np.uint8]:
+        return super()._own_bytes() if self.is_mapped else bytes_of(self._source.decoded())
 
 
 class AnyFile(FlatFile):
@@ -60,22 +83,22 @@ class AnyFile(FlatFile):
         dequantize: bool,
         legacy: bool,
     ) -> None:
-        self.path = os.fspath(path)
+        self.path: str = os.fspath(path)
         self._raw = _core.AnyFile.open(path, access, threads, paths(search), dequantize, legacy)
-        self.format = self._raw.format
+        self.format: str = self._raw.format
         """Its name, as detect_format() tells it: "gguf", "pt", …"""
-        self.version = self._raw.version
+        self.version: str = self._raw.version
         """Of the format, as the file says it; empty where it does not."""
-        self.training_steps = self._raw.training_steps
+        self.training_steps: int | None = self._raw.training_steps
         """None where the file does not say."""
-        self.file_bytes = self._raw.file_bytes
+        self.file_bytes: int = self._raw.file_bytes
         """Of all its files, where it is a folder."""
-        self.losses = tuple(self._raw.losses)
+        self.losses: tuple[str, ...] = tuple(self._raw.losses)
         """What the file holds beside tensors and metadata, a sentence each: conversions lose it."""
         self._metadata = self._raw.metadata_json
         facts = self._raw.tensors
-        self._types = {fact["name"]: fact["type"] for fact in facts if fact["type"]}
-        self._tensors = Tensors([Tensor(_AnySource(self._raw, i, fact)) for i, fact in enumerate(facts)])
+        self._types = {} if dequantize else {fact["name"]: fact["type"] for fact in facts if fact["type"]}
+        self._tensors = Tensors([_AnyTensor(_AnySource(self._raw, i, fact)) for i, fact in enumerate(facts)])
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -87,5 +110,6 @@ class AnyFile(FlatFile):
     @property
     def types(self) -> dict[str, str]:
         """The format's own names of the element types that its tensors have no dtype for, by the names of
-        these: {"blk.0.attn_q.weight": "Q4_K"}. Such a tensor's elements are the bytes of its codes."""
+        these: {"blk.0.attn_q.weight": "Q4_K"}. Such a tensor's elements are its codes. Empty where these
+        were dequantized."""
         return dict(self._types)

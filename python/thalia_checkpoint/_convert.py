@@ -30,8 +30,8 @@ __all__ = [
 ]
 
 Format = Literal[
-    "thalia", "safetensors", "thalia-0.1", "mckp", "mst", "mithril-quantized", "mithril-orbax", "gptrs", "gptrsten", "entity",
-    "loom-json", "pt", "npz", "npy", "gguf", "onnx",
+    "thalia", "safetensors", "thalia-0.1", "mckp", "mst", "mithril-quantized", "mithril-orbax", "gptrs",
+    "gptrsten", "entity", "loom-json", "pt", "npz", "npy", "gguf", "onnx",
 ]  # fmt: skip
 
 

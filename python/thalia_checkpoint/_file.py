@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from ._dtypes import is_packed
 from ._operations import from_json, paths
 from ._tensor import Buffer, Tensor, bytes_of
 from .errors import IntegrityError, NotFoundError, UsageError, make_error
@@ -324,7 +325,6 @@ class FlatSource:
     role = None
     encoding = "dense"
     is_mapped = True
-    is_quantized = False
     of_delta = False
     wide_indices = False
 
@@ -343,6 +343,10 @@ class FlatSource:
     @property
     def codecs(self) -> list[str]:
         return ["store"]
+
+    @property
+    def is_quantized(self) -> bool:
+        return is_packed(self.dtype)  # parts are taken of the whole, as read_slice() cannot
 
     def payload(self) -> Buffer:
         return self._payload
@@ -378,7 +382,7 @@ class FlatFile(Mapping[str, Tensor]):
     """
 
     path: str
-    _raw: object | None
+    _raw: Any  # what the format's own class says; None once it was closed
     _tensors: Tensors
 
     @property
@@ -447,7 +451,8 @@ def open(
 ) -> File | FlatFile:
     """One file, as _shards.open() opens it."""
     format = _core.detect_format(path)
-    if format == "safetensors":
+    # Of a safetensors model in several files, one that has not the names of ShardedFile.
+    if format == "safetensors" and not (os.path.isdir(path) or os.fspath(path).endswith(".json")):
         return SafetensorsFile(_core.SafetensorsFile.open(path, access), os.fspath(path))
     if format not in (None, "thalia"):
         from ._any_file import AnyFile

@@ -83,7 +83,7 @@ class Info:
 
     path: str
     format: str
-    """"thalia", "safetensors", "thalia-0.1", "mckp" or "mst"."""
+    """As detect_format() tells it: "thalia", "safetensors", "gguf", …"""
     version: str | None
     """Of the format."""
     delta: bool
@@ -132,6 +132,8 @@ class Info:
     delta_base: DeltaBase | None
     warnings: tuple[str, ...]
     """What is odd about a file of version 0.1 and was read all the same."""
+    beside: tuple[str, ...]
+    """What it holds beside tensors and metadata, a sentence each: conversions lose it."""
     growth_history: tuple[dict[str, Any], ...] | None
     """As `thalia log` shows it. None: the metadata have one of another kind."""
     metadata: dict[str, Any] | None
@@ -154,7 +156,7 @@ def info(path: Path, *, access: Access = "mapped", search: Iterable[Path] = ()) 
             found[name] = kind(**found[name])
     if found["dtypes"] is not None:
         found["dtypes"] = tuple(DTypeTotal(**of) for of in found["dtypes"])
-    for name in ("codecs", "flags", "warnings", "growth_history"):
+    for name in ("codecs", "flags", "warnings", "beside", "growth_history"):
         if found[name] is not None:
             found[name] = tuple(found[name])
     return Info(**found)

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from . import _core
 from ._file import Access, File, FlatFile, Path, Verification
 from ._file import open as open_file
 from ._operations import paths, read_bounded
@@ -110,10 +111,11 @@ def open(
     legacy: bool = False,
 ) -> File | FlatFile | ShardedFile:
     """Opens a .thalia file, a delta, a .safetensors file, or a model in several of these as one, by
-    its folder or its index; headers and tables alone are read.
+    its folder or its index; headers and tables alone are read. A file of another format, or a
+    folder that is one, is an AnyFile.
 
     Of a folder it is the first of model.thalia, model.thalia.index.json, model.safetensors and
-    model.safetensors.index.json that is there.
+    model.safetensors.index.json that is there, or else a checkpoint of another format.
 
     access: "mapped" reads in place, and all processes share one copy; "copied" reads into memory,
         for files that may shrink or disks that may fail. "writable" reads in place, too, and what lies
@@ -160,6 +162,8 @@ def _model_in(folder: Path) -> str:
         if os.path.lexists(path := os.path.join(folder, name)):
             return path
     folder = os.fspath(folder)
+    if _core.detect_format(folder) in ("mithril-orbax", "safetensors"):
+        return folder
     raise make_error(
         MissingFileError,
         f"{folder}: expected {', '.join(NAMES[:-1])} or {NAMES[-1]} in it",

@@ -10,7 +10,7 @@ import torch
 
 from . import _torch_tree
 from ._file import File, FlatFile, Path
-from ._leaves import MEMBER, checked
+from ._leaves import checked
 from ._shards import open as open_file
 from ._shards import parts, verify_ahead
 from ._tensor import Tensor
@@ -170,7 +170,7 @@ def _assign(module: torch.nn.Module, own: Mapping[str, torch.Tensor], read: Mapp
 
 def _aliases(file: Any, prefix: str) -> dict[str, str]:
     """Names that a tree gives to tensors that are stored under another one."""
-    tree = file.metadata.get(MEMBER) if isinstance(file, File) else None
+    tree, _ = _torch_tree.tree_of(file)
     if tree is None:
         return {}
     return {

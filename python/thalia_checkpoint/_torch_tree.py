@@ -2,27 +2,34 @@
 
 The file's metadata has the tree as {"thalia_checkpoint": {"version": 1, "tree": NODE}}. A NODE is
 null, a boolean, a text or a finite number as it stands, or an object with one member that tells
-what it is: docs/python.md, "What a tree looks like".
+what it is: docs/python.md, "What a tree looks like". Beside it, as {"pt": {"attributes": [[PATH,
+NODE], …]}}, stands what torch calls the _metadata of a state_dict.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 
+from ._any_file import AnyFile
 from ._elements import elements
+from ._file import File, FlatFile
 from ._flat import Named
-from ._leaves import CONTAINERS, NO_LEAF, Walk, described, leaf_node, set_members, tree_rules, value_of
+from ._leaves import CONTAINERS, MEMBER, NO_LEAF, Walk, described, leaf_node, set_members, tree_rules, value_of
 from ._operations import collector_paused
+from ._shards import ShardedFile
 from ._torch_tensors import named, on_host, overlapping, span_of
+from .errors import UnsupportedError
 
 if TYPE_CHECKING:
     from ._staging import Staging
 
+#: Of a state_dict; load_state_dict() looks at it.
+ATTRIBUTE = "_metadata"
 PLAIN = (
     (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
     if hasattr(torch.nn, "Buffer")
@@ -41,6 +48,8 @@ class Encoded(NamedTuple):
     """Made one by one, as the objects of many small ones keep the collector of garbage busy."""
     roles: dict[str, str]
     """Of tensors whose names do not tell."""
+    attributes: list[list[Any]]
+    """Of each state_dict that has _metadata, its path and the NODE of these."""
     staged: bool = False
     """The tensors are copies of a staging."""
 
@@ -53,6 +62,7 @@ class _Encoder(Walk):
         self.nodes: list[dict[str, Any]] = []  # what tells of each of these, and has its name
         self.arrays: list[Named] = []
         self.roles: dict[str, str] = {}
+        self.attributes: list[list[Any]] = []
 
     def node(self, value: Any, path: tuple[str, ...], role: str | None) -> Any:
         if isinstance(value, torch.Tensor):  # first, as there are the most of these
@@ -68,6 +78,8 @@ class _Encoder(Walk):
             if set(value) == {"state", "param_groups"}:
                 role = "optimizer"
             kind = "ordered" if type(value) is OrderedDict else "dict"
+            if kind == "ordered" and (told := getattr(value, ATTRIBUTE, None)):
+                self._attribute(told, path)
             items = [[self._key(key, path), self.node(v, (*path, str(key)), role)] for key, v in value.items()]
             return {kind: items}
         for kind, cls in (("list", list), ("tuple", tuple), ("size", torch.Size)):
@@ -90,6 +102,15 @@ class _Encoder(Walk):
             return self.node(instead, path, role)
         raise self.cannot(path, described(value))
 
+    def _attribute(self, value: Any, path: tuple[str, ...]) -> None:
+        inner = _Encoder(nothing)
+        try:
+            node = inner.node(value, (), None)
+        except UnsupportedError:
+            return  # it tells of versions of modules, which load without
+        if not inner.tensors and not inner.arrays:
+            self.attributes.append([".".join(path), node])
+
     def _key(self, key: Any, path: tuple[str, ...]) -> Any:
         # Most are such texts, and stand as they are.
         return key if type(key) is str and key.isascii() else self.node(key, (*path, "key"), None)
@@ -110,6 +131,8 @@ class _Encoder(Walk):
         node: dict[str, Any] = {"tensor": name}
         if type(value) is torch.nn.Parameter:  # isinstance() takes ten times as long
             node["parameter"] = value.requires_grad
+        elif value.requires_grad:
+            node["requires_grad"] = True
         self.tensors.append(value)
         self.nodes.append(node)
         return node
@@ -135,7 +158,8 @@ def encode(value: Any, instead: Callable[[Any], Any] = nothing, staging: Staging
         stored[first] = _stored_once([encoder.tensors[i] for i in group], [encoder.nodes[i] for i in group])
         stored |= dict.fromkeys(others)
     staged = staging is not None and any(map(staging.takes, encoder.tensors))
-    return Encoded(tree, _tensors_of(encoder, stored, staging if staged else None), encoder.roles, staged)
+    tensors = _tensors_of(encoder, stored, staging if staged else None)
+    return Encoded(tree, tensors, encoder.roles, encoder.attributes, staged)
 
 
 def _tensors_of(
@@ -194,13 +218,16 @@ def _as(flat: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return flat[: flat.numel() // dtype.itemsize * dtype.itemsize].view(dtype)
 
 
-def decode(tree: Any, load: Callable[[str], torch.Tensor], array: Callable[[str], Any]) -> Any:
+def decode(tree: Any, load: Callable[[str], torch.Tensor], array: Callable[[str], Any], attributes: Any = None) -> Any:
     """The object that encode() was given; load(name) is called once for each tensor.
+
+    attributes: as of Encoded; what is none of these is passed over.
 
     Raises FormatError for a tree that breaks the rules.
     """
     loaded: dict[str, torch.Tensor] = {}
     parameters: dict[tuple[str, bool], torch.nn.Parameter] = {}
+    with_gradients: dict[str, torch.Tensor] = {}
 
     def tensor(node: Mapping[str, Any]) -> torch.Tensor:
         name = node["tensor"]
@@ -223,6 +250,12 @@ def decode(tree: Any, load: Callable[[str], torch.Tensor], array: Callable[[str]
             if key not in parameters:
                 parameters[key] = torch.nn.Parameter(found, requires_grad=key[1])
             return parameters[key]
+        if node.get("requires_grad") is True:
+            if "view" in node:
+                return found.detach().requires_grad_()
+            if name not in with_gradients:
+                with_gradients[name] = found.detach().requires_grad_()
+            return with_gradients[name]
         return found
 
     def special(node: Mapping[str, Any]) -> Any:
@@ -236,7 +269,36 @@ def decode(tree: Any, load: Callable[[str], torch.Tensor], array: Callable[[str]
         return TORCH_LEAVES[kind](inner) if kind in TORCH_LEAVES else NO_LEAF
 
     with tree_rules():
-        return value_of(tree, special)
+        found = value_of(tree, special)
+        _set_attributes(found, attributes, special)
+        return found
+
+
+def tree_of(file: File | FlatFile | ShardedFile) -> tuple[Any, Any]:
+    """What its metadata has under MEMBER, and the attributes beside; None where there are none."""
+    if not isinstance(file, File | AnyFile):
+        return None, None
+    metadata = file.metadata
+    beside = metadata.get("pt")
+    return metadata.get(MEMBER), beside.get("attributes") if isinstance(beside, dict) else None
+
+
+def _set_attributes(value: Any, attributes: Any, special: Callable[[dict[str, Any]], Any]) -> None:
+    """Gives ordered dictionaries, by their paths, what they had beside their items."""
+    pairs = attributes if isinstance(attributes, list) else []
+    told = {pair[0]: pair[1] for pair in pairs if isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is str}
+    todo: list[tuple[Any, str]] = [(value, "")]
+    while todo and told:
+        inner, path = todo.pop()
+        if type(inner) is OrderedDict and path in told:
+            setattr(inner, ATTRIBUTE, value_of(told.pop(path), special))
+        if isinstance(inner, dict):
+            members: Iterable[tuple[Any, Any]] = inner.items()
+        elif type(inner) in (list, tuple):
+            members = enumerate(inner)
+        else:
+            continue
+        todo += [(member, f"{path}.{key}" if path else str(key)) for key, member in members]
 
 
 def names(tree: Any) -> dict[str, str]:

@@ -21,7 +21,7 @@ from typing import Any, overload
 import torch
 
 from . import _torch_tree
-from ._file import File, Path
+from ._file import Path
 from ._flat import Format, Named, OpenBytes, save_named, saved_bytes
 from ._leaves import MEMBER, VERSION, checked
 from ._operations import collector_paused
@@ -149,15 +149,19 @@ def declare_staged(obj: Any, path: Path, options: Mapping[str, Any], staging: St
 
 def _writer_of(encoded: _torch_tree.Encoded, path: Path, options: Mapping[str, Any]) -> Writer:
     writer = Writer(path, **options)
-    writer.metadata = {MEMBER: {"version": VERSION, "tree": encoded.tree}}
+    metadata: dict[str, Any] = {MEMBER: {"version": VERSION, "tree": encoded.tree}}
+    if encoded.attributes:
+        metadata["pt"] = {"attributes": encoded.attributes}
+    writer.metadata = metadata
     writer.add_tensors(encoded.tensors, encoded.roles)
     return writer
 
 
 def load(source: Path | bytes, *, device: torch.device | str | None = None, mmap: bool = False) -> Any:
-    """What save() was given, with its tensors on `device` (by default the CPU). A file that holds
-    tensors alone, of either format, gives a dictionary of them; so do the bytes of one, and the
-    folder or the index of a model in several files.
+    """What save() was given, with its tensors on `device` (by default the CPU), or what torch.save()
+    was, of which no pickle is run. A file that holds tensors alone, of any format, gives a
+    dictionary of them; so do the bytes of one, and the folder or the index of a model in several
+    files. Quantized tensors of torch come as their codes, and sparse ones with their zeros.
 
     mmap: tensors lie in a private mapping of the file, where their bytes are verified; writing to one
         changes this process's copy alone. Compressed tensors are decoded.
@@ -171,8 +175,8 @@ def load(source: Path | bytes, *, device: torch.device | str | None = None, mmap
     with open_file(source, access="writable" if mmap else "mapped") as file:
         if mmap:
             verify_ahead(file)
-        tree = file.metadata.get(MEMBER) if isinstance(file, File) else None
-        if not isinstance(file, File) or tree is None:
+        tree, attributes = _torch_tree.tree_of(file)
+        if tree is None:
             state: dict[str, torch.Tensor] = {}
             for part in parts(file):
                 state |= {name: _on(read(tensor), device) for name, tensor in part.tensors.items()}
@@ -182,6 +186,7 @@ def load(source: Path | bytes, *, device: torch.device | str | None = None, mmap
             checked(tree, os.fspath(source)),
             lambda name: _on(read(by_name[name]), device),
             lambda name: by_name[name].numpy(writable=True),
+            attributes,
         )
 
 

@@ -1,5 +1,5 @@
 // Files of formats without regions, whichever they are.
-#include "thalia/formats/any_file.h"
+#include "python/any_file.h"
 
 #include <optional>
 #include <string>
@@ -24,11 +24,6 @@ namespace {
 
 namespace nb = nanobind;
 using Path = std::filesystem::path;
-
-struct OpenedAny {
-  AnyFile file;
-  bool writable;  ///< what lies in the mapping; in memory alone
-};
 
 OpenedAny open_any_file(const Path& path, const std::string& access, unsigned threads,
                         std::vector<Path> search, bool dequantize, bool legacy) {
@@ -71,6 +66,13 @@ Payload any_payload(const OpenedAny& opened, std::size_t i) {
   return {bytes, std::move(tensor), opened.writable && opened.file.tensors()[i].in_place};
 }
 
+// Of its own, whatever the file shares with others: for what does not lie in it as it is.
+OwnedBytes any_decoded(const OpenedAny& opened, std::size_t i) {
+  const nb::gil_scoped_release unlocked;
+  const auto tensor = std::make_shared<Tensor>(opened.file.read(i));
+  return {tensor->mutable_bytes(), tensor};
+}
+
 std::vector<Payload> any_sparse(const OpenedAny& opened, std::size_t i) {
   const nb::gil_scoped_release unlocked;
   const auto tensor = std::make_shared<const Tensor>(opened.file.read(i));
@@ -92,6 +94,7 @@ void bind_any_file(nb::module_& module) {
       .def_prop_ro("file_bytes", [](const OpenedAny& o) { return o.file.file_bytes(); })
       .def_prop_ro("losses", [](const OpenedAny& o) { return text_list(o.file.losses()); })
       .def("payload", any_payload)
+      .def("decoded", any_decoded)
       .def("sparse", any_sparse);
 }
 

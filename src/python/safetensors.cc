@@ -17,6 +17,7 @@
 #include "python/calls.h"
 #include "python/options.h"
 #include "python/text.h"
+#include "thalia/formats/safetensors_model.h"
 
 namespace thalia::python {
 namespace {
@@ -70,6 +71,29 @@ std::uint64_t save(const Path& path, const nb::list& tensors, std::optional<Name
   });
 }
 
+// A text under a key, or None to remove it, each. Tells how it was done.
+const char* edit_metadata(
+    const Path& path,
+    const std::vector<std::pair<std::string, std::optional<std::string>>>& changes, bool in_place,
+    const nb::dict& options) {
+  SafetensorsEditOptions edit{.in_place = in_place, .output = save_options(options).output};
+  const SafetensorsEdit how = interruptible([&](const std::stop_token& stop) {
+    edit.work.cancel = stop;
+    return edit_safetensors_metadata(path, changes, edit);
+  });
+  switch (how) {
+    case SafetensorsEdit::unchanged:
+      return "unchanged";
+    case SafetensorsEdit::cloned:
+      return "cloned";
+    case SafetensorsEdit::in_place:
+      return "in_place";
+    case SafetensorsEdit::rewritten:
+      break;
+  }
+  return "rewritten";
+}
+
 }  // namespace
 
 void bind_safetensors(nb::module_& module) {
@@ -83,6 +107,8 @@ void bind_safetensors(nb::module_& module) {
       });
   module.def("save_safetensors", save, nb::arg("path"), nb::arg("tensors"),
              nb::arg("metadata").none(), nb::arg("options"));
+  module.def("edit_safetensors_metadata", edit_metadata, nb::arg("path"), nb::arg("changes"),
+             nb::arg("in_place"), nb::arg("options"));
 }
 
 }  // namespace thalia::python

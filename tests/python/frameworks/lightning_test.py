@@ -195,8 +195,10 @@ def test_bad_files_and_arguments(tmp_path):
     io = ThaliaCheckpointIO()
     with pytest.raises(FileNotFoundError, match="none"):
         io.load_checkpoint(tmp_path / "none.ckpt")
-    torch.save({"state_dict": {}}, tmp_path / "pickle.ckpt")
-    with pytest.raises(thalia.UnsupportedError, match="never opened"):
+    torch.save({"state_dict": {}, "epoch": 3}, tmp_path / "plain.ckpt")
+    assert io.load_checkpoint(tmp_path / "plain.ckpt") == {"state_dict": {}, "epoch": 3}
+    torch.save({"state_dict": {}, "path": tmp_path}, tmp_path / "pickle.ckpt")
+    with pytest.raises(thalia.UnsupportedError, match=r"pathlib.*not loaded"):
         io.load_checkpoint(tmp_path / "pickle.ckpt")
     thalia_torch.save([1], tmp_path / "list.ckpt")
     with pytest.raises(thalia.FormatError, match="holds a list"):

@@ -1,0 +1,214 @@
+"""Conversions between formats; tensors on demand; texts of safetensors files."""
+
+import gc
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import thalia_checkpoint as thalia
+from other_formats import DATA, every_format, of_gguf, onnx_arrays, opened, same
+from thalia_checkpoint.numpy import load_file, save_file
+
+
+@pytest.fixture
+def weights(tmp_path):
+    rng = np.random.default_rng(3)
+    arrays = {
+        "layers.0.weight": rng.normal(size=(8, 64)).astype(np.float32),
+        "layers.1.weight": rng.normal(size=(8, 64)).astype(np.float32),
+        "steps": np.arange(3, dtype=np.int32),
+    }
+    path = tmp_path / "w.safetensors"
+    save_file(arrays, path, metadata={"by": "a test"})
+    return path, arrays
+
+
+@pytest.mark.parametrize("format", ["gguf", "onnx", "pt", "npz", "gptrs", "mst", "mckp", "thalia"])
+def test_to_a_format_and_back(weights, tmp_path, format):
+    path, arrays = weights
+    other, back = tmp_path / "other", tmp_path / "back.safetensors"
+    result = thalia.convert(path, other, to=format)
+    assert result.tensors == 3 and thalia.detect_format(other) == format
+    with thalia.open(other) as file:
+        assert set(file.tensors) == set(arrays)
+        for name, array in arrays.items():
+            same(file.tensors[name].numpy(), array)
+    thalia.convert(other, back)
+    if not result.losses:
+        assert back.read_bytes() == path.read_bytes()
+    assert load_file(back).keys() == arrays.keys() == safetensors.numpy.load_file(back).keys()
+
+
+def test_the_other_libraries_read_what_is_written(weights, tmp_path):
+    path, arrays = weights
+    for name in ("a.npz", "a.gguf", "a.onnx"):
+        thalia.convert(path, tmp_path / name)
+    with np.load(tmp_path / "a.npz") as found:
+        for name, array in arrays.items():
+            same(found[name], array)
+    for found in (
+        {name: tensor.data for name, tensor in of_gguf(tmp_path / "a.gguf").items()},
+        onnx_arrays(tmp_path / "a.onnx"),
+    ):
+        assert found.keys() == arrays.keys()
+        for name, array in arrays.items():
+            same(found[name].reshape(array.shape), array)
+
+
+def test_orbax_folders_are_written_and_opened(weights, tmp_path):
+    path, arrays = weights
+    folder = tmp_path / "folder"
+    thalia.convert(path, folder, to="mithril-orbax")
+    with thalia.open(folder) as file:
+        assert file.format == "mithril-orbax" and set(file) == set(arrays)
+        for name, array in arrays.items():
+            same(file[name].numpy(), array)
+
+
+def test_losses_are_told_or_refused(weights, tmp_path):
+    path, _ = weights
+    out = tmp_path / "w.npz"
+    with pytest.raises(thalia.UnsupportedError, match="lossless") as caught:
+        thalia.convert(path, out, lossless=True)
+    assert "metadata" in caught.value.value and caught.value.path == str(path) and not out.exists()
+    assert any("metadata" in loss for loss in thalia.convert(path, out).losses)
+    assert thalia.convert(path, tmp_path / "w.gguf", lossless=True).losses == ()
+
+
+def test_shards_open_as_one_model(weights, tmp_path):
+    path, arrays = weights
+    folder = tmp_path / "model"
+    result = thalia.convert(path, folder, to="safetensors", shard_bytes=2500)
+    assert result.tensors == 3
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "model-00001-of-00002.safetensors",
+        "model-00002-of-00002.safetensors",
+        "model.safetensors.index.json",
+    ]
+    named = tmp_path / "other"
+    thalia.convert(path, named / "w.safetensors.index.json", shard_bytes=2500)
+    for model in (folder, folder / "model.safetensors.index.json", named, named / "w.safetensors.index.json"):
+        with thalia.open(model) as file:
+            assert set(file.tensors) == set(arrays)
+            for name, array in arrays.items():
+                same(file.tensors[name].numpy(), array)
+        assert thalia.convert(model, tmp_path / "one.npz", replace=True).tensors == 3
+    assert isinstance(thalia.open(folder), thalia.ShardedFile)
+    assert load_file(named).keys() == arrays.keys()
+
+
+def test_dequantize_of_a_conversion(tmp_path):
+    path = DATA / "gguf/blocks.gguf"
+    thalia.convert(path, tmp_path / "codes.npz")
+    thalia.convert(path, tmp_path / "elements.npz", dequantize=True)
+    elements = thalia.open(path, dequantize=True)
+    with np.load(tmp_path / "codes.npz") as codes, np.load(tmp_path / "elements.npz") as found:
+        for name, tensor in thalia.open(path).items():
+            same(codes[name], tensor.numpy())
+            np.testing.assert_array_equal(found[name], elements[name].numpy())
+    # The codes find back into their types.
+    thalia.convert(path, tmp_path / "c.thalia")
+    thalia.convert(tmp_path / "c.thalia", tmp_path / "back.gguf")
+    assert thalia.open(tmp_path / "back.gguf").types == thalia.open(path).types
+
+
+def test_legacy_files_and_types_that_a_program_does_not_read(tmp_path):
+    old = DATA / "gptrs/legacy_v1.gptrsten"
+    with pytest.raises(thalia.UnsupportedError, match="on request"):
+        thalia.convert(old, tmp_path / "new.npz")
+    thalia.convert(old, tmp_path / "new.npz", legacy=True)
+    assert set(load_file(tmp_path / "new.npz")) == set(thalia.open(old, legacy=True))
+
+    save_file({"w": np.ones(3, np.float16)}, tmp_path / "h.safetensors")
+    with pytest.raises(thalia.UnsupportedError, match="f16"):
+        thalia.convert(tmp_path / "h.safetensors", tmp_path / "h.gptrschk")
+    thalia.convert(tmp_path / "h.safetensors", tmp_path / "h.gptrschk", all_types=True)
+    assert thalia.open(tmp_path / "h.gptrschk")["w"].dtype == "f16"
+
+
+def test_a_name_that_is_no_format(weights, tmp_path):
+    with pytest.raises(thalia.UsageError, match="gguf") as caught:
+        thalia.convert(weights[0], tmp_path / "x", to="ggml")
+    assert caught.value.field == "to"
+
+
+# Tensors on demand.
+
+
+@every_format
+def test_parameters_are_those_of_the_file(format):
+    file, _ = opened(format)
+    for source in (thalia.stream_params(file), thalia.stream_params(file.path)):
+        assert list(source.params) == list(file)
+        for name, tensor in file.items():
+            told = source.params[name]
+            assert (told.name, told.dtype, told.shape, told.nbytes) == (name, tensor.dtype, tensor.shape, tensor.nbytes)
+            assert source.load(name).tobytes() == tensor.dense().tobytes()
+        assert source.total_bytes == sum(of.nbytes for of in source.params.values())
+
+
+def test_a_budget_keeps_what_comes_again(weights):
+    path, arrays = weights
+    source = thalia.stream_params(path, budget_bytes=2200)
+    first = source.load("layers.0.weight")
+    same(first, arrays["layers.0.weight"])
+    assert not first.flags.writeable and source.load("layers.0.weight").ctypes.data == first.ctypes.data
+    source.load("layers.1.weight")
+    told = source.statistics
+    assert (told.hits, told.misses, told.evictions, told.resident_tensors) == (1, 2, 1, 1)
+    assert told.loaded_bytes == 4096 and told.resident_bytes == 2048 and source.budget_bytes == 2200
+    del source
+    gc.collect()
+    same(first, arrays["layers.0.weight"])  # lives on with whoever has it
+
+
+def test_layers_are_loaded_ahead(weights):
+    source = thalia.stream_params(weights[0], prefetch_layers=1, small_bytes=12)
+    assert {name: (of.layer, of.pinned) for name, of in source.params.items()} == {
+        "layers.0.weight": (0, True),
+        "layers.1.weight": (1, False),
+        "steps": (None, True),
+    }
+    assert all(len(of.id) == 32 for of in source.params.values())
+    source.prefetch()
+    source.load("layers.0.weight")
+    assert source.statistics.hits == 1 and source.statistics.pinned_bytes >= 2048
+
+
+def test_parameters_that_cannot_be(weights, tmp_path):
+    path, _ = weights
+    source = thalia.stream_params(path)
+    with pytest.raises(thalia.NotFoundError, match="nothing"):
+        source.load("nothing")
+    for share in (-0.5, 1.5, float("nan")):
+        with pytest.raises(thalia.UsageError, match="budget_share"):
+            thalia.stream_params(path, budget_share=share)
+    file = thalia.open(DATA / "npz/stored.npz")
+    file.close()
+    with pytest.raises(thalia.UsageError, match="closed"):
+        thalia.stream_params(file)
+    sparse = thalia.stream_params(DATA / "onnx/sparse.onnx")
+    same(sparse.load("linear"), thalia.open(DATA / "onnx/sparse.onnx")["linear"].dense())
+    blocks = thalia.stream_params(DATA / "gguf/blocks.gguf", dequantize=True)
+    assert {of.dtype for of in blocks.params.values()} == {"f32"}
+
+
+# Texts of safetensors files.
+
+
+def test_texts_are_changed_and_tensors_stay(weights):
+    path, arrays = weights
+    size = path.stat().st_size
+    assert thalia.edit_safetensors_metadata(path, {"by": "a test"}) == "unchanged"
+    assert thalia.edit_safetensors_metadata(path, {"by": "b test"}) in ("in_place", "cloned")
+    assert path.stat().st_size == size and thalia.open(path).metadata == {"by": "b test"}
+    done = thalia.edit_safetensors_metadata(path, {"by": None, "long": "x" * 5000}, in_place=False, durability="none")
+    assert done in ("rewritten", "cloned")
+    with safetensors.safe_open(path, "np") as file:
+        assert file.metadata() == {"long": "x" * 5000}
+        for name, array in arrays.items():
+            same(file.get_tensor(name), array)
+    with pytest.raises(thalia.UsageError):
+        thalia.edit_safetensors_metadata(path, {"a": "\udc80"})
+    with pytest.raises(thalia.MissingFileError):
+        thalia.edit_safetensors_metadata(path.with_name("none.safetensors"), {})
