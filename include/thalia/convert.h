@@ -51,8 +51,6 @@ struct ConvertOptions {
   bool dense = false;
   /// Elements in place of the codes of formats with types of their own, as GGUF's blocks.
   bool dequantize = false;
-  /// Takes what the current original program refuses as too old.
-  bool legacy = false;
   /// Of safetensors: bytes of tensors in one file, as many files as that takes, and an index of
   /// them. nullopt: one file, unless the output is the index of a model.
   std::optional<std::uint64_t> shard_bytes{};

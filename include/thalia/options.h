@@ -107,6 +107,9 @@ void set_default_allocation_limit(std::uint64_t bytes) noexcept;
 struct InputOptions {
   Access access = Access::mapped;
   ReadLimits limits{};
+  /// Also files that the current program of their format refuses as too old, as GPTRSCHK 1, and
+  /// whatever else of the same format it takes (docs/gptrs.md, "Reading").
+  bool legacy = false;
 };
 
 /// Which files a checkpoint may name as the one that it was taken against. What a file names is

@@ -288,9 +288,10 @@ def verify(
     threads: int,
     max_findings: int,
     search: Sequence[_Path],
+    legacy: bool,
     progress: Callable[[int, int], object] | None,
 ) -> dict[str, Any]: ...
-def info(path: _Path, access: str, search: Sequence[_Path]) -> str: ...
+def info(path: _Path, access: str, search: Sequence[_Path], legacy: bool) -> str: ...
 def diff(
     before: _Path,
     after: _Path,
@@ -300,6 +301,7 @@ def diff(
     rtol: float,
     access: str,
     search: Sequence[_Path],
+    legacy: bool,
     threads: int,
     progress: Callable[[int, int], object] | None,
 ) -> dict[str, Any]: ...

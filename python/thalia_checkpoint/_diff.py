@@ -172,6 +172,7 @@ def diff(
     rtol: float = 0.0,
     access: Access = "mapped",
     search: Iterable[Path] = (),
+    legacy: bool = False,
     threads: int = 0,
     progress: Progress | None = None,
 ) -> Diff:
@@ -187,6 +188,7 @@ def diff(
     atol, rtol: elements that differ by at most atol + rtol * abs(element before) are no difference;
         where one is not 0, another type or encoding is none either.
     search: folders in which bases are looked for that are not where their delta says.
+    legacy: take files that the programs of their formats no longer do.
     threads: 0 for one a core.
     progress: called with bytes of elements that are compared and in all, of both sides, from a
         thread of the work; what it raises ends that.
@@ -203,6 +205,7 @@ def diff(
         rtol,
         access,
         paths(search),
+        legacy,
         threads,
         callback(progress, f"comparing {os.fspath(before)}"),
     )

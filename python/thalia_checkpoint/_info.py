@@ -139,16 +139,17 @@ class Info:
     metadata: dict[str, Any] | None
 
 
-def info(path: Path, *, access: Access = "mapped", search: Iterable[Path] = ()) -> Info:
+def info(path: Path, *, access: Access = "mapped", search: Iterable[Path] = (), legacy: bool = False) -> Info:
     """What a file of any format says of itself, as `thalia info` tells it.
 
     Header, tables and metadata are read and no payload, so it is fast for any size and cannot tell
     whether payloads are whole: verify() does. A file of version 0.1 is read whole.
 
     search: folders in which the files are looked for that an mckp delta was taken against.
+    legacy: take files that the programs of their formats no longer do.
     Raises IoError where the file cannot be opened; FormatError; IntegrityError; UnsupportedError.
     """
-    found: dict[str, Any] = from_json(_core.info(path, access, paths(search)), os.fspath(path))
+    found: dict[str, Any] = from_json(_core.info(path, access, paths(search), legacy), os.fspath(path))
     del found["schema"]
     found["path"] = os.fspath(path)
     for name, kind in _PARTS.items():

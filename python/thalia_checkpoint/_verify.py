@@ -63,6 +63,7 @@ def verify(
     threads: int = 0,
     max_findings: int = 1000,
     search: Iterable[Path] = (),
+    legacy: bool = False,
     progress: Progress | None = None,
 ) -> VerifyReport:
     """Everything that is wrong with a file of any format, as `thalia verify --resolve` tells it.
@@ -75,13 +76,14 @@ def verify(
     access: "copied" to read in parts, so that what the disk cannot give is a finding.
     threads: 0 for one a core.
     search: folders in which bases are looked for that are not where their delta says.
+    legacy: take files that the programs of their formats no longer do.
     progress: called with bytes checked and in all, from a thread of the work; what it raises ends
         that.
     Raises IoError where the file cannot be opened; FormatError with the code "limit_exceeded".
     """
     begin = time.perf_counter()
     shown = callback(progress, f"verifying {os.fspath(path)}")
-    report = _core.verify(path, quick, access, threads, max_findings, paths(search), shown)
+    report = _core.verify(path, quick, access, threads, max_findings, paths(search), legacy, shown)
     report["seconds"] = time.perf_counter() - begin
     report["findings"] = tuple(Finding(**finding) for finding in report["findings"])
     return VerifyReport(**report)

@@ -120,7 +120,6 @@ complete -c thalia -n '__thalia_of convert' -l dense -d 'All elements of sparse 
 complete -c thalia -n '__thalia_of convert' -l lossless -d 'Writes nothing where OUT cannot hold all that IN has'
 complete -c thalia -n '__thalia_of convert' -l dequantize -d 'Elements in place of the codes of formats with types of their own, as GGUF'\''s blocks'
 complete -c thalia -n '__thalia_of convert' -l shard-size -d 'Of safetensors: bytes of tensors in a file, as 5GB' -x
-complete -c thalia -n '__thalia_of convert' -l old -d 'Takes files that the programs of their formats no longer do, as GPTRSCHK 1'
 complete -c thalia -n '__thalia_of convert' -l all-types -d 'Also types that OUT'\''s format has and its program does not read, as f16 in GPTRSCHK'
 complete -c thalia -n '__thalia_of migrate' -s h -l help -d 'Print this and leave'
 complete -c thalia -n '__thalia_of migrate' -l to -d 'Version of OUT: 0.1 or 1.0' -x -a '0.1 1.0'
@@ -263,6 +262,7 @@ complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extr
 complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report store "store init" "store save" "store list" "store watch" "store latest" "store restore" "store verify" "store doctor" "store prune" "store promote" "store pool" "store transition" bench version help' -l no-pager -d 'Print what is longer than the screen without $THALIA_PAGER, $PAGER or less'
 complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report' -l safe -d 'Copy what is read, and map nothing: for files that others change meanwhile, and disks that fail'
 complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extract merge diff log grow set rename rm append compact recover salvage compress decompress delta resolve quantize prune plot report' -l max-memory -d 'What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine' -x
+complete -c thalia -n '__thalia_of info ls cat stats verify convert diff delta plot report' -l old -d 'Take files that the programs of their formats no longer do, as GPTRSCHK 1'
 complete -c thalia -n '__thalia_of cat stats verify convert extract diff log delta resolve prune plot report' -l search -d 'Look here for a base that is not where its delta says' -x -a '(__fish_complete_directories)'
 complete -c thalia -n '__thalia_of cat stats verify convert extract diff log delta resolve prune plot report' -l absolute-bases -d 'Open a base whose delta names it by an absolute path'
 complete -c thalia -n '__thalia_of convert extract merge quantize prune' -l codec -d 'store, zstd, lz4, plane_entropy (small and fast, for floats), packed_exponents (fastest, for floats), or auto: what makes the save faster' -x -a 'store zstd lz4 plane_entropy packed_exponents auto'

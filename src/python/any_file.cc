@@ -29,8 +29,8 @@ OpenedAny open_any_file(const Path& path, const std::string& access, unsigned th
                         std::vector<Path> search, bool dequantize, bool legacy) {
   OpenOptions options{.read = read_options(access, "off", threads),
                       .search = std::move(search),
-                      .dequantize = dequantize,
-                      .legacy = legacy};
+                      .dequantize = dequantize};
+  options.read.input.legacy = legacy;
   const bool writable = options.read.input.access == Access::writable;
   return interruptible([&](const std::stop_token& stop) {
     options.read.work.cancel = stop;

@@ -136,7 +136,7 @@ nb::dict run_convert(const Path& path, const Path& target, const std::optional<s
   options.precision = precision_of(precision);
   options.dense = nb::cast<bool>(kept["dense"]);
   options.dequantize = nb::cast<bool>(kept["dequantize"]);
-  options.legacy = nb::cast<bool>(kept["legacy"]);
+  options.read.input.legacy = nb::cast<bool>(kept["legacy"]);
   options.all_types = nb::cast<bool>(kept["all_types"]);
   options.shard_bytes = nb::cast<std::optional<std::uint64_t>>(kept["shard_bytes"]);
   if (nb::cast<bool>(kept["lossless"])) {

@@ -22,8 +22,9 @@ namespace {
 namespace nb = nanobind;
 using Path = std::filesystem::path;
 
-std::string run_info(const Path& path, const std::string& access, std::vector<Path> search) {
-  ChainOptions options = chain_options(access, std::move(search), 0);
+std::string run_info(const Path& path, const std::string& access, std::vector<Path> search,
+                     bool legacy) {
+  ChainOptions options = chain_options(access, std::move(search), 0, legacy);
   // Checking blocks of the tree would read the payloads that share these blocks.
   options.read.verification = Verification::off;
   const inspect::FileFacts facts = interruptible([&](const std::stop_token& stop) {
@@ -36,7 +37,8 @@ std::string run_info(const Path& path, const std::string& access, std::vector<Pa
 }  // namespace
 
 void bind_describe(nb::module_& module) {
-  module.def("info", run_info, nb::arg("path"), nb::arg("access"), nb::arg("search"));
+  module.def("info", run_info, nb::arg("path"), nb::arg("access"), nb::arg("search"),
+             nb::arg("legacy"));
 }
 
 }  // namespace thalia::python

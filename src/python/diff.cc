@@ -137,9 +137,9 @@ nb::dict files_dict(const inspect::FilesDiff& files) {
 
 nb::dict run_diff(const Path& before, const Path& after, bool values,
                   std::vector<std::string> tensors, double atol, double rtol,
-                  const std::string& access, std::vector<Path> search, unsigned threads,
+                  const std::string& access, std::vector<Path> search, bool legacy, unsigned threads,
                   nb::object progress) {
-  ChainOptions chain = chain_options(access, std::move(search), threads);
+  ChainOptions chain = chain_options(access, std::move(search), threads, legacy);
   DiffOptions options{.values = values,
                       .tensors = std::move(tensors),
                       .absolute_tolerance = atol,
@@ -158,7 +158,7 @@ nb::dict run_diff(const Path& before, const Path& after, bool values,
 void bind_diff(nb::module_& module) {
   module.def("diff", run_diff, nb::arg("before"), nb::arg("after"), nb::arg("values"),
              nb::arg("tensors"), nb::arg("atol"), nb::arg("rtol"), nb::arg("access"),
-             nb::arg("search"), nb::arg("threads"), nb::arg("progress").none());
+             nb::arg("search"), nb::arg("legacy"), nb::arg("threads"), nb::arg("progress").none());
 }
 
 }  // namespace thalia::python

@@ -93,8 +93,11 @@ ReadOptions read_options(std::string_view access, std::string_view verification,
 }
 
 ChainOptions chain_options(std::string_view access, std::vector<std::filesystem::path> search,
-                           unsigned threads) {
-  return {.read = read_options(access, "on_first_touch", threads), .search = std::move(search)};
+                           unsigned threads, bool legacy) {
+  ChainOptions chain{.read = read_options(access, "on_first_touch", threads),
+                     .search = std::move(search)};
+  chain.read.input.legacy = legacy;
+  return chain;
 }
 
 SaveOptions save_options(const nb::dict& arguments) {

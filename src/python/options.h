@@ -27,7 +27,7 @@ ReadOptions read_options(std::string_view access, std::string_view verification,
 
 /// Of files that may be deltas, read by as many threads as a save has.
 ChainOptions chain_options(std::string_view access, std::vector<std::filesystem::path> search,
-                           unsigned threads);
+                           unsigned threads, bool legacy = false);
 
 /// Of a save: those that SaveOptions of python/thalia_checkpoint/_writer.py documents, all
 /// optional.

@@ -39,12 +39,13 @@ nb::dict finding_dict(const Finding& finding) {
 }
 
 nb::dict run_verify(const Path& path, bool quick, const std::string& access, unsigned threads,
-                    std::uint64_t max_findings, std::vector<Path> search, nb::object progress) {
+                    std::uint64_t max_findings, std::vector<Path> search, bool legacy,
+                    nb::object progress) {
   VerifyOptions options{.input = {.access = access_of(access)},
                         .quick = quick,
                         .max_findings = max_findings,
                         .work = {.threads = threads, .progress = progress_of(std::move(progress))}};
-  ChainOptions chain = chain_options(access, std::move(search), threads);
+  ChainOptions chain = chain_options(access, std::move(search), threads, legacy);
   const VerifyReport report = interruptible([&](const std::stop_token& stop) {
     options.work.cancel = stop;
     chain.read.work.cancel = stop;
@@ -67,7 +68,7 @@ nb::dict run_verify(const Path& path, bool quick, const std::string& access, uns
 
 void bind_verify(nb::module_& module) {
   module.def("verify", run_verify, nb::arg("path"), nb::arg("quick"), nb::arg("access"),
-             nb::arg("threads"), nb::arg("max_findings"), nb::arg("search"),
+             nb::arg("threads"), nb::arg("max_findings"), nb::arg("search"), nb::arg("legacy"),
              nb::arg("progress").none());
 }
 

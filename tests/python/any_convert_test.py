@@ -118,6 +118,12 @@ def test_legacy_files_and_types_that_a_program_does_not_read(tmp_path):
         thalia.convert(old, tmp_path / "new.npz")
     thalia.convert(old, tmp_path / "new.npz", legacy=True)
     assert set(load_file(tmp_path / "new.npz")) == set(thalia.open(old, legacy=True))
+    for look in (thalia.info, lambda path, **options: thalia.diff(path, path, **options)):
+        with pytest.raises(thalia.UnsupportedError, match="on request"):
+            look(old)
+    assert thalia.info(old, legacy=True).version == "1"
+    assert thalia.verify(old, legacy=True).ok
+    assert thalia.diff(old, tmp_path / "new.npz", legacy=True).same
 
     save_file({"w": np.ones(3, np.float16)}, tmp_path / "h.safetensors")
     with pytest.raises(thalia.UnsupportedError, match="f16"):

@@ -33,8 +33,6 @@ struct OpenOptions {
   BasePolicy bases{};  ///< which files a file may name
   /// Elements in place of the codes of formats with types of their own.
   bool dequantize = false;
-  /// Takes what the current original program refuses as too old.
-  bool legacy = false;
   /// Bytes that a safetensors header may have; the reference refuses more than 100 MB.
   std::uint64_t max_safetensors_header_bytes = 100'000'000;
 };

@@ -81,6 +81,7 @@ int complete_names(const std::vector<std::string>& words, const Session& session
     if (offer_names_of_run(kind, file, begun, session.out)) return kDone;
     auto options = session.options<ChainOptions>();
     options.read.verification = Verification::off;
+    options.read.input.legacy = true;
     const FileFormat format = inspect::format_of(file);
     // Its names are known only once all of it is read.
     if (format == FileFormat::thalia_0_1 && file_bytes(file) > kMostBytesToParse) return kDone;

@@ -26,7 +26,6 @@ struct ConvertArguments {
   std::string precision = "keep";
   bool dense = false;
   bool dequantize = false;
-  bool old = false;
   bool all_types = false;
   bool lossless = false;
   std::optional<std::uint64_t> shard_size;
@@ -83,7 +82,6 @@ int run_convert(const ConvertArguments& arguments, const Session& session) {
   options.precision = precision_named(arguments.precision);
   options.dense = arguments.dense;
   options.dequantize = arguments.dequantize;
-  options.legacy = arguments.old;
   options.all_types = arguments.all_types;
   options.shard_bytes = arguments.shard_size;
   // Before anything is written: who sees what gets lost can still stop the work.
@@ -139,8 +137,6 @@ Run declare_convert(CLI::App& app) {
   add_option(app, "--shard-size SIZE", arguments->shard_size,
              "Of safetensors: bytes of tensors in a file, as 5GB; OUT is the folder, or its index")
       ->transform(size_value());
-  app.add_flag("--old", arguments->old,
-               "Takes files that the programs of their formats no longer do, as GPTRSCHK 1");
   app.add_flag(
       "--all-types", arguments->all_types,
       "Also types that OUT's format has and its program does not read, as f16 in GPTRSCHK");

@@ -20,7 +20,7 @@ std::string error_text(const std::exception& error) {
     };
     if (known->code() == ErrorCode::limit_exceeded && says("max_allocation_bytes"))
       text += " (--max-memory SIZE raises it)";
-    if (says("is read on request only")) text += " (convert --old reads it)";
+    if (says("is read on request only")) text += " (--old reads it)";
     if (says("is written on request only")) text += " (--all-types writes it)";
   }
   if (const auto* usage = dynamic_cast<const UsageError*>(&error);

@@ -64,6 +64,9 @@ void CommonArguments::declare(CLI::App& app, unsigned takes) {
         ->transform(size_value())
         ->option_text("SIZE");
   }
+  if ((takes & kAnyFormat) == kAnyFormat)
+    app.add_flag("--old", old,
+                 "Take files that the programs of their formats no longer do, as GPTRSCHK 1");
   if ((takes & kChains) != kChains) return;
   offer(add_option(app, "--search FOLDER", search,
                    "Look here for a base that is not where its delta says; may be repeated"),

@@ -27,6 +27,7 @@ enum Takes : unsigned {
   kOutput = 32,  ///< it writes a file that is named on the command line
   kStamp = 64,   ///< what it writes says when, and has an identity
   kPages = 128,  ///< what it prints may be long, and is to be read
+  kAnyFormat = 256 | kFiles,  ///< the files may be of any format
 };
 
 /// Options that many commands share. declare(Command) adds them; Session::options() applies them.
@@ -34,6 +35,7 @@ struct CommonArguments {
   bool safe = false;
   std::vector<std::string> search;
   bool absolute_bases = false;
+  bool old = false;
   unsigned threads = 0;
   bool wait = false;
   bool json = false;
@@ -90,6 +92,7 @@ struct Session {
     if constexpr (requires { made.wait; }) made.wait = common.wait;
     if constexpr (requires { made.input.access; }) {
       if (common.safe) made.input.access = Access::copied;
+      made.input.legacy = common.old;
     }
     if constexpr (requires { made.search; })
       made.search.assign(common.search.begin(), common.search.end());

@@ -126,7 +126,6 @@ SourceOptions source_options(const ConvertOptions& options) {
                        .search = options.search,
                        .bases = options.bases,
                        .dequantize = options.dequantize,
-                       .legacy = options.legacy,
                        .max_safetensors_header_bytes = options.max_safetensors_header_bytes};
   source.read.work.cancel = options.save.work.cancel;
   return source;

@@ -96,9 +96,9 @@ std::shared_ptr<const TensorSource> gptrs_source(GptrsFile file) {
 std::shared_ptr<const TensorSource> open_gptrs_source(const std::filesystem::path& path,
                                                       const SourceOptions& options) {
   return gptrs_source(GptrsFile::open(path, {.input = options.read.input,
-                                             .strict = !options.legacy,
-                                             .version_1 = options.legacy,
-                                             .untagged_config = options.legacy,
+                                             .strict = !options.read.input.legacy,
+                                             .version_1 = options.read.input.legacy,
+                                             .untagged_config = options.read.input.legacy,
                                              .work = options.read.work}));
 }
 

@@ -9,7 +9,7 @@
 
 namespace thalia::interop {
 
-/// SourceOptions::legacy takes, beside files of version 1 and configs without a kind, whatever the
+/// InputOptions::legacy takes, beside files of version 1 and configs without a kind, whatever the
 /// original takes: without it files are read strictly. @throws as GptrsFile::open().
 std::shared_ptr<const TensorSource> open_gptrs_source(const std::filesystem::path& path,
                                                       const SourceOptions& options);

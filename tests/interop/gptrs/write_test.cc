@@ -42,6 +42,8 @@ struct Written {
 
 using Sink = interop::WriteTensors;
 
+const interop::SourceOptions kLegacy{.read = {.input = {.legacy = true}}};
+
 // Tensors in the reverse order: what is written does not depend on it.
 Written through(Sink sink, const std::shared_ptr<const interop::TensorSource>& source,
                 const std::string& metadata, SinkOptions options = {}) {
@@ -242,7 +244,7 @@ BOOST_AUTO_TEST_CASE(version_1_comes_back_as_version_2) {
 
 BOOST_AUTO_TEST_CASE(a_source_shows_the_tensor_that_a_name_finds) {
   const auto source =
-      interop::open_gptrs_source(gptrs_path("hand_v2_dup_names.gptrschk"), {.legacy = true});
+      interop::open_gptrs_source(gptrs_path("hand_v2_dup_names.gptrschk"), kLegacy);
   BOOST_TEST(source->facts().tensors.size() == 1u);
   BOOST_TEST(source->facts().losses.size() == 1u);
   BOOST_TEST((source->facts().tensors[0].offset == 162u));
@@ -251,7 +253,7 @@ BOOST_AUTO_TEST_CASE(a_source_shows_the_tensor_that_a_name_finds) {
                     FormatError);
   BOOST_CHECK_THROW(interop::open_gptrs_source(gptrs_path("legacy_v1.gptrsten"), {}),
                     UnsupportedError);
-  BOOST_TEST(interop::open_gptrs_source(gptrs_path("legacy_v1.gptrsten"), {.legacy = true})
+  BOOST_TEST(interop::open_gptrs_source(gptrs_path("legacy_v1.gptrsten"), kLegacy)
                  ->facts()
                  .version == "1");
 }

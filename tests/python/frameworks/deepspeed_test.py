@@ -167,6 +167,12 @@ def test_files_that_cannot_be_read(tmp_path):
     engine = ThaliaCheckpointEngine()
     with pytest.raises(FileNotFoundError, match="none"):
         engine.load(tmp_path / "none.pt")
-    torch.save({"module": {}}, tmp_path / "pickle.pt")
-    with pytest.raises(thalia.UnsupportedError, match="never opened"):
-        engine.load(tmp_path / "pickle.pt")
+    torch.save({"optimizer": DynamicLossScaler(2.0**16, 1000, 1.0, 2, False)}, tmp_path / "object.pt")
+    with pytest.raises(thalia.UnsupportedError, match="DynamicLossScaler"):
+        engine.load(tmp_path / "object.pt")
+
+
+def test_what_deepspeed_saved_before_comes_without_its_objects(tmp_path):
+    state = {"module": {"weight": torch.arange(3.0)}, "args": (1, "two"), "steps": 3}
+    torch.save(state, tmp_path / "mp_rank_00_model_states.pt")
+    assert same_state(ThaliaCheckpointEngine().load(tmp_path / "mp_rank_00_model_states.pt"), state)
