@@ -131,8 +131,12 @@ std::optional<TensorDiff> diff_pair(const TensorPair& pair, const DiffOptions& o
   }
   const ListedTensor old = pair.before->list();
   const ListedTensor fresh = pair.after->list();
-  const TensorSource from = pair.before->open();
-  const TensorSource to = pair.after->open();
+  // Formats without such types hold the codes of one that was converted.
+  const bool as_codes = old.type.empty() != fresh.type.empty() &&
+                        old.layout.dtype == fresh.layout.dtype &&
+                        old.layout.shape == fresh.layout.shape;
+  const TensorSource from = as_codes ? pair.before->open_codes() : pair.before->open();
+  const TensorSource to = as_codes ? pair.after->open_codes() : pair.after->open();
   diff.before = facts_of(old, from);
   diff.after = facts_of(fresh, to);
   diff.values =

@@ -32,6 +32,8 @@ class FileTensor {
   virtual ListedTensor list() const = 0;
   /// Its elements; one that has to be restored whole is. @throws what reading it throws.
   virtual TensorSource open() const = 0;
+  /// Of a type of the format's own, the codes in place of elements.
+  virtual TensorSource open_codes() const { return open(); }
   /// The same for as long as somebody holds it, with its file.
   virtual std::shared_ptr<const FileTensor> keep() const = 0;
 

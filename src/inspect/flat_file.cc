@@ -81,6 +81,9 @@ class FlatFileTensor : public FileTensor {
   TensorSource open() const override {
     return source_of(file_->read(number_), {}, file_->tensor(number_).name);
   }
+  TensorSource open_codes() const override {
+    return source_of(file_->stored().read(number_), {}, file_->tensor(number_).name);
+  }
   std::shared_ptr<const FileTensor> keep() const override {
     return std::make_shared<FlatFileTensor>(*this);
   }

@@ -86,6 +86,7 @@ void run_v01(const std::filesystem::path& input, FileFormat from,
   first.to = FileFormat::thalia;
   first.precision = {};
   first.shard_bytes = {};
+  first.dense = first.all_types = false;
   first.save = {.output = {.durability = Durability::none}, .work = options.save.work};
   first.save.work.progress = {};
   ConvertResult before;
@@ -93,6 +94,7 @@ void run_v01(const std::filesystem::path& input, FileFormat from,
   ConvertOptions second = options;
   second.from = FileFormat::thalia;
   second.to = to;
+  second.dequantize = false;
   // As a migrated file, one of the same format keeps the time at which it was saved first.
   if (converts && !second.save.timestamp)
     second.save.timestamp = Reader::open(between.path(), options.read).header().timestamp;
@@ -175,25 +177,37 @@ void convert_flat(const std::filesystem::path& input, FileFormat from,
 }
 
 // Whoever sets an option expects something of it.
-void check_options(FileFormat to, const ConvertOptions& options) {
+void check_options(FileFormat from, FileFormat to, const ConvertOptions& options) {
+  using enum FileFormat;
   const auto name = [&] { return file_format_name(to); };
-  constexpr FileFormat kCompressed[] = {FileFormat::thalia, FileFormat::mckp, FileFormat::mst,
-                                        FileFormat::mithril_quantized, FileFormat::npz};
+  const auto refuse = [](const char* option, std::string why) {
+    fail_argument(ErrorCode::bad_argument, option, "on", "off", std::move(why));
+  };
+  if (options.dense && interop::format_row(to).holds_sparse)
+    refuse("dense", fmt::format("{} files hold sparse tensors as they are", name()));
+  constexpr FileFormat kCoded[] = {gguf, pt, entity, loom_json, mithril_quantized};
+  if (options.dequantize && std::ranges::find(kCoded, from) == std::end(kCoded)) {
+    refuse("dequantize",
+           fmt::format("{} files have no types with codes of their own", file_format_name(from)));
+  }
+  if (options.all_types && to != gptrs && to != gptrsten && to != gguf)
+    refuse("all_types", fmt::format("{} files have no further types", name()));
+  constexpr FileFormat kCompressed[] = {thalia, mckp, mst, mithril_quantized, npz};
   const bool has_codec = options.save.automatic_codec ||
                          options.save.compression.codec.value_or(Codec::store) != Codec::store;
   if (has_codec && std::ranges::find(kCompressed, to) == std::end(kCompressed)) {
     fail_argument(ErrorCode::bad_argument, "codec", "a codec", "none",
                   fmt::format("{} files are not compressed", name()));
   }
-  if (to != FileFormat::thalia && options.save.sha256) {
+  if (to != thalia && options.save.sha256) {
     fail_argument(ErrorCode::bad_argument, "sha256", "on", "off",
                   "it is written beside .thalia files");
   }
-  if (to != FileFormat::mckp && options.base) {
+  if (to != mckp && options.base) {
     fail_argument(ErrorCode::bad_argument, "base", printable(options.base->string()), "none",
                   fmt::format("{} files are not made deltas so", name()));
   }
-  if (to != FileFormat::safetensors && options.shard_bytes) {
+  if (to != safetensors && options.shard_bytes) {
     fail_argument(ErrorCode::bad_argument, "shard_bytes", std::to_string(*options.shard_bytes),
                   "none", fmt::format("{} files have no shards", name()));
   }
@@ -210,7 +224,7 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
         ErrorCode::unsupported_feature, "files of this format are read only",
         {.path = output.string(), .field = "to", .value = std::string(file_format_name(to))});
   }
-  check_options(to, options);
+  check_options(from, to, options);
   if (from == FileFormat::thalia_0_1 || to == FileFormat::thalia_0_1) {
     run_v01(input, from, output, to, options, result);
     return;

@@ -214,6 +214,9 @@ void flow_to_format(const TensorSource& source, const ChooseDType& choose, const
     }
     if (to.takes_whole) check_whole(facts, i, tensor, limits);
     input.tensors.push_back(std::move(tensor));
+    const std::string& type = facts.tensors[i].type;
+    if (!type.empty() && std::ranges::find(input.types, type) == input.types.end())
+      input.types.push_back(type);
   }
   precision.check_patterns();
   CarriedMetadata metadata = restored_metadata(facts, limits.max_json_depth);

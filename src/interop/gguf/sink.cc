@@ -13,7 +13,7 @@
 #include "interop/gguf/stored_tensor.h"
 #include "interop/gguf/value_types.h"
 #include "interop/gguf/write.h"
-#include "interop/shared/list_names.h"
+#include "interop/shared/lost_metadata.h"
 #include "thalia/formats/gguf.h"
 #include "thalia/tensor.h"
 
@@ -72,8 +72,7 @@ std::uint64_t write_gguf(const std::filesystem::path& output, const SinkInput& i
     const Plan plan = plan_file(tensors, origin.key_values, options.all_types);
 
     std::vector<std::string> losses;
-    if (!origin.lost.empty()) losses.push_back("metadata: " + list_names(origin.lost));
-    if (input.training_steps.value_or(0) != 0) losses.push_back("the count of training steps");
+    add_lost_metadata(losses, input, origin.lost);
     if (options.announce) options.announce(losses);
     return write_file(output, plan, {.output = options.save.output, .work = options.save.work},
                       [&](std::size_t i, const PieceSink& sink) { emit(order[i], sink); });

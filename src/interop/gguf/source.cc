@@ -86,7 +86,7 @@ class GgufSource final : public TensorSource {
         restored ? dequantized_layout(tensor.shape) : stored_layout(tensor.type, tensor.shape);
     return {.name = tensor.name,
             .layout = layout,
-            .type = facts.dtype ? std::string() : std::string(facts.name),
+            .type = restored || facts.dtype ? std::string() : std::string(facts.name),
             .offset = tensor.offset,
             .stored_bytes = tensor.bytes.size(),
             // Others are copied where they are read.

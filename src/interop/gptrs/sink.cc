@@ -15,6 +15,7 @@
 #include "interop/gptrs/origin.h"
 #include "interop/gptrs/writer.h"
 #include "interop/shared/list_names.h"
+#include "interop/shared/lost_metadata.h"
 #include "json/writer.h"
 
 namespace thalia::interop::gptrs {
@@ -111,8 +112,7 @@ SinkPlan plan_sink(GptrsFormat format, const SinkInput& input, const SinkOptions
     if (input.tensors[i].layout.shape.rank() == 0) scalars.push_back(input.tensors[i].name);
   }
   plan.file = plan_file(format, tensors, config, options.all_types);
-  if (!lost_keys.empty()) plan.losses.push_back(fmt::format("metadata: {}", list_names(lost_keys)));
-  if (input.training_steps) plan.losses.emplace_back("the count of training steps");
+  add_lost_metadata(plan.losses, input, lost_keys);
   if (!scalars.empty()) {
     plan.losses.push_back(
         fmt::format("scalars become tensors of one dimension: {}", list_names(scalars)));

@@ -17,6 +17,7 @@
 #include "interop/loom/source.h"
 #include "interop/loom/weights.h"
 #include "interop/shared/list_names.h"
+#include "interop/shared/lost_metadata.h"
 #include "io/allocation_limit.h"
 #include "thalia/formats/loom.h"
 #include "thalia/output_file.h"
@@ -103,10 +104,7 @@ Plan make_plan(std::string_view kind, const SinkInput& input, const SinkOptions&
   if (!extra.empty())
     plan.losses.push_back(
         fmt::format("tensors that the network does not have: {}", list_names(extra)));
-  if (!other_keys.empty())
-    plan.losses.push_back(fmt::format("metadata: {}", list_names(other_keys)));
-  if (input.training_steps.value_or(0) != 0)
-    plan.losses.emplace_back("the count of training steps");
+  add_lost_metadata(plan.losses, input, other_keys);
   return plan;
 }
 

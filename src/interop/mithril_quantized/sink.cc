@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "interop/mithril_quantized/origin.h"
 #include "interop/mithril_quantized/parts.h"
-#include "interop/shared/list_names.h"
+#include "interop/shared/lost_metadata.h"
 #include "thalia/output_file.h"
 
 namespace thalia::interop {
@@ -105,9 +105,7 @@ std::uint64_t write(const std::filesystem::path& output, const SinkInput& input,
   });
   const int level = level_of(options, *read.origin);
   std::vector<std::string> losses;
-  if (!read.other_members.empty())
-    losses.push_back(fmt::format("metadata: {}", list_names(read.other_members)));
-  if (input.training_steps.value_or(0) != 0) losses.emplace_back("the count of training steps");
+  add_lost_metadata(losses, input, read.other_members);
   if (options.announce) options.announce(losses);
 
   MithrilQuantized tensor{.method = read.origin->method,

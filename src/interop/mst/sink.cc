@@ -1,7 +1,5 @@
 #include "interop/mst/sink.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <unordered_map>
@@ -11,7 +9,7 @@
 #include "base/utf8.h"
 #include "interop/mst/frame_file.h"
 #include "interop/mst/origin.h"
-#include "interop/shared/list_names.h"
+#include "interop/shared/lost_metadata.h"
 
 namespace thalia::interop {
 namespace mst {
@@ -41,9 +39,7 @@ MstWriteOptions write_options(const SinkOptions& options, const Origin& origin) 
 
 std::vector<std::string> losses_of(const SinkInput& input, const Origin& origin) {
   std::vector<std::string> losses;
-  if (!origin.other_members.empty())
-    losses.push_back(fmt::format("metadata: {}", list_names(origin.other_members)));
-  if (input.training_steps.value_or(0) != 0) losses.emplace_back("the count of training steps");
+  add_lost_metadata(losses, input, origin.other_members);
   return losses;
 }
 

@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "interop/npz/archive.h"
 #include "interop/shared/list_names.h"
+#include "interop/shared/lost_metadata.h"
 #include "interop/shared/npy_header.h"
 #include "interop/shared/zip_member.h"
 #include "io/allocation_limit.h"
@@ -123,10 +124,7 @@ Plan plan_arrays(const SinkInput& input, const SinkOptions& options) {
     plan.losses.push_back(fmt::format("element types that NumPy lacks, written as bytes (V1): {}",
                                       list_names(without_type)));
   }
-  if (!origin.other_keys.empty())
-    plan.losses.push_back(fmt::format("metadata: {}", list_names(origin.other_keys)));
-  if (input.training_steps.value_or(0) != 0)
-    plan.losses.emplace_back("the count of training steps");
+  add_lost_metadata(plan.losses, input, origin.other_keys);
   return plan;
 }
 

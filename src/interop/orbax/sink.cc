@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "interop/orbax/metadata.h"
 #include "interop/orbax/origin.h"
-#include "interop/shared/list_names.h"
+#include "interop/shared/lost_metadata.h"
 #include "io/folder/atomic_folder.h"
 #include "thalia/tensor.h"
 
@@ -90,9 +90,7 @@ std::uint64_t write_orbax(const std::filesystem::path& output, const SinkInput& 
   // A member is one level deeper than it was.
   const std::string text = orbax::make_metadata(metadata, options.limits.max_json_depth + 8);
   std::vector<std::string> losses;
-  if (!origin.lost_members.empty())
-    losses.push_back(fmt::format("metadata: {}", list_names(origin.lost_members)));
-  if (input.training_steps.value_or(0) != 0) losses.emplace_back("the count of training steps");
+  add_lost_metadata(losses, input, origin.lost_members);
   if (options.announce) options.announce(losses);
 
   const Work& work = options.save.work;

@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "interop/pt/source.h"
 #include "interop/pt/tree_reader.h"
-#include "interop/shared/list_names.h"
+#include "interop/shared/lost_metadata.h"
 #include "thalia/error.h"
 #include "thalia/value.h"
 
@@ -165,8 +165,7 @@ Plan make_plan(const SinkInput& input, const ReadLimits& limits) {
         others.push_back(member.name);
     }
   }
-  if (!others.empty()) plan.losses.push_back("the metadata " + list_names(others));
-  if (input.training_steps) plan.losses.push_back("the count of training steps");
+  add_lost_metadata(plan.losses, input, others);
   return plan;
 }
 

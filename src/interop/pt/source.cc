@@ -96,7 +96,7 @@ void PtSource::add(const Part& part, const Stored& stored) {
     if (tensor.offset) tensor.stored_bytes = stored.span->length;
   } else if (const Node& node = part.graph.at(stored.node); node.kind == Kind::tensor) {
     const TensorRecord& record = part.graph.tensors[node.index];
-    tensor.type = quantum_name(record.quantum);
+    if (!dequantize_) tensor.type = quantum_name(record.quantum);
     if (const ZipMember* const member = contents_->raw_member(part, stored.node, dequantize_)) {
       tensor.stored_bytes = *record.shape.byte_length(record.dtype);
       tensor.offset = member->offset;

@@ -24,6 +24,7 @@
 #include "interop/safetensors/shard_plan.h"
 #include "interop/safetensors/writer.h"
 #include "interop/shared/list_names.h"
+#include "interop/shared/lost_metadata.h"
 #include "io/folder/folder.h"
 #include "thalia/error.h"
 #include "thalia/tensor.h"
@@ -163,9 +164,7 @@ std::uint64_t write_safetensors_tensors(const std::filesystem::path& output, con
   std::vector<std::string> losses;
   SafetensorsOrigin origin = origin_from_json(input.metadata, options.limits.max_json_depth);
   take_texts(origin);
-  if (!origin.other_keys.empty())
-    losses.push_back(fmt::format("metadata: {}", list_names(origin.other_keys)));
-  if (input.training_steps.value_or(0) != 0) losses.push_back("the count of training steps");
+  add_lost_metadata(losses, input, origin.other_keys);
   const ModelPlan plan = plan_output(output, tensors, origin, options, losses);
   if (options.announce) options.announce(losses);
   // Without a folder, it is a file like any other: its neighbours are none of its model.

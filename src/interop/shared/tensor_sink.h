@@ -27,6 +27,8 @@ struct SinkInput {
   /// said, of any other whatever its users put there.
   std::string metadata = "{}";
   std::optional<std::uint64_t> training_steps{};
+  /// The types of elements of which the tensors are codes, each once: AnyTensor::type.
+  std::vector<std::string> types{};
 };
 
 /// What a delta is taken against: a file of the sink's own format.

@@ -1,0 +1,20 @@
+#include "interop/shared/lost_metadata.h"
+
+#include <fmt/format.h>
+
+#include "interop/shared/list_names.h"
+
+namespace thalia::interop {
+
+void add_lost_metadata(std::vector<std::string>& losses, const SinkInput& input,
+                       const std::vector<std::string>& members) {
+  if (!members.empty()) {
+    losses.push_back(fmt::format("metadata: {}", list_names(members)));
+    if (!input.types.empty())
+      losses.push_back(fmt::format("types of elements, of which the codes are written: {}",
+                                   list_names(input.types)));
+  }
+  if (input.training_steps.value_or(0) != 0) losses.emplace_back("the count of training steps");
+}
+
+}  // namespace thalia::interop
