@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every published figure, taken on an idle machine and written to one table.
 
-Runs peers.py and the benchmark programs one after the other, each only once the load is below 0.5,
+Runs peers.py, formats.py and the benchmark programs one after the other, each only once the load is below 0.5,
 and writes bench/figures.md: median and range, and for each run its command, date, machine and load.
 Runs that are not taken again stay in the table as they are. The samples of a run are left in
 BUILD/figures.
@@ -58,6 +58,7 @@ class Table(NamedTuple):
 
 LARGE = ("--mib", "4096")
 PEERS = (*LARGE, "--rounds", "5")
+FORMATS = ("--mib", "1024", "--rounds", "7")
 SECTIONS = (
     Section("peers.py", PEERS, "open"),
     Section("peers.py", PEERS, "save"),
@@ -65,6 +66,10 @@ SECTIONS = (
     Section("peers.py", PEERS, "warm load"),
     # Python and the library in C++ beside each other: a larger state takes longer and says the same.
     Section("peers.py", ("--mib", "1024", "--rounds", "13"), "Python"),
+    Section("formats.py", FORMATS, "open"),
+    Section("formats.py", FORMATS, "read"),
+    Section("formats.py", FORMATS, "dequantize"),
+    Section("formats.py", FORMATS, "convert"),
     Section("async_benchmark", LARGE, "until training goes on"),
     # Its steps take as long as their state is large: an hour at 4 GiB.
     Section("async_benchmark", ("--mib", "512"), "steps"),
@@ -112,11 +117,12 @@ def run(section, options, folder, table):
     folder.mkdir(parents=True, exist_ok=True)
     if not options.smoke:
         wait_until_idle()
-    of_peers = section.program == "peers.py"
-    samples = folder / ("peers/peers.json" if of_peers else f"{section.program}.samples.json")
+    of_races = section.program.endswith(".py")
+    stem = pathlib.Path(section.program).stem
+    samples = folder / (f"{stem}/{stem}.json" if of_races else f"{stem}.samples.json")
     samples.unlink(missing_ok=True)
-    if of_peers:
-        program = [ROOT / "bench/peers.py", "--build", options.build, "--out", samples.parent]
+    if of_races:
+        program = [ROOT / "bench" / section.program, "--build", options.build, "--out", samples.parent]
     else:
         # Google Benchmark's own measurements have no floor beside them.
         program = [options.build / "bench" / section.program, "--json", samples]
@@ -127,9 +133,9 @@ def run(section, options, folder, table):
     print(f"== {command}", flush=True)
     subprocess.run(list(map(str, (*program, *section.words(options.smoke)))), check=True)
     found = json.loads(samples.read_text(encoding="utf-8"))
-    facts = found["facts" if of_peers else "environment"]
+    facts = found["facts" if of_races else "environment"]
     table.facts.update({key: facts[key] for key in FACTS if key in facts})
-    rows = rows_of_peers(found) if of_peers else rows_of_pairs(found)
+    rows = rows_of_races(found) if of_races else rows_of_pairs(found)
     table.runs[command] = [line_of([heading, *[""] * (COLUMNS - 1)]), *map(line_of, rows)]
 
 
@@ -151,7 +157,7 @@ def speed_text(size, seconds):
     return f"{number_text(size / seconds / 2**30)} GiB/s" if size else seconds_text(seconds)
 
 
-def rows_of_peers(found):
+def rows_of_races(found):
     """Of each race what ours takes, then a row for each other contestant."""
     rows = []
     for race in found["results"]:

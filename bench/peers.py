@@ -10,7 +10,6 @@ peers are installed into .venv-bench on the first run. bench/README.md states th
 
 import argparse
 import importlib.util
-import json
 import logging
 import os
 import pathlib
@@ -24,9 +23,8 @@ import warnings
 from race import environment
 from race.disk import available_memory, files_of
 from race.ours import Ours
-from race.plot import svg
-from race.report import markdown, table
-from race.rounds import Unable, result, run_race
+from race.rounds import Unable
+from race.session import Session
 
 TENSOR_BYTES = 16 << 20
 SMALL_BYTES = 4096
@@ -122,40 +120,17 @@ def facts_of(options):
     return facts
 
 
-class Session:
-    """One run of the program: the races as options select them, and their results."""
+class Peers(Session):
+    """Thalia and its peers over the same states."""
 
     def __init__(self, options, ours, folder):
-        self.options = options
+        super().__init__("peers", options, facts_of(options))
         self.ours = ours
         self.folder = folder
-        self.results = []
-        self.facts = facts_of(options)
-
-    def say(self, text):
-        if sys.stderr.isatty():
-            print(
-                f"\r\x1b[K{text}"[: shutil.get_terminal_size().columns],
-                end="",
-                file=sys.stderr,
-                flush=True,
-            )
-
-    def wants(self, name):
-        return not self.options.only or any(word in name for word in self.options.only)
 
     def wants_some(self, beginnings, what):
         """Of races whose names begin so; before the exact size is known."""
         return any(self.wants(name + what) for name in beginnings)
-
-    def race(self, race):
-        if not self.wants(race.name):
-            return
-        run_race(race, self.options.rounds, self.say)
-        self.say("")
-        self.results.append(result(race))
-        self.write()
-        print(f"\n{race.name}\n{table(self.results[-1])}", flush=True)
 
     def state(self, source):
         """A bench over the state of a safetensors file. Both sides hold it in memory."""
@@ -254,14 +229,6 @@ class Session:
         for path in self.folder.iterdir():
             remove(path)
 
-    def write(self):
-        out = self.options.out
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "peers.md").write_text(markdown(self.facts, self.results), encoding="utf-8")
-        (out / "peers.svg").write_text(svg(self.results), encoding="utf-8")
-        samples = {"facts": self.facts, "results": self.results}
-        (out / "peers.json").write_text(json.dumps(samples, indent=1) + "\n", encoding="utf-8")
-
 
 def main(options):
     warnings.filterwarnings("ignore")
@@ -273,7 +240,7 @@ def main(options):
         check_room(options, options.mib << 20)
         ours = Ours(options.build)
         with tempfile.TemporaryDirectory(dir=options.dir, prefix="thalia-peers-") as folder:
-            session = Session(options, ours, pathlib.Path(folder))
+            session = Peers(options, ours, pathlib.Path(folder))
             session.opening()
             session.small()
             session.tiny()
