@@ -46,8 +46,8 @@ struct ConvertOptions {
   /// output's metadata. As it is made: none. A pattern that fits no tensor is a UsageError
   /// (not_found), but between .thalia files of 0.1 and 1.0.
   PrecisionPolicy precision{};
-  /// Writes all elements of sparse tensors where the target has no sparse encodings
-  /// (docs/formats.md tells which have them). Else such a tensor is refused there.
+  /// Writes all elements of sparse tensors; not to .thalia files. Else such a tensor is refused
+  /// where the target has no sparse encodings (docs/formats.md tells which have them).
   bool dense = false;
   /// Elements in place of the codes of formats with types of their own, as GGUF's blocks.
   bool dequantize = false;
@@ -67,6 +67,7 @@ struct ConvertOptions {
 };
 
 struct ConvertResult {
+  std::filesystem::path output{};  ///< what was written: of shards, asked for as a file, the index
   std::uint64_t input_bytes = 0;
   std::uint64_t output_bytes = 0;
   std::uint32_t tensors = 0;
@@ -84,9 +85,9 @@ struct ConvertResult {
 /// (thalia/metadata_file.h), and no option but those of reading and durability counts.
 /// @throws FormatError, IntegrityError, IoError; UnsupportedError where the target cannot hold a
 /// tensor (dtype, encoding, two tensors of one name), naming it; UsageError (bad_argument) for a
-/// codec, shards or a file of SHA-256 where the target has none. Between 0.1 files and the formats
-/// without regions, and where a policy converts a 0.1 file, a .thalia file stands in between,
-/// beside the output while it is needed. On an error nothing is left at `output`.
+/// codec, shards or a file of SHA-256 where the target has none, an output that is read. Between
+/// 0.1 files and the formats without regions, and where a policy converts a 0.1 file, a .thalia
+/// file stands in between, beside the output meanwhile. On an error nothing is left at `output`.
 ConvertResult convert(const std::filesystem::path& input, const std::filesystem::path& output,
                       const ConvertOptions& options = {});
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._dtypes import is_packed
-from ._file import Access, FlatFile, FlatSource, Path, Tensors
+from ._file import Access, FlatFile, FlatSource, FlatTensors, Path, Verification
 from ._operations import from_json, paths
 from ._tensor import Buffer, Tensor, bytes_of
 
@@ -77,14 +77,18 @@ class AnyFile(FlatFile):
         self,
         path: Path,
         access: Access,
+        verification: Verification,
         threads: int,
         search: Iterable[Path],
         *,
         dequantize: bool,
         legacy: bool,
+        shared_memory: bool,
     ) -> None:
         self.path: str = os.fspath(path)
-        self._raw = _core.AnyFile.open(path, access, threads, paths(search), dequantize, legacy)
+        self._raw = _core.AnyFile.open(
+            path, access, verification, threads, paths(search), dequantize, legacy, shared_memory
+        )
         self.format: str = self._raw.format
         """Its name, as detect_format() tells it: "gguf", "pt", …"""
         self.version: str = self._raw.version
@@ -96,9 +100,9 @@ class AnyFile(FlatFile):
         self.losses: tuple[str, ...] = tuple(self._raw.losses)
         """What the file holds beside tensors and metadata, a sentence each: conversions lose it."""
         self._metadata = self._raw.metadata_json
-        facts = self._raw.tensors
-        self._types = {} if dequantize else {fact["name"]: fact["type"] for fact in facts if fact["type"]}
-        self._tensors = Tensors([_AnyTensor(_AnySource(self._raw, i, fact)) for i, fact in enumerate(facts)])
+        self._types: dict[str, str] = self._raw.types
+        raw = self._raw
+        self._tensors = FlatTensors(raw.names, lambda i: _AnyTensor(_AnySource(raw, i, raw.tensor(i))))
 
     @property
     def metadata(self) -> dict[str, Any]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -66,6 +65,26 @@ class Tensors(Mapping[str, Tensor]):
 
     def __len__(self) -> int:
         return len(self._tensors)
+
+
+class FlatTensors(Tensors):
+    """Of a file without regions, each made when it is first asked for: a file may have very many."""
+
+    def __init__(self, names: Iterable[str], make: Callable[[int], Tensor]) -> None:
+        self._places = {name: i for i, name in enumerate(names)}
+        self._make = make
+        self._tensors: dict[str, Tensor] = {}
+
+    def __getitem__(self, name: str) -> Tensor:
+        if name in self._places and name not in self._tensors:
+            self._tensors[name] = self._make(self._places[name])
+        return super().__getitem__(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 class Region(Mapping[str, Tensor]):
@@ -427,11 +446,7 @@ class SafetensorsFile(FlatFile):
     def __init__(self, raw: _core.SafetensorsFile, path: str) -> None:
         self.path = path
         self._raw = raw
-        facts = raw.tensors
-        # They lie at the end of the file, without gaps.
-        ends = list(accumulate((len(payload) for *_, payload in facts), initial=0))
-        begin = raw.file_bytes - ends[-1]
-        self._tensors = Tensors([Tensor(FlatSource(begin + end, *f)) for end, f in zip(ends, facts, strict=False)])
+        self._tensors = FlatTensors(raw.names, lambda i: Tensor(FlatSource(*raw.tensor(i))))
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -448,6 +463,7 @@ def open(
     search: Iterable[Path] = (),
     dequantize: bool = False,
     legacy: bool = False,
+    shared_memory: bool = False,
 ) -> File | FlatFile:
     """One file, as _shards.open() opens it."""
     format = _core.detect_format(path)
@@ -457,7 +473,16 @@ def open(
     if format not in (None, "thalia"):
         from ._any_file import AnyFile
 
-        return AnyFile(path, access, threads, search, dequantize=dequantize, legacy=legacy)
+        return AnyFile(
+            path,
+            access,
+            verification,
+            threads,
+            search,
+            dequantize=dequantize,
+            legacy=legacy,
+            shared_memory=shared_memory,
+        )
     return File(_core.File.open(path, access, verification, threads, paths(search)))
 
 

@@ -16,7 +16,7 @@ from .errors import NotFoundError, UsageError, make_error
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ._file import Access, Path
+    from ._file import Access, Path, Verification
 
 __all__ = ["ParamInfo", "ParamSource", "ParamStatistics", "stream_params"]
 
@@ -128,6 +128,7 @@ def stream_params(
     prefetch_layers: int = 0,
     small_bytes: int | None = None,
     access: Access = "mapped",
+    verification: Verification = "on_first_touch",
     threads: int = 0,
     search: Iterable[Path] = (),
     dequantize: bool = False,
@@ -143,7 +144,7 @@ def stream_params(
     budget_cap_bytes: what the machine allows, whatever is asked for.
     prefetch_layers: tensors of layers below this number are pinned; prefetch() loads them.
     small_bytes: tensors of at most so many bytes are pinned.
-    access, threads, search, dequantize, legacy: as of open(), where `file` is a path.
+    access, verification, threads, search, dequantize, legacy: as of open(), where `file` is a path.
 
     Raises as open(); UsageError for a share outside of 0 to 1, and for a file that was closed.
     """
@@ -152,7 +153,7 @@ def stream_params(
         if raw is None:
             raise make_error(UsageError, "the file was closed", "wrong_state")
     else:
-        raw = _core.AnyFile.open(file, access, threads, paths(search), dequantize, legacy)
+        raw = _core.AnyFile.open(file, access, verification, threads, paths(search), dequantize, legacy, False)
     return ParamSource(
         _core.ParamSource.open(raw, budget_bytes, budget_share, budget_cap_bytes, prefetch_layers, small_bytes)
     )

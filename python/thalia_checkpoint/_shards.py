@@ -109,6 +109,7 @@ def open(
     search: Iterable[Path] = (),
     dequantize: bool = False,
     legacy: bool = False,
+    shared_memory: bool = False,
 ) -> File | FlatFile | ShardedFile:
     """Opens a .thalia file, a delta, a .safetensors file, or a model in several of these as one, by
     its folder or its index; headers and tables alone are read. A file of another format, or a
@@ -127,6 +128,8 @@ def open(
     search: folders in which a delta's base is looked for when it is not where the delta says.
     dequantize: elements in place of the codes of formats with types of their own, as GGUF's blocks.
     legacy: take files that the programs of their formats no longer do.
+    shared_memory: of a PyTorch file, tensors that share memory are one tensor, and the tree in the
+        metadata says what they are of it. Else each is a tensor of its own.
 
     Raises MissingFileError, IoError, FormatError, IntegrityError, UnsupportedError.
     """
@@ -137,6 +140,7 @@ def open(
         "search": paths(search),
         "dequantize": dequantize,
         "legacy": legacy,
+        "shared_memory": shared_memory,
     }
     if os.path.isdir(path):
         path = _model_in(path)

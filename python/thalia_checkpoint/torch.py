@@ -172,7 +172,7 @@ def load(source: Path | bytes, *, device: torch.device | str | None = None, mmap
         with OpenBytes(source) as opened:
             return {name: tensor_of(t, device=device) for name, t in opened.tensors.items()}
     read = mapped_tensor if mmap else tensor_of
-    with open_file(source, access="writable" if mmap else "mapped") as file:
+    with open_file(source, access="writable" if mmap else "mapped", shared_memory=True) as file:
         if mmap:
             verify_ahead(file)
         tree, attributes = _torch_tree.tree_of(file)

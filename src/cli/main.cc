@@ -73,8 +73,9 @@ int run_command(const Command& command, std::vector<std::string> arguments, Outp
   try {
     declared.app->parse(arguments);
     if ((command.takes & kPages) != 0 && !declared.common->no_pager) out.page();
-    refuse_input_as_output(*declared.app);
-    return declared.run({.out = out, .stop = stop, .common = *declared.common});
+    const Session session{.out = out, .stop = stop, .common = *declared.common};
+    refuse_input_as_output(*declared.app, session);
+    return declared.run(session);
   } catch (const CLI::CallForHelp&) {
     if (!declared.common->no_pager) out.page();
     print_help(out, declared.app->help());

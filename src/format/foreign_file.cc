@@ -21,6 +21,11 @@ constexpr std::string_view kPickle =
     "a Python pickle, as old versions of torch.save wrote, which is never opened; load it with "
     "torch.load(weights_only=True) and save it again with a newer version";
 constexpr std::string_view kOnnx = "an ONNX model" CONVERT;
+constexpr std::string_view kSafetensors = "a safetensors file" CONVERT;
+constexpr std::string_view kTar =
+    "a tar archive; unpack it first, or, where PyTorch before 0.2 wrote it and you trust it, load "
+    "it "
+    "with torch.load and save it again with torch.save";
 constexpr std::string_view kWebPage = "a web page; the download of the file failed";
 
 // The first that fits wins. A zip archive names its first member in its first bytes.
@@ -53,6 +58,18 @@ constexpr Foreign kForeign[] = {
     {"GPTRSCHK"sv, {}, "a model of gpt.rs" CONVERT},
     {"GPTRSTEN"sv, {}, "an archive of tensors of gpt.rs" CONVERT},
     {"ENTITY\0\0"sv, {}, "a network of Loom" CONVERT},
+    {"MCKP"sv, {}, "an MCKP file" CONVERT},
+    {"MST\0"sv, {}, "a mithril .mst file" CONVERT},
+    {"\x89PNG\r\n\x1a\n"sv, {}, "a PNG picture, no checkpoint"},
+    {"\xff\xd8\xff"sv, {}, "a JPEG picture, no checkpoint"},
+    {"GIF8"sv, {}, "a GIF picture, no checkpoint"},
+    {"%PDF-"sv, {}, "a PDF document, no checkpoint"},
+    {"\x7f"
+     "ELF"sv,
+     {},
+     "a program or a library of Linux, no checkpoint"},
+    {"7z\xbc\xaf\x27\x1c"sv, {}, "a 7z archive; unpack it with 7z first"},
+    {"Rar!\x1a\x07"sv, {}, "a RAR archive; unpack it first"},
     {"<!DOCTYPE"sv, {}, kWebPage},
     {"<html"sv, {}, kWebPage},
 };
@@ -71,6 +88,18 @@ bool begins_as_onnx(ByteSpan start) noexcept {
          (text[2] == '\x12' || text[2] == '\x3a' || text[2] == '\x42');
 }
 
+bool begins_as_safetensors(ByteSpan start) noexcept {
+  // The three highest bytes of a length are 0: no header is that long.
+  const std::string_view text = text_of(start);
+  return text.size() > 9 && text.substr(5, 5) == "\0\0\0{\""sv;
+}
+
+bool is_plain_text(ByteSpan start) noexcept {
+  return !start.empty() && std::ranges::all_of(text_of(start), [](char c) {
+    return (c >= ' ' && c <= '~') || (c >= '\t' && c <= '\r');
+  });
+}
+
 std::string_view foreign_file(ByteSpan start) noexcept {
   const std::string_view text = text_of(start);
   const auto found =
@@ -78,7 +107,11 @@ std::string_view foreign_file(ByteSpan start) noexcept {
         return text.starts_with(one.magic) && text.find(one.inside) != std::string_view::npos;
       });
   if (found != std::end(kForeign)) return found->what;
-  return begins_as_onnx(start) ? kOnnx : std::string_view();
+  if (begins_as_onnx(start)) return kOnnx;
+  if (begins_as_safetensors(start)) return kSafetensors;
+  constexpr std::size_t kTarMagicAt = 257;
+  if (text.size() > kTarMagicAt && text.substr(kTarMagicAt).starts_with("ustar")) return kTar;
+  return {};
 }
 
 }  // namespace thalia::format

@@ -9,7 +9,7 @@
 namespace thalia::format {
 
 /// Bytes of a file's start that foreign_file() looks at.
-inline constexpr std::size_t kForeignStart = 256;
+inline constexpr std::size_t kForeignStart = 512;
 
 /// What is said of a file without a byte, of whatever format it should be.
 inline constexpr const char* kEmptyFile =
@@ -22,5 +22,11 @@ std::string_view foreign_file(ByteSpan start) noexcept;
 /// ONNX has no magic. As a protocol buffer it begins with the version of its language, and then has
 /// the name of its maker, the graph itself or the operators that it uses.
 bool begins_as_onnx(ByteSpan start) noexcept;
+
+/// Nor has safetensors: it begins with the length of a JSON text, and with that.
+bool begins_as_safetensors(ByteSpan start) noexcept;
+
+/// Nothing but letters, digits, signs and white space of ASCII, and not empty.
+bool is_plain_text(ByteSpan start) noexcept;
 
 }  // namespace thalia::format

@@ -3,12 +3,12 @@
 #include <string>
 #include <utility>
 
-#include "inspect/file_format.h"
 #include "inspect/file_tensors.h"
 #include "inspect/flat_file.h"
 #include "inspect/json_members.h"
 #include "inspect/packed_file.h"
 #include "inspect/shown_name.h"
+#include "thalia/formats/file_format.h"
 #include "thalia/mckp.h"
 #include "thalia/metadata_file.h"
 #include "thalia/paths.h"
@@ -172,7 +172,7 @@ void describe_flat(FileFacts& facts, const ChainOptions& options) {
 }  // namespace
 
 FileFacts describe_file(const std::filesystem::path& path, const ChainOptions& options) {
-  const FileFormat format = format_of(path);
+  const FileFormat format = input_format(path, options.read.input.access);
   FileFacts facts{.path = path.string(), .format = format};
   if (format == FileFormat::thalia) {
     describe_thalia(facts, options.read);

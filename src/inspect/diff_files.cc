@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "inspect/describe_file.h"
-#include "inspect/file_format.h"
 #include "inspect/file_tensors.h"
 #include "inspect/shown_name.h"
+#include "thalia/formats/file_format.h"
 #include "thalia/reader.h"
 
 namespace thalia::inspect {
@@ -29,9 +29,9 @@ struct TensorPair {
 };
 
 std::vector<Kept> tensors_of(const std::filesystem::path& path, Selection& selection,
-                             const ChainOptions& options) {
+                             const ChainOptions& options, bool shared_memory) {
   std::vector<Kept> tensors;
-  visit_every_tensor(path, selection, options,
+  visit_every_tensor(path, selection, options, shared_memory,
                      [&](const FileTensor& tensor) { tensors.push_back(tensor.keep()); });
   return tensors;
 }
@@ -41,6 +41,9 @@ using NameOf = std::string (*)(const model::TensorNames& names);
 std::string with_dots(std::string name) {
   std::replace(name.begin(), name.end(), '/', '.');
   return name;
+}
+std::string own_path(const model::TensorNames& names) {
+  return std::string(names.path);
 }
 std::string path_key(const model::TensorNames& names) {
   return with_dots(std::string(names.path));
@@ -188,7 +191,12 @@ void diff_tensors(FilesDiff& result, const std::filesystem::path& before,
                   const std::filesystem::path& after, const ChainOptions& open,
                   const DiffOptions& options) {
   Selection selection("tensors", options.tensors);
-  Pairing pairing(tensors_of(before, selection, open), tensors_of(after, selection, open));
+  // A .thalia file has what shares memory as one tensor.
+  const bool shared =
+      result.before_format == FileFormat::thalia || result.after_format == FileFormat::thalia;
+  Pairing pairing(tensors_of(before, selection, open, shared),
+                  tensors_of(after, selection, open, shared));
+  pairing.pair_by(own_path);
   pairing.pair_by(path_key);
   pairing.pair_by(shown_key);
   pairing.pair_by(bare_key);
@@ -243,7 +251,8 @@ ComparedTensor compared(const TensorSource& source, std::uint64_t bytes) {
 
 FilesDiff diff_files(const std::filesystem::path& before, const std::filesystem::path& after,
                      const ChainOptions& open, const DiffOptions& options) {
-  FilesDiff result{.before_format = format_of(before), .after_format = format_of(after)};
+  FilesDiff result{.before_format = input_format(before, open.read.input.access),
+                   .after_format = input_format(after, open.read.input.access)};
   if (result.before_format == FileFormat::thalia && result.after_format == FileFormat::thalia) {
     result.diff = diff_states(before, after, open, options);
     result.metadata_compared = options.tensors.empty();

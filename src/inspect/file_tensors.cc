@@ -11,12 +11,12 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "inspect/file_format.h"
 #include "inspect/flat_file.h"
 #include "inspect/packed_file.h"
 #include "model/value/path_names.h"
 #include "thalia/brain_region.h"
 #include "thalia/error.h"
+#include "thalia/formats/file_format.h"
 #include "thalia/reader.h"
 #include "thalia/v01.h"
 
@@ -170,8 +170,8 @@ ListedTensor listed_matrix(const ConnectionView& connection, const TensorView& v
 }
 
 void visit_every_tensor(const std::filesystem::path& path, Selection& selection,
-                        const ChainOptions& options, const VisitTensor& visit) {
-  const FileFormat format = format_of(path);
+                        const ChainOptions& options, bool shared_memory, const VisitTensor& visit) {
+  const FileFormat format = input_format(path, options.read.input.access);
   if (is_packed(format)) {
     visit_packed(path, format, options, visit);
   } else if (format == FileFormat::thalia_0_1) {
@@ -179,13 +179,13 @@ void visit_every_tensor(const std::filesystem::path& path, Selection& selection,
   } else if (format == FileFormat::thalia) {
     visit_thalia(path, selection, options, visit);
   } else {
-    visit_flat(path, format, options, visit);
+    visit_flat(path, format, options, shared_memory, visit);
   }
 }
 
 void visit_tensors(const std::filesystem::path& path, Selection& selection,
                    const ChainOptions& options, const VisitTensor& visit) {
-  visit_every_tensor(path, selection, options, [&](const FileTensor& tensor) {
+  visit_every_tensor(path, selection, options, false, [&](const FileTensor& tensor) {
     if (selection.takes(tensor.names())) visit(tensor);
   });
   with_path(path.string(), [&] { selection.check(); });

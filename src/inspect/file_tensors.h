@@ -58,7 +58,8 @@ using VisitTensor = std::function<void(const FileTensor& tensor)>;
 void visit_tensors(const std::filesystem::path& path, Selection& selection,
                    const ChainOptions& options, const VisitTensor& visit);
 /// Each tensor, whether the selection takes it or not: it is told of the regions alone.
+/// `shared_memory`: as of OpenOptions.
 void visit_every_tensor(const std::filesystem::path& path, Selection& selection,
-                        const ChainOptions& options, const VisitTensor& visit);
+                        const ChainOptions& options, bool shared_memory, const VisitTensor& visit);
 
 }  // namespace thalia::inspect

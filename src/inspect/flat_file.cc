@@ -4,12 +4,14 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/stopwatch.h"
 #include "base/suggestion.h"
 #include "inspect/finding.h"
 #include "inspect/shown_name.h"
 #include "thalia/error.h"
+#include "thalia/formats/safetensors_model.h"
 
 namespace thalia::inspect {
 OpenOptions open_options(const ChainOptions& chain) {
@@ -22,10 +24,10 @@ namespace {
 // place of codes.
 class FlatFile {
  public:
-  FlatFile(std::filesystem::path path, FileFormat format, const ChainOptions& chain)
+  FlatFile(std::filesystem::path path, FileFormat format, OpenOptions options)
       : path_(std::move(path)),
         format_(format),
-        options_(open_options(chain)),
+        options_(std::move(options)),
         stored_(open_any(path_, options_, format_)) {}
 
   const AnyFile& stored() const noexcept { return stored_; }
@@ -78,20 +80,39 @@ class FlatFileTensor : public FileTensor {
     if (tensor.in_place) listed.codecs = {Codec::store};
     return listed;
   }
-  TensorSource open() const override {
-    return source_of(file_->read(number_), {}, file_->tensor(number_).name);
-  }
-  TensorSource open_codes() const override {
-    return source_of(file_->stored().read(number_), {}, file_->tensor(number_).name);
-  }
+  TensorSource open() const override { return source_over(file_->read(number_)); }
+  TensorSource open_codes() const override { return source_over(file_->stored().read(number_)); }
   std::shared_ptr<const FileTensor> keep() const override {
     return std::make_shared<FlatFileTensor>(*this);
   }
 
  private:
+  TensorSource source_over(const Tensor& tensor) const {
+    return source_of(
+        tensor, {}, file_->tensor(number_).name,
+        [file = file_](const Tensor& of, ByteSpan part) { file->stored().read_ahead(of, part); });
+  }
+
   const std::shared_ptr<FlatFile> file_;  // never moved from
   std::size_t number_;
 };
+
+std::vector<Finding> findings_of_model(const std::filesystem::path& path,
+                                       const ChainOptions& chain) {
+  std::vector<Finding> findings;
+  const std::filesystem::path only = find_safetensors_model(path).filename();
+  for (SafetensorsFinding& found :
+       check_safetensors_model(path, {.read = chain.read, .bases = chain.bases})) {
+    if (found.file == only) continue;  // no index: opening the file tells more of what it has
+    Finding& finding = findings.emplace_back();
+    finding.severity = found.severity;
+    finding.code = found.code;
+    finding.section = found.file.empty() ? "index" : "file";
+    finding.tensor = std::move(found.tensor);
+    finding.message = std::move(found.message);
+  }
+  return findings;
+}
 
 }  // namespace
 
@@ -99,12 +120,12 @@ VerifyReport verify_flat(const std::filesystem::path& path, FileFormat format,
                          const ChainOptions& chain, const VerifyOptions& options) {
   const Stopwatch watch;
   VerifyReport report;
-  const auto add = [&](const Error& error) {
+  const auto add = [&](Finding finding) {
     if (report.findings.size() < options.max_findings) {
-      report.findings.push_back(finding_of(error));
+      report.findings.push_back(std::move(finding));
     } else {
       ++report.suppressed;
-      ++report.suppressed_errors;
+      if (finding.severity == Severity::error) ++report.suppressed_errors;
     }
   };
   const auto find = [&](const auto& work) {
@@ -113,12 +134,16 @@ VerifyReport verify_flat(const std::filesystem::path& path, FileFormat format,
     } catch (const FormatError& error) {
       // A limit says nothing about the file.
       if (error.code() == ErrorCode::limit_exceeded) throw;
-      add(error);
+      add(finding_of(error));
     } catch (const IntegrityError& error) {
-      add(error);
+      add(finding_of(error));
     }
   };
   find([&] {
+    if (format == FileFormat::safetensors) {
+      for (Finding& finding : findings_of_model(path, chain)) add(std::move(finding));
+      if (!report.ok()) return;  // opening would fail with the first of them
+    }
     const AnyFile file = open_any(path, open_options(chain), format);
     report.tensors = static_cast<std::uint32_t>(file.tensors().size());
     if (options.quick) return;
@@ -138,7 +163,7 @@ VerifyReport verify_flat(const std::filesystem::path& path, FileFormat format,
 
 TensorSource open_flat(const std::filesystem::path& path, FileFormat format,
                        const std::string& name, const ChainOptions& chain) {
-  const auto file = std::make_shared<FlatFile>(path, format, chain);
+  const auto file = std::make_shared<FlatFile>(path, format, open_options(chain));
   const AnyFile& stored = file->stored();
   // As it is, or as ls escapes it.
   for (const std::string& wanted : {name, unescape_name(name)}) {
@@ -150,8 +175,10 @@ TensorSource open_flat(const std::filesystem::path& path, FileFormat format,
 }
 
 void visit_flat(const std::filesystem::path& path, FileFormat format, const ChainOptions& chain,
-                const VisitTensor& visit) {
-  const auto file = std::make_shared<FlatFile>(path, format, chain);
+                bool shared_memory, const VisitTensor& visit) {
+  OpenOptions options = open_options(chain);
+  options.shared_memory = shared_memory;
+  const auto file = std::make_shared<FlatFile>(path, format, std::move(options));
   for (std::size_t i = 0; i < file->stored().tensors().size(); ++i) visit(FlatFileTensor(file, i));
 }
 

@@ -17,9 +17,9 @@ OpenOptions open_options(const ChainOptions& chain);
 /// Opens it, and unless `quick` checks every tensor. Errors of the file become findings.
 VerifyReport verify_flat(const std::filesystem::path& path, FileFormat format,
                          const ChainOptions& chain, const VerifyOptions& options);
-/// Calls `visit` with each tensor, in the order of the file.
+/// Calls `visit` with each tensor, in the order of the file. `shared_memory`: as of OpenOptions.
 void visit_flat(const std::filesystem::path& path, FileFormat format, const ChainOptions& chain,
-                const VisitTensor& visit);
+                bool shared_memory, const VisitTensor& visit);
 TensorSource open_flat(const std::filesystem::path& path, FileFormat format,
                        const std::string& name, const ChainOptions& chain);
 

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "inspect/file_format.h"
 #include "thalia/formats/any_file.h"
+#include "thalia/formats/file_format.h"
 #include "thalia/reader.h"
 
 namespace thalia::inspect {
@@ -36,7 +36,8 @@ Sensitivities from_thalia(const std::filesystem::path& path, const ReadOptions& 
 }  // namespace
 
 Sensitivities sensitivities_of(const std::filesystem::path& path, const ReadOptions& read) {
-  return format_of(path) == FileFormat::thalia ? from_thalia(path, read) : from_flat(path, read);
+  return input_format(path, read.input.access) == FileFormat::thalia ? from_thalia(path, read)
+                                                                     : from_flat(path, read);
 }
 
 }  // namespace thalia::inspect

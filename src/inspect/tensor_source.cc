@@ -12,13 +12,13 @@
 
 #include "inspect/block_cursor.h"
 #include "inspect/copy_slice.h"
-#include "inspect/file_format.h"
 #include "inspect/flat_file.h"
 #include "inspect/packed_file.h"
 #include "inspect/shown_name.h"
 #include "thalia/brain_region.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
+#include "thalia/formats/file_format.h"
 #include "thalia/reader.h"
 #include "thalia/tensor_value.h"
 
@@ -121,7 +121,8 @@ TensorSource source_of(const ChainReader& chain, const TensorView& view) {
   return source;
 }
 
-TensorSource source_of(const Tensor& tensor, std::string region, std::string name) {
+TensorSource source_of(const Tensor& tensor, std::string region, std::string name,
+                       const BeforeRead& before_read) {
   TensorSource source{.region = std::move(region),
                       .name = std::move(name),
                       .layout = {.dtype = tensor.dtype(),
@@ -134,7 +135,10 @@ TensorSource source_of(const Tensor& tensor, std::string region, std::string nam
   if (!tensor.is_dense()) {
     add_entries(source, tensor);
   } else {
-    source.read = [tensor](std::span<const SliceRange> ranges, MutableByteSpan out) {
+    source.read = [tensor, before_read](std::span<const SliceRange> ranges, MutableByteSpan out) {
+      if (const auto part = consecutive(tensor.dtype(), tensor.shape(), tensor.bytes(), ranges);
+          part && before_read)
+        before_read(tensor, *part);
       copy_slice(tensor.dtype(), tensor.shape(), tensor.bytes(), ranges, out);
     };
   }
@@ -177,7 +181,7 @@ TensorSource from_thalia(const std::filesystem::path& path, std::string_view nam
 
 TensorSource open_tensor(const std::filesystem::path& path, std::string_view name,
                          const ChainOptions& options) {
-  const FileFormat format = format_of(path);
+  const FileFormat format = input_format(path, options.read.input.access);
   if (is_packed(format)) return open_packed(path, format, std::string(name), options);
   if (format == FileFormat::thalia || format == FileFormat::thalia_0_1)
     return from_thalia(path, name, options);

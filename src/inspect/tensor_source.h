@@ -35,7 +35,10 @@ struct TensorSource {
 TensorSource source_of(const TensorView& view, const ReadLimits& limits);
 /// A tensor of the full state that a delta and its bases make up.
 TensorSource source_of(const ChainReader& chain, const TensorView& view);
-TensorSource source_of(const Tensor& tensor, std::string region, std::string name);
+/// Told which bytes of a tensor are read next.
+using BeforeRead = std::function<void(const Tensor& tensor, ByteSpan part)>;
+TensorSource source_of(const Tensor& tensor, std::string region, std::string name,
+                       const BeforeRead& before_read = {});
 
 /// `name` is "region/tensor", or the tensor's own name where only one has it; as it is, or as ls
 /// escapes it. @throws UsageError (not_found, bad_argument); what opening the file throws.

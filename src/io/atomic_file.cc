@@ -43,10 +43,6 @@ std::optional<struct stat> stat_target(int folder_fd, const std::string& name,
   return status;
 }
 
-[[noreturn]] void fail_exists(const std::filesystem::path& target) {
-  throw UsageError(ErrorCode::exists, "the file is there already", {.path = target.string()});
-}
-
 // The name of an open file for calls that take paths. linkat() with AT_EMPTY_PATH would do without
 // /proc, but asks for a capability before Linux 6.10.
 std::string proc_path(int fd) {
@@ -61,6 +57,18 @@ bool change_owner(int fd, uid_t user, gid_t group, const std::filesystem::path& 
 }
 
 }  // namespace
+
+void fail_exists(const std::filesystem::path& path) {
+  throw UsageError(ErrorCode::exists, "the file is there already", {.path = path.string()});
+}
+
+void refuse_read(const std::filesystem::path& path, std::span<const std::filesystem::path> read) {
+  for (const std::filesystem::path& file : read) {
+    if (!is_same_file(file, path)) continue;
+    throw UsageError(ErrorCode::bad_argument, "the output is a file that is read",
+                     {.path = path.string()});
+  }
+}
 
 void check_output_name(const std::filesystem::path& path, const OutputOptions& output) {
   struct stat status;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <stop_token>
 #include <string>
 
@@ -76,5 +77,10 @@ class AtomicFile {
 /// @throws UsageError (exists) where a file is there and is not to be replaced; IoError
 /// (ENAMETOOLONG) where no file can have this path.
 void check_output_name(const std::filesystem::path& path, const OutputOptions& output);
+/// @throws UsageError (bad_argument) where the path leads to one of the files that are read: it
+/// would take the place of what is needed to make it, or to read it again.
+void refuse_read(const std::filesystem::path& path, std::span<const std::filesystem::path> read);
+/// @throws UsageError (exists): of a file that is not to be replaced, or to go.
+[[noreturn]] void fail_exists(const std::filesystem::path& path);
 
 }  // namespace thalia::io

@@ -89,7 +89,7 @@ BaseFile open_base(const fs::path& place, Access access, const BasePolicy& polic
   if (!policy.folder.empty()) {
     std::error_code error;
     const fs::path real = fs::canonical(place, error);
-    if (error || !is_below(real, policy.folder)) return {nullptr, kOutside};
+    if (error || !is_below(real, policy.folder)) return {nullptr, kOutside, true};
   }
   UniqueFd fd(retry_interrupted(
       [&] { return ::open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
@@ -99,7 +99,8 @@ BaseFile open_base(const fs::path& place, Access access, const BasePolicy& polic
   }
   if (::fstat(fd.get(), &status) != 0) throw_errno("fstat", place);
   if (!S_ISREG(status.st_mode)) return {nullptr, not_a_file(status.st_mode)};
-  if (!policy.folder.empty() && !is_below(fd.get(), policy.folder)) return {nullptr, kOutside};
+  if (!policy.folder.empty() && !is_below(fd.get(), policy.folder))
+    return {nullptr, kOutside, true};
   return {open_descriptor(std::move(fd), place, access)};
 }
 

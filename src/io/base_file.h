@@ -28,6 +28,7 @@ std::vector<std::filesystem::path> base_places(const std::filesystem::path& from
 struct BaseFile {
   std::shared_ptr<const FileBytes> bytes;  ///< null where the place has none
   std::string reason{};                    ///< why it has none; empty where nothing is there
+  bool outside = false;                    ///< of the policy's folder: that is the reason
 };
 
 /// The regular file at a place that base_places() gave. Whether it is the base is not known yet,

@@ -34,6 +34,23 @@ int madvise_value(Advice advice) noexcept {
 
 }  // namespace
 
+void will_need(ByteSpan mapped) noexcept {
+  if (mapped.empty()) return;
+  const std::uint64_t page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::byte* const bytes = const_cast<std::byte*>(mapped.data());
+  const auto in_page = [&](const std::byte* byte) {
+    return reinterpret_cast<std::uintptr_t>(byte) % page;
+  };
+  std::byte* const begin = bytes - in_page(bytes);
+  std::byte* const end = bytes + mapped.size();
+  // Pages that are in the page cache need no reading ahead. Asking for it page by page would slow a
+  // walk over a cached file down by a quarter, so one look at the extent's last page decides.
+  unsigned char resident = 0;
+  std::byte* const last = end - 1 - in_page(end - 1);
+  if (::mincore(last, 1, &resident) == 0 && (resident & 1) != 0) return;
+  ::madvise(begin, static_cast<std::size_t>(end - begin), MADV_WILLNEED);
+}
+
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
   return open(open_for_reading(path), path);
 }
@@ -88,15 +105,12 @@ void MappedFile::advise(std::uint64_t offset, std::uint64_t length, Advice advic
   } else {
     offset = offset / page * page;
   }
-  // Pages that are in the page cache need no reading ahead. Asking for it page by page would slow a
-  // walk over a cached file down by a quarter, so one look at the extent's last page decides.
-  if (advice == Advice::will_need && offset < end) {
-    unsigned char resident = 0;
-    std::byte* const last = const_cast<std::byte*>(bytes_.data() + (end - 1) / page * page);
-    if (::mincore(last, 1, &resident) == 0 && (resident & 1) != 0) return;
-  }
-  if (offset < end)
+  if (offset >= end) return;
+  if (advice == Advice::will_need) {
+    will_need(bytes_.subspan(offset, end - offset));
+  } else {
     ::madvise(const_cast<std::byte*>(bytes_.data() + offset), end - offset, madvise_value(advice));
+  }
 }
 
 std::uint64_t MappedFile::resident_bytes() const {

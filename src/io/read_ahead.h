@@ -6,7 +6,13 @@
 #include <cstdint>
 #include <mutex>
 
+#include "thalia/bytes.h"
+
 namespace thalia::io {
+
+/// Asks the system to read mapped memory before it is touched. Best effort; memory that no file is
+/// mapped to stays as it is.
+void will_need(ByteSpan mapped) noexcept;
 
 /// Any number of threads that share a walk through a file.
 class ReadAhead {

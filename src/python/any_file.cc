@@ -25,11 +25,13 @@ namespace {
 namespace nb = nanobind;
 using Path = std::filesystem::path;
 
-OpenedAny open_any_file(const Path& path, const std::string& access, unsigned threads,
-                        std::vector<Path> search, bool dequantize, bool legacy) {
-  OpenOptions options{.read = read_options(access, "off", threads),
+OpenedAny open_any_file(const Path& path, const std::string& access,
+                        const std::string& verification, unsigned threads, std::vector<Path> search,
+                        bool dequantize, bool legacy, bool shared_memory) {
+  OpenOptions options{.read = read_options(access, verification, threads),
                       .search = std::move(search),
-                      .dequantize = dequantize};
+                      .dequantize = dequantize,
+                      .shared_memory = shared_memory};
   options.read.input.legacy = legacy;
   const bool writable = options.read.input.access == Access::writable;
   return interruptible([&](const std::stop_token& stop) {
@@ -38,25 +40,35 @@ OpenedAny open_any_file(const Path& path, const std::string& access, unsigned th
   });
 }
 
-// In the order of the file: a dict each.
-nb::list any_tensors(const OpenedAny& opened) {
+// In the order of the file. All else is told of a tensor when somebody asks: there may be very
+// many.
+nb::list any_names(const OpenedAny& opened) {
   nb::list out;
-  for (std::size_t i = 0; i < opened.file.tensors().size(); ++i) {
-    const AnyTensor& tensor = opened.file.tensors()[i];
-    nb::dict facts;
-    facts["name"] = text_object(tensor.name);
-    facts["dtype"] = dtype_name(tensor.layout.dtype);
-    facts["shape"] = shape_tuple(tensor.layout.shape);
-    facts["encoding"] = encoding_name(tensor.layout.encoding);
-    facts["wide_indices"] = tensor.layout.wide_indices;
-    facts["nbytes"] = opened.file.logical_bytes(i);
-    facts["type"] = text_object(tensor.type);
-    facts["offset"] = tensor.offset;
-    facts["stored_bytes"] = tensor.stored_bytes;
-    facts["in_place"] = tensor.in_place;
-    out.append(facts);
-  }
+  for (const AnyTensor& tensor : opened.file.tensors()) out.append(text_object(tensor.name));
   return out;
+}
+
+// Of tensors that have a type of the format's own.
+nb::dict any_types(const OpenedAny& opened) {
+  nb::dict out;
+  for (const AnyTensor& tensor : opened.file.tensors())
+    if (!tensor.type.empty()) out[text_object(tensor.name)] = text_object(tensor.type);
+  return out;
+}
+
+nb::dict any_tensor(const OpenedAny& opened, std::size_t i) {
+  const AnyTensor& tensor = opened.file.tensors().at(i);
+  nb::dict facts;
+  facts["name"] = text_object(tensor.name);
+  facts["dtype"] = dtype_name(tensor.layout.dtype);
+  facts["shape"] = shape_tuple(tensor.layout.shape);
+  facts["encoding"] = encoding_name(tensor.layout.encoding);
+  facts["wide_indices"] = tensor.layout.wide_indices;
+  facts["nbytes"] = opened.file.logical_bytes(i);
+  facts["offset"] = tensor.offset;
+  facts["stored_bytes"] = tensor.stored_bytes;
+  facts["in_place"] = tensor.in_place;
+  return facts;
 }
 
 Payload any_payload(const OpenedAny& opened, std::size_t i) {
@@ -83,11 +95,14 @@ std::vector<Payload> any_sparse(const OpenedAny& opened, std::size_t i) {
 
 void bind_any_file(nb::module_& module) {
   nb::class_<OpenedAny>(module, "AnyFile")
-      .def_static("open", open_any_file, nb::arg("path"), nb::arg("access"), nb::arg("threads"),
-                  nb::arg("search"), nb::arg("dequantize"), nb::arg("legacy"))
+      .def_static("open", open_any_file, nb::arg("path"), nb::arg("access"),
+                  nb::arg("verification"), nb::arg("threads"), nb::arg("search"),
+                  nb::arg("dequantize"), nb::arg("legacy"), nb::arg("shared_memory"))
       .def_prop_ro("format", [](const OpenedAny& o) { return file_format_name(o.file.format()); })
       .def_prop_ro("version", [](const OpenedAny& o) { return text_object(o.file.version()); })
-      .def_prop_ro("tensors", any_tensors)
+      .def_prop_ro("names", any_names)
+      .def_prop_ro("types", any_types)
+      .def("tensor", any_tensor)
       .def_prop_ro("metadata_json",
                    [](const OpenedAny& o) { return text_object(o.file.metadata_json()); })
       .def_prop_ro("training_steps", [](const OpenedAny& o) { return o.file.training_steps(); })

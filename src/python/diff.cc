@@ -137,8 +137,8 @@ nb::dict files_dict(const inspect::FilesDiff& files) {
 
 nb::dict run_diff(const Path& before, const Path& after, bool values,
                   std::vector<std::string> tensors, double atol, double rtol,
-                  const std::string& access, std::vector<Path> search, bool legacy, unsigned threads,
-                  nb::object progress) {
+                  const std::string& access, std::vector<Path> search, bool legacy,
+                  unsigned threads, nb::object progress) {
   ChainOptions chain = chain_options(access, std::move(search), threads, legacy);
   DiffOptions options{.values = values,
                       .tensors = std::move(tensors),

@@ -15,6 +15,7 @@
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"
+#include "python/objects.h"
 #include "python/options.h"
 #include "python/text.h"
 #include "thalia/formats/safetensors_model.h"
@@ -37,15 +38,21 @@ Opened open_safetensors(const Path& path, const std::string& access) {
 }
 
 // In the order of the file: (name, dtype, shape, payload) each.
-nb::list tensors_of(const Opened& opened) {
+nb::list names_of(const Opened& opened) {
   nb::list out;
-  for (const SafetensorsTensor& tensor : opened.file.tensors()) {
-    nb::list extents;
-    for (const std::uint64_t extent : tensor.shape.extents()) extents.append(extent);
-    out.append(nb::make_tuple(tensor.name, dtype_name(tensor.dtype), nb::tuple(extents),
-                              Payload(tensor.bytes, opened.file, opened.writable)));
-  }
+  for (const SafetensorsTensor& tensor : opened.file.tensors()) out.append(tensor.name);
   return out;
+}
+
+// Where it lies in the file, and the rest of FlatSource.
+nb::tuple tensor_of(const Opened& opened, std::size_t i) {
+  const SafetensorsTensor& tensor = opened.file.tensors().at(i);
+  // They lie at the end of the file, without gaps.
+  const ByteSpan last = opened.file.tensors().back().bytes;
+  const auto to_end = static_cast<std::uint64_t>(last.data() + last.size() - tensor.bytes.data());
+  return nb::make_tuple(opened.file.file_bytes() - to_end, tensor.name, dtype_name(tensor.dtype),
+                        shape_tuple(tensor.shape),
+                        Payload(tensor.bytes, opened.file, opened.writable));
 }
 
 using Named = std::vector<std::pair<std::string, std::string>>;
@@ -99,7 +106,8 @@ const char* edit_metadata(
 void bind_safetensors(nb::module_& module) {
   nb::class_<Opened>(module, "SafetensorsFile")
       .def_static("open", open_safetensors, nb::arg("path"), nb::arg("access"))
-      .def_prop_ro("tensors", tensors_of)
+      .def_prop_ro("names", names_of)
+      .def("tensor", tensor_of)
       .def_prop_ro("file_bytes", [](const Opened& opened) { return opened.file.file_bytes(); })
       .def_prop_ro("metadata", [](const Opened& opened) -> std::optional<Named> {
         if (!opened.file.has_metadata()) return std::nullopt;

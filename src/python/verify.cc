@@ -7,7 +7,6 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/vector.h>
 
-#include "inspect/file_format.h"
 #include "inspect/finding.h"
 #include "inspect/verify_file.h"
 #include "python/bindings.h"
@@ -16,6 +15,7 @@
 #include "python/options.h"
 #include "python/text.h"
 #include "thalia/delta.h"
+#include "thalia/formats/file_format.h"
 #include "thalia/verify.h"
 
 namespace thalia::python {
@@ -49,7 +49,8 @@ nb::dict run_verify(const Path& path, bool quick, const std::string& access, uns
   const VerifyReport report = interruptible([&](const std::stop_token& stop) {
     options.work.cancel = stop;
     chain.read.work.cancel = stop;
-    return inspect::verify_file(path, inspect::format_of(path), chain, true, options);
+    return inspect::verify_file(path, input_format(path, options.input.access), chain, true,
+                                options);
   });
   nb::list findings;
   for (const Finding& finding : report.findings) findings.append(finding_dict(finding));

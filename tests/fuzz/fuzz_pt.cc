@@ -16,7 +16,8 @@ void run(const std::uint8_t* data, std::size_t size) {
   ReadLimits limits;
   limits.max_allocation_bytes = 1 << 20;
   try {
-    const PtFile file = PtFile::from_bytes({.bytes = bytes, .owner = nullptr}, "fuzz", limits);
+    const PtFile file = PtFile::from_bytes({.bytes = bytes, .owner = nullptr}, "fuzz",
+                                           {.input = {.limits = limits}});
     for (const PtTensor& tensor : file.tensors()) {
       try {
         const Tensor read = file.read(tensor.name);

@@ -25,8 +25,10 @@ void run(const std::uint8_t* data, std::size_t size) {
   try {
     pt::Graph graph = pt::read_pickle(std::as_bytes(std::span(data, size)), {}, limits);
     const pt::Tree tree = pt::make_tree(graph, limits);
-    const pt::Listing listing = pt::list_stored(graph, tree, false, limits);
-    static_cast<void>(pt::list_stored(graph, tree, true, limits));
+    const pt::ListingOptions shared{.shared_memory = true};
+    const pt::Listing listing = pt::list_stored(graph, tree, shared, limits);
+    static_cast<void>(pt::list_stored(graph, tree, {.dequantize = true}, limits));
+    static_cast<void>(pt::list_stored(graph, tree, {}, limits));
     SinkInput input{.metadata =
                         R"({"thalia_checkpoint":{"version":1,"tree":)" + listing.tree + "}}"};
     for (const pt::Stored& stored : listing.stored)
@@ -36,7 +38,7 @@ void run(const std::uint8_t* data, std::size_t size) {
     pt::Graph again = pt::read_pickle(as_byte_span(pickled.bytes), {}, limits);
     const pt::Tree tree_again = pt::make_tree(again, limits);
     if (plan.losses.empty())
-      FUZZ_REQUIRE(pt::list_stored(again, tree_again, false, limits).tree == listing.tree);
+      FUZZ_REQUIRE(pt::list_stored(again, tree_again, shared, limits).tree == listing.tree);
   } catch (const FormatError&) {
   } catch (const UnsupportedError&) {
   }

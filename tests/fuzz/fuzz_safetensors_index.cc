@@ -54,7 +54,8 @@ void check_planned(const Index& index, std::string_view text) {
       interop::origin_to_json({.metadata = {},
                                .other_keys = {},
                                .model = OriginModel{.index_name = "model.safetensors.index.json",
-                                                    .index_text = std::string(text)}});
+                                                    .index_text = std::string(text),
+                                                    .tensor_bytes = tensors.size()}});
   const auto origin = interop::origin_from_json(json, 64);
   FUZZ_REQUIRE(origin.found && origin.model && origin.model->index_text == text);
   try {

@@ -108,6 +108,7 @@ def test_dequantize_of_a_conversion(tmp_path):
             np.testing.assert_array_equal(found[name], elements[name].numpy())
     # The codes find back into their types.
     thalia.convert(path, tmp_path / "c.thalia")
+    assert thalia.diff(path, tmp_path / "c.thalia").same
     thalia.convert(tmp_path / "c.thalia", tmp_path / "back.gguf")
     assert thalia.open(tmp_path / "back.gguf").types == thalia.open(path).types
 
@@ -218,3 +219,42 @@ def test_texts_are_changed_and_tensors_stay(weights):
         thalia.edit_safetensors_metadata(path, {"a": "\udc80"})
     with pytest.raises(thalia.MissingFileError):
         thalia.edit_safetensors_metadata(path.with_name("none.safetensors"), {})
+
+
+def test_what_shares_memory_is_there_under_every_name(tmp_path):
+    for path in (DATA / "pt" / "shared.pt", DATA / "pt" / "views.pt", DATA / "pt" / "train.pt"):
+        with thalia.open(path) as apart, thalia.open(path, shared_memory=True) as shared:
+            assert len(apart) >= len(shared) > 0
+            for target in ("m.safetensors", "m.npz", "m.onnx"):
+                thalia.convert(path, tmp_path / target, replace=True)
+                with thalia.open(tmp_path / target) as found:
+                    assert set(found) == set(apart)
+                    for name, tensor in apart.items():
+                        same(found[name].numpy(), tensor.numpy())
+            thalia.convert(path, tmp_path / "m.thalia", replace=True)
+            thalia.convert(tmp_path / "m.thalia", tmp_path / "m.npz", replace=True)
+            with np.load(tmp_path / "m.npz") as found:
+                for name, tensor in apart.items():
+                    same(found[name], tensor.numpy())
+
+
+def test_checksums_of_other_formats_are_compared(tmp_path):
+    damaged = {}
+    with thalia.open(DATA / "pt" / "train.pt") as file:
+        name = next(name for name, tensor in file.items() if tensor.nbytes >= 16)
+        payload = file[name].numpy().tobytes()
+    for path in (DATA / "pt" / "train.pt", tmp_path / "t.npz"):
+        if not path.exists():
+            thalia.convert(DATA / "pt" / "train.pt", path)
+        data = bytearray(path.read_bytes())
+        data[data.index(payload)] ^= 4
+        damaged[path.suffix] = tmp_path / f"damaged{path.suffix}"
+        damaged[path.suffix].write_bytes(data)
+    for path in damaged.values():
+        with pytest.raises(thalia.IntegrityError):
+            thalia.open(path)[name].numpy()
+        with pytest.raises(thalia.IntegrityError):
+            thalia.open(path, verification="at_open")
+        with pytest.raises(thalia.IntegrityError):
+            thalia.stream_params(path).load(name)
+        assert thalia.open(path, verification="off")[name].numpy().tobytes() != payload

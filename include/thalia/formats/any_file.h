@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "thalia/bytes.h"
 #include "thalia/detail/held.h"
 #include "thalia/formats/any_tensor.h"
 #include "thalia/formats/file_format.h"
@@ -50,6 +51,9 @@ class AnyFile {
   /// (not_found).
   Tensor read(std::size_t i) const;
   Tensor read(std::string_view name) const;
+  /// Says that `part` of the bytes of a tensor, which read() gave, is read next: where it lies in
+  /// the mapping, and such parts follow each other, the system reads ahead of them.
+  void read_ahead(const Tensor& tensor, ByteSpan part) const noexcept;
   /// Everything of the tensor that can be wrong, checksums too. @throws as read().
   void check(std::size_t i) const;
 
@@ -65,6 +69,13 @@ class AnyFile {
 /// for a file that is known to be something else, or that needs what the library lacks.
 AnyFile open_any(const std::filesystem::path& path, const OpenOptions& options = {},
                  std::optional<FileFormat> format = std::nullopt);
+
+/// The file, or the one that opens the model in a folder, and all others that its tensors are read
+/// from: those of a model, with external data, the bases of a delta. @throws as open_any(), and
+/// where one of these cannot be found.
+std::vector<std::filesystem::path> files_read(const std::filesystem::path& path,
+                                              const OpenOptions& options = {},
+                                              std::optional<FileFormat> format = std::nullopt);
 
 /// Its tensors one at a time, of which a part stays in memory; the file stays open as long. Reads
 /// nothing yet. @throws UsageError (bad_argument) for a share outside of 0 to 1.

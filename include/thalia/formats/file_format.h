@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "thalia/options.h"
+
 namespace thalia {
 
 enum class FileFormat {
@@ -39,8 +41,13 @@ std::span<const FileFormat> file_formats() noexcept;
 bool file_format_is_written(FileFormat format) noexcept;
 
 /// By content (the first bytes), and where there is none or it tells nothing by the name's ending;
-/// nullopt where neither tells. @throws IoError where the file exists and cannot be read;
-/// UnsupportedError for what is known and not a file of tensors, in words that say what it is.
-std::optional<FileFormat> detect_format(const std::filesystem::path& path);
+/// nullopt where neither tells. `access` is how an archive is looked into. @throws IoError where
+/// the file exists and cannot be read; UnsupportedError for what is known and not a file of
+/// tensors, in words that say what it is.
+std::optional<FileFormat> detect_format(const std::filesystem::path& path,
+                                        Access access = Access::mapped);
+/// The same of a file that is to be read. @throws as detect_format(); FormatError where neither
+/// tells, in words that say what it looks like; IoError where there is no such file.
+FileFormat input_format(const std::filesystem::path& path, Access access = Access::mapped);
 
 }  // namespace thalia

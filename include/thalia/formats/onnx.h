@@ -71,7 +71,8 @@ struct OnnxTensor {
 
 struct OnnxReadOptions {
   InputOptions input{};
-  /// Files that a model names must lie in this folder once links are followed; empty: in its own.
+  /// Files that a model names must lie in this folder once links are followed; empty: in its
+  /// own, or in that of the file that its name is a link to.
   std::filesystem::path data_folder{};
   /// False: initialisers of the main graph alone.
   bool constants = true;

@@ -51,7 +51,8 @@ class PtFile {
   /// Access::copied the whole file is read into memory.
   static PtFile open(const std::filesystem::path& path, const ReadOptions& options = {});
   /// The same of a file's bytes. `name` is for messages.
-  static PtFile from_bytes(StoredBytes bytes, std::string name = {}, const ReadLimits& limits = {});
+  static PtFile from_bytes(StoredBytes bytes, std::string name = {},
+                           const ReadOptions& options = {});
 
   /// In the order of the saved object; of a TorchScript program then its constants: "CONSTANTS.c0".
   const std::vector<PtTensor>& tensors() const noexcept;
@@ -64,8 +65,9 @@ class PtFile {
   std::uint64_t file_bytes() const noexcept;
 
   /// Row by row. In the mapping where the elements lie there so, and it stays open then; else
-  /// gathered, within the limits. No checksum is compared. @throws UsageError (not_found);
-  /// FormatError, CompressionError, IntegrityError (of a compressed record), UnsupportedError.
+  /// gathered, within the limits. Before the first read from a record its checksum is compared,
+  /// unless the options said Verification::off. @throws UsageError (not_found); FormatError,
+  /// CompressionError, IntegrityError (of a compressed record), UnsupportedError.
   Tensor read(std::string_view name) const;
   /// Compares the checksums of the records that a tensor lies in. @throws IntegrityError.
   void check(std::string_view name) const;

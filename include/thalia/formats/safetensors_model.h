@@ -18,11 +18,13 @@
 
 #include "thalia/detail/held.h"
 #include "thalia/dtype.h"
+#include "thalia/error.h"
 #include "thalia/options.h"
 #include "thalia/safetensors.h"
 #include "thalia/shape.h"
 #include "thalia/tensor.h"
 #include "thalia/tensor_value.h"
+#include "thalia/verify.h"
 
 namespace thalia {
 
@@ -104,6 +106,8 @@ struct SafetensorsFinding {
   std::string file;     ///< its name; empty: the index
   std::string tensor;   ///< as printable() shows it; empty: the file as a whole
   std::string message;  ///< one line
+  ErrorCode code;
+  Severity severity;  ///< a warning is no reason to refuse the model
 };
 
 /// Everything that is wrong with a model, where open() stops at the first: files that are missing

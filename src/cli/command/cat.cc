@@ -21,9 +21,9 @@
 #include "cli/terminal/output_file.h"
 #include "inspect/block_cursor.h"
 #include "inspect/copy_slice.h"
-#include "inspect/file_format.h"
 #include "inspect/file_tensors.h"
 #include "inspect/tensor_source.h"
+#include "thalia/formats/file_format.h"
 
 namespace thalia::cli {
 namespace {
@@ -137,7 +137,8 @@ void print_tensor(Output& out, const inspect::TensorSource& source, const CatArg
 // of version 0.1 are looked for as patterns are.
 std::optional<inspect::TensorSource> open_named(const CatArguments& arguments,
                                                 const ChainOptions& options) {
-  if (inspect::format_of(arguments.file) == FileFormat::thalia_0_1) return std::nullopt;
+  if (input_format(arguments.file, options.read.input.access) == FileFormat::thalia_0_1)
+    return std::nullopt;
   try {
     return inspect::open_tensor(arguments.file, arguments.tensor, options);
   } catch (const UsageError& error) {

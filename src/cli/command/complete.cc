@@ -12,9 +12,9 @@
 #include "cli/print/tensor_table.h"
 #include "cli/tensor/file_regions.h"
 #include "cli/terminal/escape.h"
-#include "inspect/file_format.h"
 #include "inspect/file_tensors.h"
 #include "thalia/delta.h"
+#include "thalia/formats/file_format.h"
 #include "thalia/paths.h"
 #include "thalia/store/run.h"
 
@@ -82,7 +82,7 @@ int complete_names(const std::vector<std::string>& words, const Session& session
     auto options = session.options<ChainOptions>();
     options.read.verification = Verification::off;
     options.read.input.legacy = true;
-    const FileFormat format = inspect::format_of(file);
+    const FileFormat format = input_format(file, options.read.input.access);
     // Its names are known only once all of it is read.
     if (format == FileFormat::thalia_0_1 && file_bytes(file) > kMostBytesToParse) return kDone;
     if (kind == "tensor") {

@@ -96,7 +96,7 @@ int run_convert(const ConvertArguments& arguments, const Session& session) {
   ConvertResult result = convert(arguments.input, arguments.output, options);
   bar.finish();
   if (!session.common.json) result.losses.clear();  // they are printed
-  print_result(session, "thalia.convert.1", {&arguments.input, 1}, arguments.output, result);
+  print_result(session, "thalia.convert.1", {&arguments.input, 1}, result.output.string(), result);
   return kDone;
 }
 

@@ -11,8 +11,8 @@
 #include "cli/print/print.h"
 #include "cli/tensor/chain_links.h"
 #include "cli/terminal/escape.h"
-#include "inspect/file_format.h"
 #include "thalia/delta.h"
+#include "thalia/formats/file_format.h"
 
 namespace thalia::cli {
 namespace {
@@ -47,7 +47,7 @@ void print_links_json(Output& out, FileFormat format, const std::vector<ChainLin
 
 int run_log(const std::string& path, const Session& session) {
   const auto options = session.options<ChainOptions>();
-  const FileFormat format = inspect::format_of(path);
+  const FileFormat format = input_format(path, options.read.input.access);
   const std::vector<ChainLink> links = chain_links(path, options, "log");
   session.common.json ? print_links_json(session.out, format, links)
                       : print_links(session.out, links);

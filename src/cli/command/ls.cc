@@ -17,10 +17,10 @@
 #include "cli/print/tensor_table.h"
 #include "cli/tensor/file_regions.h"
 #include "cli/terminal/escape.h"
-#include "inspect/file_format.h"
 #include "inspect/file_tensors.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
+#include "thalia/formats/file_format.h"
 
 namespace thalia::cli {
 namespace {
@@ -202,7 +202,7 @@ int run_ls(const LsArguments& arguments, const Session& session) {
   auto options = session.options<ChainOptions>();
   // Checking blocks of the tree would read the payloads that share these blocks.
   options.read.verification = Verification::off;
-  const FileFormat format = inspect::format_of(arguments.file);
+  const FileFormat format = input_format(arguments.file, options.read.input.access);
   const bool has_regions = format == FileFormat::thalia || format == FileFormat::thalia_0_1;
   if (has_regions && arguments.patterns.empty() && !arguments.recursive)
     return list_regions(arguments, options.read, session);

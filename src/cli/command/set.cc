@@ -14,6 +14,7 @@
 #include "thalia/formats/file_format.h"
 #include "thalia/formats/safetensors_model.h"
 #include "thalia/paths.h"
+#include "thalia/safetensors.h"
 
 namespace thalia::cli {
 namespace {
@@ -49,6 +50,15 @@ constexpr std::array kEdits{std::pair(SafetensorsEdit::unchanged, "unchanged"),
                             std::pair(SafetensorsEdit::in_place, "in_place"),
                             std::pair(SafetensorsEdit::rewritten, "rewritten")};
 
+// As of a .thalia file; the library takes a key that is gone already for done.
+void check_is_there(const std::string& file, const std::string& key, const Session& session) {
+  const SafetensorsFile opened = SafetensorsFile::open(file, session.options<ReadOptions>());
+  const SafetensorsMetadata& texts = opened.metadata();
+  if (std::ranges::find(texts, key, &SafetensorsMetadata::value_type::first) != texts.end()) return;
+  throw UsageError(ErrorCode::not_found, "the metadata has no such member",
+                   {.path = file, .section = "metadata", .field = "key", .value = escape(key)});
+}
+
 // All values are texts there.
 int set_texts(const SetArguments& arguments, const Session& session) {
   if (arguments.step) {
@@ -65,6 +75,7 @@ int set_texts(const SetArguments& arguments, const Session& session) {
     keys.push_back(key);
     changes.emplace_back(key, std::nullopt);
   }
+  for (const std::string& key : arguments.removed) check_is_there(arguments.file, key, session);
   auto options = session.options<SafetensorsEditOptions>();
   options.output.replace = true;  // it is the file that is to change
   const SafetensorsEdit edit = edit_safetensors_metadata(arguments.file, changes, options);

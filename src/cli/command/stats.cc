@@ -17,8 +17,8 @@
 #include "cli/tensor/element.h"
 #include "cli/tensor/measured_tensor.h"
 #include "cli/terminal/escape.h"
-#include "inspect/file_format.h"
 #include "inspect/file_tensors.h"
+#include "thalia/formats/file_format.h"
 
 namespace thalia::cli {
 namespace {
@@ -81,7 +81,7 @@ void print_statistics_json(Output& out, const StatsArguments& arguments,
                            const std::vector<MeasuredTensor>& tensors) {
   print_object(out, "thalia.stats.1", [&](JsonWriter& json) {
     json.member("path", as_utf8(arguments.file));
-    json.member("format", file_format_name(inspect::format_of(arguments.file)));
+    json.member("format", file_format_name(input_format(arguments.file)));
     json.key("tensors").begin_array();
     for (const MeasuredTensor& tensor : tensors) {
       const TensorStatistics& of = tensor.statistics;

@@ -16,13 +16,13 @@
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
-#include "inspect/file_format.h"
 #include "inspect/finding.h"
 #include "inspect/packed_file.h"
 #include "inspect/verify_file.h"
 #include "json/writer.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
+#include "thalia/formats/file_format.h"
 #include "thalia/verify.h"
 
 namespace thalia::cli {
@@ -85,7 +85,7 @@ int run_verify(const VerifyArguments& arguments, const Session& session) {
   for (const std::string& path : arguments.files) {
     std::optional<FileFormat> known;
     try {
-      const FileFormat format = *(known = inspect::format_of(path));
+      const FileFormat format = *(known = input_format(path));
       ProgressBar bar("verifying " + path);
       auto options = session.options<VerifyOptions>();
       options.quick = arguments.quick;

@@ -7,10 +7,10 @@
 #include "cli/print/progress.h"
 #include "cli/tensor/largest.h"
 #include "inspect/describe_file.h"
-#include "inspect/file_format.h"
 #include "inspect/file_tensors.h"
 #include "inspect/verify_file.h"
 #include "thalia/error.h"
+#include "thalia/formats/file_format.h"
 
 namespace thalia::cli {
 namespace {
@@ -85,8 +85,7 @@ Comparison compared(const std::string& base, const std::string& path, FileFormat
   Comparison comparison{.base = base,
                         .changes = tensor_changes(base, path, session.options<ChainOptions>(),
                                                   session.options<DiffOptions>())};
-  if (format != FileFormat::thalia || inspect::format_of(base) != FileFormat::thalia)
-    return comparison;
+  if (format != FileFormat::thalia || input_format(base) != FileFormat::thalia) return comparison;
   auto tables = session.options<ChainOptions>();
   tables.read.verification = Verification::off;
   comparison.diff = diff(ResolvedFile(base, {}, tables).reader(),

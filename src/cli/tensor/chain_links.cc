@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "inspect/file_format.h"
 #include "inspect/packed_file.h"
 #include "thalia/error.h"
+#include "thalia/formats/file_format.h"
 #include "thalia/mckp.h"
 #include "thalia/paths.h"
 #include "thalia/reader.h"
@@ -46,7 +46,7 @@ std::vector<ChainLink> links_of_mckp(const std::filesystem::path& path,
 
 std::vector<ChainLink> chain_links(const std::filesystem::path& path, const ChainOptions& options,
                                    std::string_view what) {
-  const FileFormat format = inspect::format_of(path);
+  const FileFormat format = input_format(path, options.read.input.access);
   if (format == FileFormat::mckp) return links_of_mckp(path, options);
   if (format == FileFormat::thalia) return links_of(path, options);
   throw UsageError(ErrorCode::bad_argument,

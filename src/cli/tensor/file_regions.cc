@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "inspect/file_format.h"
 #include "inspect/file_tensors.h"
 #include "thalia/brain_region.h"
+#include "thalia/formats/file_format.h"
 #include "thalia/reader.h"
 #include "thalia/v01.h"
 
@@ -58,8 +58,9 @@ FileRegions regions_of_original(const std::filesystem::path& path, const ReadOpt
 }  // namespace
 
 FileRegions regions_of(const std::filesystem::path& path, const ReadOptions& read) {
-  return inspect::format_of(path) == FileFormat::thalia_0_1 ? regions_of_original(path, read)
-                                                            : regions_of_thalia(path, read);
+  return input_format(path, read.input.access) == FileFormat::thalia_0_1
+             ? regions_of_original(path, read)
+             : regions_of_thalia(path, read);
 }
 
 }  // namespace thalia::cli

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -35,6 +36,23 @@ inline std::string offered(const CLI::Option& option) {
   return name.starts_with('|') ? name.substr(1) : "";
 }
 
+/// CLI11 takes -1 for the largest number there is.
+inline CLI::Validator not_negative() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const std::size_t first = text.find_first_not_of(' ');
+        const bool is_negative = first != std::string::npos && text[first] == '-';
+        return is_negative ? fmt::format("got '{}', expected a number from 0", text)
+                           : std::string();
+      },
+      "");
+}
+
+template <typename T>
+inline constexpr bool kIsCount = std::is_unsigned_v<T> && !std::is_same_v<T, bool>;
+template <typename T>
+inline constexpr bool kIsCount<std::optional<T>> = kIsCount<T>;
+
 /// `usage` is its names, and what help shows in the place of its value: "-o,--output OUT". One that
 /// collects values may be repeated, and takes one each time.
 template <typename T>
@@ -49,6 +67,7 @@ CLI::Option* add_option(CLI::App& app, std::string_view usage, T& value, std::st
     }
   }();
   if (end < usage.size()) option->option_text(std::string(usage.substr(end + 1)));
+  if constexpr (kIsCount<T>) option->check(not_negative());
   if (usage.starts_with('-')) option->allow_extra_args(false);
   return option;
 }
@@ -56,7 +75,12 @@ CLI::Option* add_option(CLI::App& app, std::string_view usage, T& value, std::st
 /// For transform(): a number of bytes, as 512MiB.
 inline CLI::Validator size_value() {
   // Without what CLI11 would add to the type_name().
-  return CLI::Validator(CLI::AsSizeValue(false)).description("");
+  return CLI::Validator(
+      [](std::string& text) {
+        std::string refused = not_negative()(text);
+        return refused.empty() ? CLI::AsSizeValue(false)(text) : refused;
+      },
+      "");
 }
 
 /// How patterns of tensors are written, for the footer of a command that takes them.

@@ -6,11 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <vector>
 
 #include "cli/terminal/stop_on_signal.h"
 #include "thalia/error.h"
+#include "thalia/formats/any_file.h"
+#include "thalia/formats/safetensors_model.h"
 #include "thalia/output_file.h"
 #include "thalia/paths.h"
 
@@ -43,6 +46,22 @@ void print_into_device(const std::filesystem::path& path,
   if (::close(descriptor) != 0) throw IoError("close", errno, {.path = path.string()});
 }
 
+// Of a file whose format or bases cannot be told, the command will say more.
+bool is_behind(const std::filesystem::path& output, const std::string& input,
+               const Session& session) {
+  try {
+    const std::filesystem::path written = find_safetensors_model(output);
+    if (!is_file(written)) return false;  // nothing that can be replaced
+    return std::ranges::any_of(
+        files_read(input, session.options<OpenOptions>()),
+        [&](const std::filesystem::path& file) { return is_same_file(file, written); });
+  } catch (const CancelledError&) {
+    throw;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 CLI::Option* add_output(CLI::App& app, const char* value, std::string& path) {
@@ -51,7 +70,7 @@ CLI::Option* add_output(CLI::App& app, const char* value, std::string& path) {
                kFile);
 }
 
-void refuse_input_as_output(const CLI::App& app) {
+void refuse_input_as_output(const CLI::App& app, const Session& session) {
   const auto files_of = [&](bool written) {
     std::vector<std::string> files;
     for (const CLI::Option* option : app.get_options()) {
@@ -63,7 +82,7 @@ void refuse_input_as_output(const CLI::App& app) {
   };
   for (const std::string& output : files_of(true)) {
     for (const std::string& input : files_of(false)) {
-      if (!is_same_file(input, output)) continue;
+      if (!is_same_file(input, output) && !is_behind(output, input, session)) continue;
       throw UsageError(ErrorCode::bad_argument, "the output is a file that is read",
                        {.path = output});
     }

@@ -24,9 +24,9 @@ enum Takes : unsigned {
   kThreads = 4,
   kWait = 8,  ///< it changes a file in place
   kJson = 16,
-  kOutput = 32,  ///< it writes a file that is named on the command line
-  kStamp = 64,   ///< what it writes says when, and has an identity
-  kPages = 128,  ///< what it prints may be long, and is to be read
+  kOutput = 32,               ///< it writes a file that is named on the command line
+  kStamp = 64,                ///< what it writes says when, and has an identity
+  kPages = 128,               ///< what it prints may be long, and is to be read
   kAnyFormat = 256 | kFiles,  ///< the files may be of any format
 };
 

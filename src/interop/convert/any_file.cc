@@ -2,6 +2,7 @@
 // their format wants it.
 #include "thalia/formats/any_file.h"
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "interop/convert/original_source.h"
 #include "interop/convert/thalia_source.h"
 #include "interop/params/make_param_source.h"
+#include "io/read_ahead.h"
 #include "thalia/delta.h"
 
 namespace thalia {
@@ -43,19 +45,44 @@ struct AnyFile::Impl {
   FileFormat format = FileFormat::thalia;
   std::shared_ptr<const interop::TensorSource> source;
   std::unordered_map<std::string_view, std::size_t> places;
+  mutable io::ReadAhead ahead;  ///< by addresses
 };
 
 AnyFile open_any(const std::filesystem::path& path, const OpenOptions& options,
                  std::optional<FileFormat> format) {
   auto impl = std::make_shared<AnyFile::Impl>();
   impl->path = path.string();
-  impl->format = format ? *format : interop::input_format(path);
-  with_path(impl->path, [&] { impl->source = open_source(path, impl->format, options); });
+  impl->format = format ? *format : input_format(path, options.read.input.access);
+  with_path(impl->path, [&] {
+    impl->source = open_source(path, impl->format, options);
+    if (options.read.verification != Verification::at_open) return;
+    for (std::size_t i = 0; i < impl->source->facts().tensors.size(); ++i) impl->source->check(i);
+  });
   const auto& tensors = impl->source->facts().tensors;
   for (std::size_t i = 0; i < tensors.size(); ++i) impl->places.emplace(tensors[i].name, i);
   AnyFile file;
   file.impl_ = std::move(impl);
   return file;
+}
+
+std::vector<std::filesystem::path> files_read(const std::filesystem::path& path,
+                                              const OpenOptions& options,
+                                              std::optional<FileFormat> format) {
+  if (!format) format = input_format(path, options.read.input.access);
+  std::vector<std::filesystem::path> files, more;
+  with_path(path.native(), [&] {
+    if (*format == FileFormat::thalia) {
+      more = ChainReader::open(
+                 path, {.read = options.read, .search = options.search, .bases = options.bases})
+                 .paths();
+    } else if (const auto open = interop::format_row(*format).open) {
+      more = open(path, options)->files();
+    }
+  });
+  // A model lists what its folder leads to itself.
+  if (*format != FileFormat::safetensors) files.push_back(path);
+  files.insert(files.end(), more.begin(), more.end());
+  return files;
 }
 
 ParamSource stream_params(const AnyFile& file, const ParamSourceOptions& options) {
@@ -109,6 +136,16 @@ Tensor AnyFile::read(std::string_view name) const {
   throw UsageError(ErrorCode::not_found,
                    "no such tensor" + suggestion_among(name, tensors(), &AnyTensor::name),
                    {.path = impl_->path, .tensor = printable(name)});
+}
+
+void AnyFile::read_ahead(const Tensor& tensor, ByteSpan part) const noexcept {
+  const ByteSpan bytes = tensor.bytes();
+  const auto address = [](const std::byte* byte) { return reinterpret_cast<std::uintptr_t>(byte); };
+  const io::ReadAhead::Extent ahead = impl_->ahead.before(address(part.data()), part.size());
+  const std::uint64_t begin = std::max<std::uint64_t>(ahead.begin, address(bytes.data()));
+  const std::uint64_t end =
+      std::min<std::uint64_t>(ahead.end, address(bytes.data()) + bytes.size());
+  if (begin < end) io::will_need(bytes.subspan(begin - address(bytes.data()), end - begin));
 }
 
 void AnyFile::check(std::size_t i) const {

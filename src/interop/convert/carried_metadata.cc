@@ -1,5 +1,6 @@
 // The text is {"training_steps":N,"metadata":{…}}, the first member only where there is a count.
-// Somebody may have edited it: one of another form is a text like any other.
+// Somebody may have edited it, or what stands beside it: one of another form is a text like any
+// other, and so is one that is not all that the file has to say.
 #include "interop/convert/carried_metadata.h"
 
 #include <string_view>
@@ -91,13 +92,31 @@ void add_once(JsonWriter& json, const Texts& texts) {
     if (known.insert(key).second) json.member(key, text);
 }
 
+// Whether the file says what one does that is written from `carried`, and no more.
+bool says_all(const CarriedMetadata& carried, const SourceFacts& facts, const FormatRow& from,
+              unsigned max_depth) {
+  CarriedMetadata written = carried;
+  if (from.holds_texts) written = packed_metadata(carried, from.name, max_depth);
+  SinkInput input{.metadata = std::move(written.metadata)};
+  for (const SourceTensor& tensor : facts.tensors)
+    input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});
+  return facts.training_steps == written.training_steps &&
+         from.is_made_of(input, facts.metadata, max_depth);
+}
+
 }  // namespace
 
-CarriedMetadata restored_metadata(const SourceFacts& facts, unsigned max_json_depth) {
-  if (facts.carried) {
-    if (auto carried = carried_from(*facts.carried, max_json_depth)) return *std::move(carried);
-  }
+CarriedMetadata own_metadata(const SourceFacts& facts) {
   return {.metadata = facts.metadata, .training_steps = facts.training_steps};
+}
+
+CarriedMetadata restored_metadata(const SourceFacts& facts, const FormatRow& from,
+                                  unsigned max_json_depth) {
+  if (facts.carried) {
+    auto carried = carried_from(*facts.carried, max_json_depth);
+    if (carried && says_all(*carried, facts, from, max_json_depth)) return *std::move(carried);
+  }
+  return own_metadata(facts);
 }
 
 CarriedMetadata packed_metadata(const CarriedMetadata& metadata, std::string_view to,

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
-#include "interop/shared/tensor_sink.h"
-#include "interop/shared/tensor_source.h"
+#include "interop/convert/formats.h"
 
 namespace thalia::interop {
 
@@ -16,8 +16,13 @@ struct CarriedMetadata {
   std::optional<std::uint64_t> training_steps{};
 };
 
-/// What a file of the format says itself, or what it carries of another format's.
-CarriedMetadata restored_metadata(const SourceFacts& facts, unsigned max_json_depth);
+/// What a file says itself.
+CarriedMetadata own_metadata(const SourceFacts& facts);
+
+/// What a file of the format `from` carries of another format's metadata, if that is all that it
+/// says; else what it says itself.
+CarriedMetadata restored_metadata(const SourceFacts& facts, const FormatRow& from,
+                                  unsigned max_json_depth);
 
 /// For a sink of the format `to` that has texts: the texts that people have put into `metadata`,
 /// and all of it and the steps as one more. Metadata of that format itself, none at all, and such

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "thalia/convert.h"
 #include "thalia/delta.h"
+#include "thalia/formats/any_tensor.h"
 #include "thalia/reader.h"
 
 namespace thalia::interop {
@@ -23,9 +25,11 @@ void copy_thalia(const Reader& reader, const std::vector<std::uint32_t>& regions
 /// file of this size anyway.
 ResolvedFile resolved_for(const path& input, const path& output, const ConvertOptions& options);
 
-/// By content, else by the name. @throws FormatError where neither tells; IoError where there is no
-/// such file.
-FileFormat input_format(const path& input);
+/// Of an output that is there, and would be replaced. It may take the place of the input as a
+/// whole, which is open by then. @throws UsageError (bad_argument) where it is another one of
+/// files_read(); what that throws.
+void check_not_read(const path& input, const path& output, const OutputOptions& written,
+                    const OpenOptions& options, std::optional<FileFormat> from);
 
 /// What the directory says of a tensor; of a quantized one with its elements restored.
 TensorSpec spec_of(const TensorView& tensor);

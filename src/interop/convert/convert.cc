@@ -20,9 +20,12 @@
 #include "interop/convert/migrations.h"
 #include "interop/convert/tensor_flow.h"
 #include "interop/convert/thalia_source.h"
+#include "interop/pt/tree_source.h"
+#include "io/atomic_file.h"
 #include "io/posix_file.h"
 #include "io/temporary_file.h"
 #include "thalia/delta.h"
+#include "thalia/formats/any_file.h"
 #include "thalia/metadata_file.h"
 #include "thalia/paths.h"
 #include "thalia/tensor_role.h"
@@ -68,6 +71,22 @@ void migrate_between(const std::filesystem::path& input, FileFormat from,
   result.output_bytes = done.output_bytes;
 }
 
+// `shared_memory`: the output says what is a view of what.
+void convert_flat(const std::filesystem::path& input, FileFormat from,
+                  const std::filesystem::path& output, FileFormat to, bool shared_memory,
+                  const ConvertOptions& options, ConvertResult& result) {
+  const interop::FormatRow& row = interop::format_row(from);
+  interop::SourceOptions opening = interop::source_options(options);
+  opening.shared_memory = shared_memory;
+  const auto source = row.open(input, opening);
+  if (to == FileFormat::thalia) {
+    interop::flow_to_thalia(*source, row, input, output, options, result);
+  } else {
+    interop::flow_to_format(*source, row, interop::choose_by_name(*source, options.grouping),
+                            output, interop::format_row(to), options, result);
+  }
+}
+
 // From or to files of version 0.1. Only .thalia files convert to and from these, tensor by tensor
 // as they are. For other formats, and for a precision policy, one stands in between, and what each
 // of the two steps lost is listed.
@@ -90,7 +109,11 @@ void run_v01(const std::filesystem::path& input, FileFormat from,
   first.save = {.output = {.durability = Durability::none}, .work = options.save.work};
   first.save.work.progress = {};
   ConvertResult before;
-  run(input, between.path(), first, before);
+  if (is_thalia(from)) {
+    run(input, between.path(), first, before);
+  } else {
+    convert_flat(input, from, between.path(), FileFormat::thalia, false, first, before);
+  }
   ConvertOptions second = options;
   second.from = FileFormat::thalia;
   second.to = to;
@@ -127,21 +150,43 @@ void write_side_file(const std::filesystem::path& input, const std::filesystem::
   if (written.tensors != 0) result.losses.push_back(loss);
 }
 
-// Errors of a sink know the names of a format without regions alone.
-template <typename Work>
-void with_regions(const interop::ThaliaSource& source, const Work& work) {
-  try {
-    work();
-  } catch (Error& error) {
-    const auto& tensors = source.facts().tensors;
+// A file's tensors as those of a format without regions: as they are, or each view of one by
+// itself.
+class Exported {
+ public:
+  Exported(const Reader& reader, FileFormat to, const ConvertOptions& options)
+      : file_(
+            std::make_shared<const interop::ThaliaSource>(reader, options.grouping, options.read)),
+        source_(file_) {
+    if (to == FileFormat::pt) return;  // its files hold views
+    auto apart = interop::pt::tree_tensors(file_, options.read.input.limits);
+    if (!apart) return;
+    source_ = std::move(apart->source);
+    stored_ = std::move(apart->stored);
+  }
+
+  const interop::TensorSource& source() const noexcept { return *source_; }
+  DType choose(std::size_t i, interop::PrecisionRun& precision) const {
+    return file_->choose(stored(i), source_->facts().tensors[i].layout, precision);
+  }
+  /// Errors of a sink know the names of a format without regions alone.
+  void add_region(Error& error) const {
+    const auto& tensors = source_->facts().tensors;
     const auto found = std::ranges::find_if(tensors, [&](const AnyTensor& tensor) {
       return printable(tensor.name) == error.context().tensor;
     });
-    if (found != tensors.end())
-      error.add_region(printable(source.region(static_cast<std::size_t>(found - tensors.begin()))));
-    throw;
+    if (found == tensors.end()) return;
+    const std::size_t i = stored(static_cast<std::size_t>(found - tensors.begin()));
+    error.add_region(printable(file_->region(i)));
   }
-}
+
+ private:
+  std::size_t stored(std::size_t i) const { return stored_.empty() ? i : stored_[i]; }
+
+  std::shared_ptr<const interop::ThaliaSource> file_;
+  std::shared_ptr<const interop::TensorSource> source_;
+  std::vector<std::size_t> stored_;  ///< where views were taken apart
+};
 
 void export_thalia(const std::filesystem::path& input, const std::filesystem::path& output,
                    FileFormat to, const ConvertOptions& options, ConvertResult& result) {
@@ -152,28 +197,20 @@ void export_thalia(const std::filesystem::path& input, const std::filesystem::pa
     std::iota(all.begin(), all.end(), 0u);
     interop::copy_thalia(reader, all, output, options, result);
   } else {
-    const interop::ThaliaSource source(reader, options.grouping, options.read);
+    const Exported exported(reader, to, options);
     const auto choose = [&](std::size_t i, interop::PrecisionRun& precision) {
-      return source.choose(i, precision);
+      return exported.choose(i, precision);
     };
-    with_regions(source, [&] {
-      interop::flow_to_format(source, choose, output, interop::format_row(to), options, result);
-    });
+    try {
+      interop::flow_to_format(exported.source(), interop::format_row(FileFormat::thalia), choose,
+                              output, interop::format_row(to), options, result);
+    } catch (Error& error) {
+      exported.add_region(error);
+      throw;
+    }
   }
   // The input of a delta is the whole chain, not the resolved file.
   if (resolved.is_copy()) result.input_bytes = resolved.input_bytes();
-}
-
-void convert_flat(const std::filesystem::path& input, FileFormat from,
-                  const std::filesystem::path& output, FileFormat to, const ConvertOptions& options,
-                  ConvertResult& result) {
-  const auto source = interop::format_row(from).open(input, interop::source_options(options));
-  if (to == FileFormat::thalia) {
-    interop::flow_to_thalia(*source, input, output, options, result);
-  } else {
-    interop::flow_to_format(*source, interop::choose_by_name(*source, options.grouping), output,
-                            interop::format_row(to), options, result);
-  }
 }
 
 // Whoever sets an option expects something of it.
@@ -183,7 +220,7 @@ void check_options(FileFormat from, FileFormat to, const ConvertOptions& options
   const auto refuse = [](const char* option, std::string why) {
     fail_argument(ErrorCode::bad_argument, option, "on", "off", std::move(why));
   };
-  if (options.dense && interop::format_row(to).holds_sparse)
+  if (options.dense && (to == thalia || to == thalia_0_1))
     refuse("dense", fmt::format("{} files hold sparse tensors as they are", name()));
   constexpr FileFormat kCoded[] = {gguf, pt, entity, loom_json, mithril_quantized};
   if (options.dequantize && std::ranges::find(kCoded, from) == std::end(kCoded)) {
@@ -211,13 +248,16 @@ void check_options(FileFormat from, FileFormat to, const ConvertOptions& options
     fail_argument(ErrorCode::bad_argument, "shard_bytes", std::to_string(*options.shard_bytes),
                   "none", fmt::format("{} files have no shards", name()));
   }
+  if (options.shard_bytes == 0)
+    fail_argument(ErrorCode::bad_argument, "shard_bytes", "0", "1 or more");
 }
 
 void run(const std::filesystem::path& input, const std::filesystem::path& output,
          const ConvertOptions& options, ConvertResult& result) {
   // .meta is no format of its own but a part of a .thalia file: it takes no `from`.
   if (names_side_file(output, options)) return write_side_file(input, output, options, result);
-  const FileFormat from = options.from ? *options.from : interop::input_format(input);
+  const FileFormat from =
+      options.from ? *options.from : input_format(input, options.read.input.access);
   const FileFormat to = output_format(output, options);
   if (!file_format_is_written(to)) {
     throw UnsupportedError(
@@ -233,15 +273,16 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
     if (from == FileFormat::thalia) {
       export_thalia(input, output, to, options, result);
     } else {
-      convert_flat(input, from, output, to, options, result);
+      const bool holds_views = to == FileFormat::thalia || to == FileFormat::pt;
+      convert_flat(input, from, output, to, holds_views, options, result);
     }
   });
 }
 
 template <typename Work>
-ConvertResult timed(const Work& work) {
+ConvertResult timed(const std::filesystem::path& output, const Work& work) {
   const Stopwatch watch;
-  ConvertResult result;
+  ConvertResult result{.output = output};
   work(result);
   result.seconds = watch.seconds();
   return result;
@@ -251,12 +292,16 @@ ConvertResult timed(const Work& work) {
 
 ConvertResult convert(const std::filesystem::path& input, const std::filesystem::path& output,
                       const ConvertOptions& options) {
-  return timed([&](ConvertResult& result) { run(input, output, options, result); });
+  interop::check_not_read(input, output, options.save.output, interop::source_options(options),
+                          options.from);
+  return timed(output, [&](ConvertResult& result) { run(input, output, options, result); });
 }
 
 ConvertResult extract(const std::filesystem::path& input, const std::vector<std::string>& regions,
                       const std::filesystem::path& output, const ConvertOptions& options) {
-  return timed([&](ConvertResult& result) {
+  interop::check_not_read(input, output, options.save.output, interop::source_options(options),
+                          FileFormat::thalia);
+  return timed(output, [&](ConvertResult& result) {
     const ResolvedFile resolved = interop::resolved_for(input, output, options);
     const Reader& reader = resolved.reader();
     std::vector<std::uint32_t> numbers;
@@ -275,6 +320,14 @@ ResolvedFile resolved_for(const path& input, const path& output, const ConvertOp
   return {input,
           output.has_parent_path() ? output.parent_path() : ".",
           {.read = options.read, .search = options.search, .bases = options.bases}};
+}
+
+// Nothing is read from where nothing lies, and what is not to be replaced is refused later.
+void check_not_read(const path& input, const path& output, const OutputOptions& written,
+                    const OpenOptions& options, std::optional<FileFormat> from) {
+  if (!written.replace || !is_file(output) || is_same_file(input, output)) return;
+  const std::vector<path> files = files_read(input, options, from);
+  if (!is_same_file(files.front(), output)) io::refuse_read(output, files);
 }
 
 TensorSpec spec_of(const TensorView& tensor) {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -85,14 +84,16 @@ void refuse_wrapped(const Path& path, ByteSpan start) {
                    : "what torch.save wrote, wrapped by mithril: a Python pickle");
 }
 
-FileFormat format_in_zip(const Path& path) {
-  const auto file = io::FileBytes::open_whole(path, Access::mapped, {});
-  const auto directory =
-      with_path(path.native(), [&] { return interop::ZipDirectory::parse(file->bytes()); });
-  bool arrays = true;  // of an archive without members, as numpy.savez() writes it, too
+FileFormat format_in_zip(const Path& path, Access access) {
+  const auto file = io::FileBytes::open_whole(path, access, {});
+  const auto directory = interop::ZipDirectory::parse(file->bytes());
+  // An archive without members is what numpy.savez() writes of no arrays. Beside arrays anything
+  // may stand: it is named as lost.
+  bool arrays = directory.members().empty() ||
+                interop::format_of_name(path) == std::optional(FileFormat::npz);
   for (const interop::ZipMember& member : directory.members()) {
     if (member.name == "data.pkl" || member.name.ends_with("/data.pkl")) return FileFormat::pt;
-    arrays = arrays && member.name.ends_with(".npy");
+    arrays = arrays || member.name.ends_with(".npy");
   }
   if (arrays) return FileFormat::npz;
   refuse(path, "a zip archive of other things than PyTorch's or NumPy's; unpack it first");
@@ -163,13 +164,17 @@ bool is_safetensors(ByteSpan start, std::uint64_t size) {
          header_length <= size - interop::kSafetensorsPrefix;
 }
 
-std::optional<FileFormat> format_of_content(const Path& path) {
+std::vector<std::byte> first_bytes(int fd, const Path& path) {
+  std::vector<std::byte> start(
+      std::min<std::uint64_t>(io::file_size(fd, path), format::kForeignStart));
+  io::pread_all(fd, 0, start, path);
+  return start;
+}
+
+std::optional<FileFormat> format_of_content(const Path& path, Access access) {
   const io::UniqueFd fd = io::open_for_reading(path);
   const std::uint64_t size = io::file_size(fd.get(), path);
-  std::array<std::byte, format::kForeignStart> bytes{};
-  const std::size_t known = std::min<std::uint64_t>(size, bytes.size());
-  io::pread_all(fd.get(), 0, MutableByteSpan(bytes).first(known), path);
-  const ByteSpan start = ByteSpan(bytes).first(known);
+  const std::vector<std::byte> start = first_bytes(fd.get(), path);
 
   if (is_of_version_0_1(start)) return FileFormat::thalia_0_1;
   if (begins_with(start, "THAL")) return FileFormat::thalia;
@@ -182,7 +187,7 @@ std::optional<FileFormat> format_of_content(const Path& path) {
   // there.
   if (is_safetensors(start, size)) return FileFormat::safetensors;
   if (begins_with(start, kZipMagic) || begins_with(start, kEmptyZipMagic))
-    return with_path(path.native(), [&] { return format_in_zip(path); });
+    return with_path(path.native(), [&] { return format_in_zip(path, access); });
   if (const auto codec = container::find_wrapper(fd.get(), path, size))
     return format_in_frame(path, *codec);
   const auto first = std::ranges::find_if(
@@ -191,7 +196,8 @@ std::optional<FileFormat> format_of_content(const Path& path) {
     if (const auto format = format_of_text(path, fd.get(), size)) return format;
   }
   if (format::begins_as_onnx(start)) return FileFormat::onnx;
-  refuse_foreign(path, start);
+  // One that is cut: its reader says so, where the name leads there.
+  if (!format::begins_as_safetensors(start)) refuse_foreign(path, start);
   return std::nullopt;
 }
 
@@ -208,24 +214,26 @@ std::optional<FileFormat> format_of_folder(const io::Folder& folder) {
 
 }  // namespace
 
-std::optional<FileFormat> detect_format(const std::filesystem::path& path) {
+std::optional<FileFormat> detect_format(const std::filesystem::path& path, Access access) {
   // Where there is no file yet, or its content says nothing, the name has to do.
   if (is_file(path)) {
-    if (const auto format = format_of_content(path)) return format;
+    if (const auto format = format_of_content(path, access)) return format;
   } else if (const auto folder = io::Folder::find(path)) {
     if (const auto format = format_of_folder(*folder)) return format;
   }
   return interop::format_of_name(path);
 }
 
-namespace interop {
-
-FileFormat input_format(const std::filesystem::path& input) {
-  if (const auto format = detect_format(input)) return *format;
-  static_cast<void>(io::open_for_reading(input));  // that there is none is what is to be said first
-  throw FormatError(ErrorCode::bad_magic, "not a file of a format that is known",
-                    {.path = input.string()});
+FileFormat input_format(const std::filesystem::path& path, Access access) {
+  if (const auto format = detect_format(path, access)) return *format;
+  const io::UniqueFd fd = io::open_for_reading(path);  // that there is none is to be said first
+  const std::vector<std::byte> start = first_bytes(fd.get(), path);
+  throw FormatError(ErrorCode::bad_magic,
+                    start.empty() ? std::string(format::kEmptyFile)
+                    : format::is_plain_text(start)
+                        ? "not a checkpoint of a format that is known: a text"
+                        : "not a checkpoint of a format that is known",
+                    {.path = path.string()});
 }
 
-}  // namespace interop
 }  // namespace thalia

@@ -13,6 +13,11 @@
 
 namespace thalia::interop {
 
+/// Whether `metadata`, which a file of the format tells, is what it would tell had it been written
+/// from `input`: nobody else has put anything into it then, and no type of the format's own.
+using IsMadeOf = bool (*)(const SinkInput& input, std::string_view metadata,
+                          unsigned max_json_depth);
+
 struct FormatRow {
   FileFormat format;
   std::string_view name;
@@ -23,7 +28,8 @@ struct FormatRow {
   WriteTensors write = nullptr;  ///< null: read only, or as above
   bool takes_whole = false;      ///< a tensor is in memory as a whole while it is written
   bool holds_sparse = false;
-  bool holds_texts = false;  ///< as metadata, under names
+  bool holds_texts = false;       ///< as metadata, under names
+  IsMadeOf is_made_of = nullptr;  ///< of formats that carry metadata of others
 };
 
 const FormatRow& format_row(FileFormat format) noexcept;

@@ -9,6 +9,7 @@
 #include "base/stopwatch.h"
 #include "interop/convert/conversions.h"
 #include "interop/convert/merge_plan.h"
+#include "interop/convert/tensor_flow.h"
 #include "interop/convert/thalia_copy.h"
 #include "thalia/merge.h"
 
@@ -23,9 +24,11 @@ ConvertResult merge(const std::vector<std::filesystem::path>& inputs,
     fail_argument(ErrorCode::bad_argument, "preference", std::to_string(preference.number),
                   fmt::format("below {}", inputs.size()));
   }
-  ConvertResult result;
+  ConvertResult result{.output = output};
   std::vector<Reader> readers;
   for (const auto& input : inputs) {
+    interop::check_not_read(input, output, options.save.output, interop::source_options(options),
+                            FileFormat::thalia);
     const ResolvedFile resolved = interop::resolved_for(input, output, options);
     readers.push_back(resolved.reader());
     result.input_bytes +=

@@ -7,12 +7,14 @@
 #include <array>
 
 #include "format/payload.h"
+#include "interop/pt/source.h"
 #include "json/copy.h"
 #include "json/writer.h"
 #include "model/precision/rounding.h"
 #include "model/value/path_names.h"
 #include "thalia/brain_region.h"
 #include "thalia/tensor_role.h"
+#include "thalia/value.h"
 
 namespace thalia::interop {
 namespace {
@@ -70,7 +72,9 @@ DType PrecisionRun::choose(const model::TensorNames& tensor, Role role, const Te
     break;
   }
   const std::uint64_t elements = spec.shape.element_count().value_or(~std::uint64_t{0});
-  return count(spec, decide(policy_, path, role, spec.dtype, elements));
+  const DType dtype = decide(policy_, path, role, spec.dtype, elements);
+  if (dtype != spec.dtype) changed_[spec.name] = {spec.dtype, dtype};
+  return count(spec, dtype);
 }
 
 // Without a policy the path does not matter, and is not made for each of many tensors.
@@ -145,7 +149,11 @@ std::string PrecisionRun::note_in(std::string metadata_json, unsigned max_json_d
   // Other members are copied as text, so that numbers keep their digits.
   for (const auto& [key, value] : json::members_of(metadata_json, max_json_depth)) {
     json.key(key);
-    if (key == kPrecisionPolicyKey) {
+    if (key == pt::kTreeMember && !changed_.empty()) {
+      Value saved = parse_json(value);
+      pt::change_view_types(saved, changed_);
+      json.raw(to_json(saved));
+    } else if (key == kPrecisionPolicyKey) {
       json.value(name);
       noted = true;
     } else {

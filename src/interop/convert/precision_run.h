@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codec/float/loss.h"
+#include "interop/pt/view_types.h"
 #include "interop/shared/piece_sink.h"
 #include "model/precision/glob.h"
 #include "thalia/convert.h"
@@ -40,8 +41,9 @@ class PrecisionRun {
   void convert(std::string_view label, const TensorSpec& spec, ByteSpan payload, DType to,
                const PieceSink& sink);
 
-  /// A metadata object with the policy in it; unchanged where the policy keeps all tensors. Keys
-  /// keep their order. @throws FormatError where it is no JSON object.
+  /// A metadata object with the policy in it, once all tensors are chosen; unchanged where the
+  /// policy keeps all. Keys keep their order, and views in a tree have the types of what they are
+  /// views of. @throws FormatError where it is no JSON object.
   std::string note_in(std::string metadata_json, unsigned max_json_depth) const;
 
  private:
@@ -53,6 +55,7 @@ class PrecisionRun {
   ConvertResult& result_;
   const bool keeps_all_;
   model::PatternUse patterns_;
+  pt::ChangedTypes changed_;
   std::vector<std::byte> piece_;
   std::string label_;             ///< of the tensor that is being converted
   codec::ConversionLoss loss_{};  ///< in it so far

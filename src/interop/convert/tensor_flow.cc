@@ -146,8 +146,8 @@ ChooseDType choose_by_name(const TensorSource& source, const RegionGrouping& gro
   };
 }
 
-void flow_to_thalia(const TensorSource& source, const path& input, const path& output,
-                    const ConvertOptions& options, ConvertResult& result) {
+void flow_to_thalia(const TensorSource& source, const FormatRow& from, const path& input,
+                    const path& output, const ConvertOptions& options, ConvertResult& result) {
   // A tensor that is decoded or converted on its way.
   struct Streamed {
     std::uint32_t region;
@@ -163,8 +163,7 @@ void flow_to_thalia(const TensorSource& source, const path& input, const path& o
   std::vector<Tensor> kept;  // what the writer borrows until it is done
   std::vector<Streamed> streamed;
   Writer writer(output, options.save);
-  const CarriedMetadata metadata = restored_metadata(facts, depth);
-  writer.set_metadata(precision.note_in(metadata.metadata, depth));
+  const CarriedMetadata metadata = restored_metadata(facts, from, depth);
   if (metadata.training_steps) writer.set_training_steps(*metadata.training_steps);
   RegionIds regions;
   for (std::size_t i = 0; i < facts.tensors.size(); ++i) {
@@ -185,6 +184,7 @@ void flow_to_thalia(const TensorSource& source, const path& input, const path& o
                         .layout = layout});
   }
   precision.check_patterns();
+  writer.set_metadata(precision.note_in(metadata.metadata, depth));
   // Tensors are written in the order of the output. A compressing writer takes them in no other,
   // and regions may have been declared in between.
   std::ranges::stable_sort(streamed, {}, &Streamed::region);
@@ -199,8 +199,9 @@ void flow_to_thalia(const TensorSource& source, const path& input, const path& o
   result.output_bytes = writer.commit().file_bytes;
 }
 
-void flow_to_format(const TensorSource& source, const ChooseDType& choose, const path& output,
-                    const FormatRow& to, const ConvertOptions& options, ConvertResult& result) {
+void flow_to_format(const TensorSource& source, const FormatRow& from, const ChooseDType& choose,
+                    const path& output, const FormatRow& to, const ConvertOptions& options,
+                    ConvertResult& result) {
   const SourceFacts& facts = source.facts();
   const ReadLimits& limits = options.read.input.limits;
   PrecisionRun precision(options.precision, result);
@@ -208,9 +209,9 @@ void flow_to_format(const TensorSource& source, const ChooseDType& choose, const
   for (std::size_t i = 0; i < facts.tensors.size(); ++i) {
     SinkTensor tensor{.name = facts.tensors[i].name, .layout = facts.tensors[i].layout};
     tensor.layout.dtype = choose(i, precision);
-    if (is_sparse(tensor.layout.encoding) && !to.holds_sparse) {
-      if (!options.dense) refuse_sparse(tensor, to);
-      tensor.layout = dense(tensor.layout);
+    if (is_sparse(tensor.layout.encoding)) {
+      if (!options.dense && !to.holds_sparse) refuse_sparse(tensor, to);
+      if (options.dense) tensor.layout = dense(tensor.layout);
     }
     if (to.takes_whole) check_whole(facts, i, tensor, limits);
     input.tensors.push_back(std::move(tensor));
@@ -219,17 +220,22 @@ void flow_to_format(const TensorSource& source, const ChooseDType& choose, const
       input.types.push_back(type);
   }
   precision.check_patterns();
-  CarriedMetadata metadata = restored_metadata(facts, limits.max_json_depth);
+  // A file of the same format is to say what this one says.
+  CarriedMetadata metadata = from.format == to.format
+                                 ? own_metadata(facts)
+                                 : restored_metadata(facts, from, limits.max_json_depth);
   metadata.metadata = precision.note_in(std::move(metadata.metadata), limits.max_json_depth);
   if (to.holds_texts) metadata = packed_metadata(metadata, to.name, limits.max_json_depth);
   input.metadata = std::move(metadata.metadata);
   input.training_steps = metadata.training_steps;
   SinkOptions sink = sink_options(options);
+  sink.sources = source.files();
   if (options.base) sink.base = {*options.base, options.search, options.bases};
   result.losses = facts.losses;
   sink.announce = [&](const std::vector<std::string>& losses) {
     tell_losses(options, losses, result);
   };
+  sink.placed = [&](const path& placed) { result.output = placed; };
   result.input_bytes = facts.file_bytes;
   result.tensors = static_cast<std::uint32_t>(facts.tensors.size());
   result.output_bytes = told_of_input(output, [&] {

@@ -53,12 +53,6 @@ ThaliaCopy::ThaliaCopy(const path& output, const ConvertOptions& options, Conver
       precision_(options.precision, result),
       writer_(output, options.save) {}
 
-void ThaliaCopy::set_metadata(std::string metadata_json) {
-  std::string metadata =
-      precision_.note_in(std::move(metadata_json), read_.input.limits.max_json_depth);
-  if (!metadata.empty()) writer_.set_metadata(std::move(metadata));
-}
-
 // Raw payloads that keep their dtype are borrowed from the mapping. Others are streamed by
 // finish(), so that at most one decoded payload, or one converted piece, is in memory.
 void ThaliaCopy::copy_region(const RegionView& region) {
@@ -119,6 +113,9 @@ ByteSpan ThaliaCopy::borrowed(std::string_view label, const TensorView& tensor, 
 
 void ThaliaCopy::finish() {
   precision_.check_patterns();
+  std::string metadata =
+      precision_.note_in(std::move(metadata_), read_.input.limits.max_json_depth);
+  if (!metadata.empty()) writer_.set_metadata(std::move(metadata));
   for (const Streamed& one : streamed_) {
     const TensorSpec spec = spec_of(one.view);
     const std::string label = fmt::format("{}/{}", Reader::region_name(one.view), spec.name);

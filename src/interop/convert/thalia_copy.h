@@ -21,7 +21,7 @@ class ThaliaCopy {
   ThaliaCopy(const path& output, const ConvertOptions& options, ConvertResult& result);
 
   /// An empty text is none.
-  void set_metadata(std::string metadata_json);
+  void set_metadata(std::string metadata_json) { metadata_ = std::move(metadata_json); }
   void set_training_steps(std::uint64_t steps) { writer_.set_training_steps(steps); }
   void copy_region(const RegionView& region);
   /// Left out where one of its regions was not copied, which finish() notes as a loss.
@@ -42,6 +42,7 @@ class ThaliaCopy {
   const ReadOptions& read_;
   ConvertResult& result_;
   PrecisionRun precision_;
+  std::string metadata_;
   std::vector<std::byte> scratch_;
   std::list<std::vector<std::byte>> held_;
   std::vector<Streamed> streamed_;

@@ -134,9 +134,12 @@ void ThaliaSource::visit(std::size_t i, const PieceSink& sink) const {
   visit_payload(places_[i].view, scratch, read_, sink);
 }
 
-DType ThaliaSource::choose(std::size_t i, PrecisionRun& precision) const {
+DType ThaliaSource::choose(std::size_t i, const TensorLayout& layout,
+                           PrecisionRun& precision) const {
   const Place& place = places_[i];
-  const TensorSpec spec = spec_of(place.view);
+  TensorSpec spec = spec_of(place.view);
+  spec.dtype = layout.dtype;
+  spec.shape = layout.shape;
   if (place.connection)
     return precision.choose(reader_.connection(*place.connection), place.matrix, spec);
   return precision.choose(place.region, spec);

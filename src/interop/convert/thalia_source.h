@@ -23,8 +23,9 @@ class ThaliaSource final : public TensorSource {
   Tensor read(std::size_t i) const override;
   void visit(std::size_t i, const PieceSink& sink) const override;
 
-  /// What the policy says of tensor i, by the path that it has in a state.
-  DType choose(std::size_t i, PrecisionRun& precision) const;
+  /// What the policy says of tensor i, or of a view of it with that layout, by the path that it has
+  /// in a state.
+  DType choose(std::size_t i, const TensorLayout& layout, PrecisionRun& precision) const;
   /// Of tensor i, empty of a connection's.
   std::string_view region(std::size_t i) const noexcept { return places_[i].region; }
   Role role(std::size_t i) const noexcept { return places_[i].view.role(); }

@@ -10,14 +10,12 @@
 
 #include "interop/gguf/value_json.h"
 #include "interop/gguf/value_types.h"
+#include "interop/shared/origin_member.h"
 #include "json/number.h"
-#include "json/reader.h"
-#include "json/writer.h"
 
 namespace thalia::interop::gguf {
 namespace {
 
-constexpr std::string_view kFormatKey = "format";
 constexpr std::string_view kFormatName = "gguf";
 constexpr std::string_view kKeyValuesKey = "key_values";
 constexpr std::string_view kTensorsKey = "tensors";
@@ -96,12 +94,16 @@ class OriginReader {
   explicit OriginReader(unsigned max_depth) : max_depth_(max_depth) {}
 
   Origin read(std::string_view text) {
-    if (!text.empty()) {
-      json::walk_object(text, max_depth_,
-                        [&](std::string_view key, json::Value& value) { read_member(key, value); });
-    }
+    const OriginPlace own = find_origin(text, kFormatName, max_depth_, [&](json::Value& object) {
+      object.for_each_member(
+          [&](std::string_view name, json::Value& member) { read_own(name, member); });
+      return true;
+    });
+    visit_others(text, own, max_depth_, [&](std::string_view key, json::Value& value) {
+      add(key, untyped_from_json(value), false);
+    });
     // Of a GGUF file that had none, none is written.
-    if (!has_own_ && !keys_.contains(kArchitectureKey)) {
+    if (!own && !keys_.contains(kArchitectureKey)) {
       origin_.key_values.insert(origin_.key_values.begin(),
                                 {std::string(kArchitectureKey), std::string(kNoArchitecture)});
     }
@@ -109,18 +111,6 @@ class OriginReader {
   }
 
  private:
-  void read_member(std::string_view key, json::Value& value) {
-    if (key == kFormatName && value.kind() == json::Kind::object && !has_own_) {
-      has_own_ = true;
-      value.for_each_member(
-          [&](std::string_view name, json::Value& member) { read_own(name, member); });
-      return;
-    }
-    std::optional<GgufValue> text = untyped_from_json(value);
-    const bool names_format = key == kFormatKey && text == GgufValue(std::string(kFormatName));
-    if (!names_format) add(key, std::move(text), false);
-  }
-
   void read_own(std::string_view name, json::Value& value) {
     const bool is_object = value.kind() == json::Kind::object;
     if (name == kKeyValuesKey && is_object) {
@@ -159,34 +149,31 @@ class OriginReader {
   unsigned max_depth_;
   Origin origin_;
   std::set<std::string, std::less<>> keys_;
-  bool has_own_ = false;
 };
 
 }  // namespace
 
 std::string origin_to_json(const GgufKeyValues& key_values,
                            const std::vector<TensorOrigin>& tensors) {
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member(kFormatKey, kFormatName).key(kFormatName).begin_object();
-  json.key(kKeyValuesKey).begin_object();
-  for (const auto& [key, value] : key_values) {
-    json.key(key);
-    value_to_json(json, value);
-  }
-  json.end_object().key(kTensorsKey).begin_object();
-  for (const TensorOrigin& tensor : tensors) {
-    const GgmlTypeFacts& facts = *ggml_type_facts(tensor.type);
-    json.key(tensor.name).begin_object().member(kTypeKey, facts.name);
-    if (!facts.dtype) {
-      json.key(kShapeKey).begin_array();
-      for (const std::uint64_t extent : tensor.shape.extents()) json.value(extent);
-      json.end_array();
+  return origin_json(kFormatName, [&](JsonWriter& json) {
+    json.key(kKeyValuesKey).begin_object();
+    for (const auto& [key, value] : key_values) {
+      json.key(key);
+      value_to_json(json, value);
+    }
+    json.end_object().key(kTensorsKey).begin_object();
+    for (const TensorOrigin& tensor : tensors) {
+      const GgmlTypeFacts& facts = *ggml_type_facts(tensor.type);
+      json.key(tensor.name).begin_object().member(kTypeKey, facts.name);
+      if (!facts.dtype) {
+        json.key(kShapeKey).begin_array();
+        for (const std::uint64_t extent : tensor.shape.extents()) json.value(extent);
+        json.end_array();
+      }
+      json.end_object();
     }
     json.end_object();
-  }
-  json.end_object().end_object().end_object();
-  return text;
+  });
 }
 
 Origin origin_from_json(std::string_view metadata_json, unsigned max_json_depth) {

@@ -79,4 +79,15 @@ std::uint64_t write_gguf(const std::filesystem::path& output, const SinkInput& i
   });
 }
 
+bool is_gguf_made_of(const SinkInput& input, std::string_view metadata, unsigned max_json_depth) {
+  std::vector<TensorOrigin> tensors;
+  for (const SinkTensor& tensor : input.tensors) {
+    const auto type = ggml_type_of(tensor.layout.dtype);
+    if (!type) return false;  // blocks, which no other format's metadata know
+    tensors.push_back({tensor.name, *type, tensor.layout.shape});
+  }
+  const Origin origin = origin_from_json(input.metadata, max_json_depth);
+  return origin_to_json(origin.key_values, tensors) == metadata;
+}
+
 }  // namespace thalia::interop::gguf

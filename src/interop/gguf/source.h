@@ -1,6 +1,8 @@
 // GGUF files as conversions and commands read and write them.
 #pragma once
 
+#include <string_view>
+
 #include "interop/shared/tensor_sink.h"
 #include "interop/shared/tensor_source.h"
 
@@ -18,5 +20,8 @@ std::shared_ptr<const TensorSource> open_gguf_source(const std::filesystem::path
 /// SinkOptions::all_types, names of 64 bytes and more.
 std::uint64_t write_gguf(const std::filesystem::path& output, const SinkInput& input,
                          const SinkOptions& options, const EmitPayload& emit);
+
+/// As FormatRow::is_made_of.
+bool is_gguf_made_of(const SinkInput& input, std::string_view metadata, unsigned max_json_depth);
 
 }  // namespace thalia::interop::gguf

@@ -14,19 +14,11 @@
 #include "interop/gguf/name_index.h"
 #include "interop/gguf/parse.h"
 #include "interop/gguf/value_types.h"
+#include "interop/shared/refuse_tensor.h"
 #include "thalia/output_file.h"
 
 namespace thalia::interop::gguf {
 namespace {
-
-[[noreturn]] void refuse_tensor(const GgufTensor& tensor, std::string_view field, std::string value,
-                                std::string bound, std::string message) {
-  throw UnsupportedError(ErrorCode::unsupported_feature, std::move(message),
-                         {.field = std::string(field),
-                          .tensor = printable(tensor.name),
-                          .value = std::move(value),
-                          .bound = std::move(bound)});
-}
 
 void check_keys(const GgufKeyValues& key_values) {
   for (const auto& [key, value] : key_values) {
@@ -56,8 +48,9 @@ void check_names(const std::vector<GgufTensor>& tensors, bool long_names) {
                        {.field = "name", .tensor = printable(tensor.name)});
     }
     if (tensor.name.size() > kMostNameBytes && !long_names) {
-      refuse_tensor(tensor, "name", fmt::format("{} bytes", tensor.name.size()),
-                    fmt::format("at most {}", kMostNameBytes), "ggml refuses names that long");
+      refuse_tensor(tensor.name, "ggml refuses names that long", "name",
+                    fmt::format("{} bytes", tensor.name.size()),
+                    fmt::format("at most {}", kMostNameBytes));
     }
   }
   const NameIndex names(tensors, [](const auto& one) { return std::string_view(one.name); });
@@ -76,12 +69,12 @@ std::uint64_t checked_bytes_of(const GgufTensor& tensor) {
                       .value = std::to_string(static_cast<std::uint32_t>(tensor.type))});
   }
   if (tensor.shape.rank() > kMostDimensions) {
-    refuse_tensor(tensor, "shape", tensor.shape.to_string(),
-                  fmt::format("at most {} dimensions", kMostDimensions), "too many dimensions");
+    refuse_tensor(tensor.name, "too many dimensions", "shape", tensor.shape.to_string(),
+                  fmt::format("at most {} dimensions", kMostDimensions));
   }
   for (const std::uint64_t extent : tensor.shape.extents()) {
     if (extent > INT64_MAX)
-      refuse_tensor(tensor, "shape", tensor.shape.to_string(), "extents below 2^63", {});
+      refuse_tensor(tensor.name, {}, "shape", tensor.shape.to_string(), "extents below 2^63");
   }
   if (const auto bytes = ggml_bytes(tensor.type, tensor.shape)) return *bytes;
   throw UsageError(ErrorCode::size_mismatch, "rows that are no whole blocks, or too many bytes",
@@ -127,7 +120,7 @@ Plan plan_file(const std::vector<GgufTensor>& tensors, const GgufKeyValues& key_
     append_number(header, offset);
     if (__builtin_add_overflow(offset, bytes, &offset) ||
         __builtin_add_overflow(offset, padding_of(bytes, plan.alignment), &offset))
-      refuse_tensor(tensor, "offset", "", "", "the tensors together pass 2^64 - 1 bytes");
+      refuse_tensor(tensor.name, "the tensors together pass 2^64 - 1 bytes", "offset");
   }
   header.append(padding_of(header.size(), plan.alignment), '\0');
   return plan;

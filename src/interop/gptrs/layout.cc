@@ -2,8 +2,6 @@
 // the sum of their lengths. All is checked before the first byte is made.
 #include "interop/gptrs/layout.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <unordered_set>
@@ -13,6 +11,7 @@
 #include "base/utf8.h"
 #include "format/little_endian.h"
 #include "interop/gptrs/parse.h"
+#include "interop/shared/refuse_tensor.h"
 
 namespace thalia::interop::gptrs {
 namespace {
@@ -30,22 +29,13 @@ std::uint32_t tag_of(DType dtype) {
   return static_cast<std::uint32_t>(found - std::begin(kTagTypes));
 }
 
-[[noreturn]] void refuse(const PlannedTensor& tensor, std::string_view field, std::string value,
-                         std::string bound, std::string message) {
-  throw UnsupportedError(ErrorCode::unsupported_feature, std::move(message),
-                         {.field = std::string(field),
-                          .tensor = printable(tensor.name),
-                          .value = std::move(value),
-                          .bound = std::move(bound)});
-}
-
 void check_planned(const PlannedTensor& tensor, GptrsFormat format, bool half_types) {
   const std::string& name = tensor.name;
   const bool is_ascii =
       std::none_of(name.begin(), name.end(), [](char c) { return (c & 0x80) != 0; });
   if (format == GptrsFormat::checkpoint && !is_ascii)
-    refuse(tensor, "name", printable(name), "ASCII", "a checkpoint's names have ids");
-  if (!is_valid_utf8(name)) refuse(tensor, "name", printable(name), "UTF-8", "");
+    refuse_tensor(name, "a checkpoint's names have ids", "name", printable(name), "ASCII");
+  if (!is_valid_utf8(name)) refuse_tensor(name, {}, "name", printable(name), "UTF-8");
   const bool is_half = tensor.dtype == DType::f16 || tensor.dtype == DType::bf16;
   if (tag_of(tensor.dtype) == std::size(kTagTypes) || (is_half && !half_types)) {
     throw UnsupportedDtypeError(
@@ -58,9 +48,9 @@ void check_planned(const PlannedTensor& tensor, GptrsFormat format, bool half_ty
          .bound = half_types ? "f32, f16, bf16 or i32" : "f32 or i32"});
   }
   if (tensor.shape.rank() == 0)
-    refuse(tensor, "shape", "[]", "[1]", "gpt.rs has no tensors without dimensions");
+    refuse_tensor(name, "gpt.rs has no tensors without dimensions", "shape", "[]", "[1]");
   if (!tensor.shape.byte_length(tensor.dtype))
-    refuse(tensor, "shape", tensor.shape.to_string(), "fewer than 2^64 bytes", "");
+    refuse_tensor(name, {}, "shape", tensor.shape.to_string(), "fewer than 2^64 bytes");
 }
 
 void check_field(std::string_view field, const CheckedSum& number) {

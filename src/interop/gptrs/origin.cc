@@ -8,15 +8,14 @@
 
 #include "interop/gptrs/config.h"
 #include "interop/gptrs/parse.h"
+#include "interop/shared/origin_member.h"
 #include "json/copy.h"
-#include "json/reader.h"
-#include "json/writer.h"
 #include "thalia/error.h"
 
 namespace thalia::interop::gptrs {
 namespace {
 
-constexpr std::string_view kFormatKey = "format", kName = "gptrs";
+constexpr std::string_view kName = "gptrs";
 
 using Names = std::vector<std::string>;
 
@@ -52,15 +51,11 @@ bool read_ids(json::Value& value, Origin& origin) {
 }
 
 bool read_flags(json::Value& value, Origin& origin) {
-  if (value.kind() != json::Kind::object) return false;
-  bool good = true;
-  value.for_each_member([&](std::string_view name, json::Value& flag) {
+  return read_members(value, [&](std::string_view name, json::Value& flag) {
     const std::uint64_t number = flag.unsigned_integer().value_or(0);
-    if (number == 0 || number > 255 ||
-        !origin.requires_grad.emplace(name, static_cast<std::uint8_t>(number)).second)
-      good = false;
+    origin.requires_grad.emplace(name, static_cast<std::uint8_t>(number));
+    return number >= 1 && number <= 255;
   });
-  return good;
 }
 
 bool read_member(std::string_view key, json::Value& value, Origin& origin) {
@@ -83,18 +78,12 @@ bool read_member(std::string_view key, json::Value& value, Origin& origin) {
   return names.has_value();
 }
 
-std::optional<Origin> read_origin(std::string_view text, const ReadLimits& limits) {
+std::optional<Origin> read_origin(json::Value& value, const ReadLimits& limits) {
   Origin origin;
   std::set<std::string, std::less<>> seen;
-  bool good = true;
-  json::walk_value(text, limits.max_json_depth, [&](json::Value& value) {
-    if (value.kind() != json::Kind::object) {
-      good = false;
-      return;
-    }
-    value.for_each_member([&](std::string_view key, json::Value& member) {
-      good = seen.emplace(key).second && read_member(key, member, origin) && good;
-    });
+  const bool good = read_members(value, [&](std::string_view key, json::Value& member) {
+    seen.emplace(key);
+    return read_member(key, member, origin);
   });
   if (!good || !seen.contains("file")) return std::nullopt;
   const bool is_checkpoint = origin.format == GptrsFormat::checkpoint;
@@ -148,45 +137,38 @@ Origin origin_of(const GptrsFile& file) {
 
 std::string origin_to_json(const Origin& origin) {
   const bool is_checkpoint = origin.format == GptrsFormat::checkpoint;
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member(kFormatKey, kName).key(kName).begin_object();
-  json.member("file", is_checkpoint ? kCheckpointMagic : kArchiveMagic);
-  if (is_checkpoint) {
-    json.member("config", origin.config).key("ids");
-    if (origin.all_ids) {
-      json.value(*origin.all_ids ? "stored" : "zero");
-    } else {
-      write_names(json, origin.ids_of);
+  return origin_json(kName, [&](JsonWriter& json) {
+    json.member("file", is_checkpoint ? kCheckpointMagic : kArchiveMagic);
+    if (is_checkpoint) {
+      json.member("config", origin.config).key("ids");
+      if (origin.all_ids) {
+        json.value(*origin.all_ids ? "stored" : "zero");
+      } else {
+        write_names(json, origin.ids_of);
+      }
     }
-  }
-  if (!origin.requires_grad.empty()) {
-    json.key("requires_grad").begin_object();
-    for (const auto& [name, flag] : origin.requires_grad) json.member(name, unsigned{flag});
-    json.end_object();
-  }
-  if (!origin.order.empty()) {
-    json.key("order");
-    write_names(json, origin.order);
-  }
-  json.end_object().end_object();
-  return text;
+    if (!origin.requires_grad.empty()) {
+      json.key("requires_grad").begin_object();
+      for (const auto& [name, flag] : origin.requires_grad) json.member(name, unsigned{flag});
+      json.end_object();
+    }
+    if (!origin.order.empty()) {
+      json.key("order");
+      write_names(json, origin.order);
+    }
+  });
 }
 
 FoundOrigin origin_from_json(std::string_view metadata, const ReadLimits& limits) {
   FoundOrigin found;
-  std::optional<std::size_t> format_at;
-  for (auto& [key, value] : json::members_of(metadata, limits.max_json_depth)) {
-    if (key == kName) {
-      found.origin = read_origin(value, limits);
-      if (found.origin) continue;
-    }
-    if (key == kFormatKey && value == "\"gptrs\"") format_at = found.rest.size();
-    found.rest.emplace_back(std::move(key), std::move(value));
-  }
-  // It tells nothing beside the member that it announces.
-  if (found.origin && format_at)
-    found.rest.erase(found.rest.begin() + static_cast<std::ptrdiff_t>(*format_at));
+  const OriginPlace own =
+      find_origin(metadata, kName, limits.max_json_depth, [&](json::Value& object) {
+        found.origin = read_origin(object, limits);
+        return found.origin.has_value();
+      });
+  visit_others(metadata, own, limits.max_json_depth, [&](std::string_view key, json::Value& value) {
+    found.rest.emplace_back(key, json::copied(value));
+  });
   return found;
 }
 

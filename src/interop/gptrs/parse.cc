@@ -13,21 +13,17 @@
 
 #include "base/utf8.h"
 #include "format/foreign_file.h"
-#include "format/little_endian.h"
 #include "interop/gptrs/config.h"
 #include "io/allocation_limit.h"
 
 namespace thalia::interop::gptrs {
 namespace {
 
-using format::le32;
-using format::le64;
-
 std::uint64_t least_entry(GptrsFormat format) {
   return kLeastEntry + (format == GptrsFormat::checkpoint ? kIdBytes : 0);
 }
 
-GptrsFormat take_magic(Cursor& cursor) {
+GptrsFormat take_magic(FieldCursor& cursor) {
   if (cursor.left() < kCheckpointMagic.size()) {
     throw FormatError(ErrorCode::truncated,
                       cursor.left() == 0 ? format::kEmptyFile : "no room for the magic",
@@ -37,15 +33,15 @@ GptrsFormat take_magic(Cursor& cursor) {
                        .value = fmt::format("{} bytes", cursor.left()),
                        .bound = std::to_string(kCheckpointMagic.size())});
   }
-  const std::string_view magic = cursor.text("magic", kCheckpointMagic.size());
+  const std::string_view magic = cursor.text(kCheckpointMagic.size(), "magic");
   if (magic == kCheckpointMagic) return GptrsFormat::checkpoint;
   if (magic == kArchiveMagic) return GptrsFormat::archive;
   fail_field(ErrorCode::bad_magic, "header", "magic", 0, printable(magic), "GPTRSCHK or GPTRSTEN");
 }
 
-unsigned take_version(Cursor& cursor, bool version_1) {
+unsigned take_version(FieldCursor& cursor, bool version_1) {
   const std::uint64_t offset = cursor.offset();
-  const std::uint32_t version = cursor.number<le32>("version");
+  const std::uint32_t version = cursor.number<std::uint32_t>("version");
   if (version == kVersion || (version == 1 && version_1)) return version;
   throw UnsupportedError(ErrorCode::unsupported_version,
                          version == 1 ? "version 1 is read on request only" : "",
@@ -56,10 +52,10 @@ unsigned take_version(Cursor& cursor, bool version_1) {
                           .bound = version_1 ? "1 or 2" : "2"});
 }
 
-void take_config(Cursor& cursor, const GptrsReadOptions& options, std::uint64_t file_bytes,
+void take_config(FieldCursor& cursor, const GptrsReadOptions& options, std::uint64_t file_bytes,
                  ParsedFile& parsed) {
-  const std::uint32_t length = cursor.number<le32>("config_len");
-  parsed.config_text = cursor.text("config_len", length);
+  const std::uint32_t length = cursor.number<std::uint32_t>("config_len");
+  parsed.config_text = cursor.text(length, "config_len");
   const ReadLimits& limits = options.input.limits;
   io::check_json_length("config", length, limits, file_bytes);
   const bool untagged = parsed.version == 1 || options.untagged_config;
@@ -72,11 +68,11 @@ void take_config(Cursor& cursor, const GptrsReadOptions& options, std::uint64_t 
   }
 }
 
-Shape take_shape(Cursor& cursor, std::string_view name) {
+Shape take_shape(FieldCursor& cursor, std::string_view name) {
   const std::uint64_t offset = cursor.offset();
-  const std::uint32_t rank = cursor.number<le32>("rank");
+  const std::uint32_t rank = cursor.number<std::uint32_t>("rank");
   // In this order: a rank that the file cannot hold is damage, and not something to come.
-  Cursor extents("index", cursor.take("dims", 8 * std::uint64_t{rank}), offset + 4);
+  FieldCursor extents("index", cursor.take(8 * std::uint64_t{rank}, "dims"), offset + 4);
   if (rank > Shape::kMaxRank) {
     throw UnsupportedError(ErrorCode::unsupported_feature, "more dimensions than are supported",
                            {.section = "index",
@@ -87,13 +83,13 @@ Shape take_shape(Cursor& cursor, std::string_view name) {
                             .bound = std::to_string(Shape::kMaxRank)});
   }
   std::array<std::uint64_t, Shape::kMaxRank> dims{};
-  for (std::uint32_t i = 0; i < rank; ++i) dims[i] = extents.number<le64>("dims");
+  for (std::uint32_t i = 0; i < rank; ++i) dims[i] = extents.number<std::uint64_t>("dims");
   return Shape(std::span<const std::uint64_t>(dims.data(), rank));
 }
 
-DType take_type(Cursor& cursor, std::string_view name) {
+DType take_type(FieldCursor& cursor, std::string_view name) {
   const std::uint64_t offset = cursor.offset();
-  const std::uint32_t tag = cursor.number<le32>("dtype_tag");
+  const std::uint32_t tag = cursor.number<std::uint32_t>("dtype_tag");
   if (tag < std::size(kTagTypes)) return kTagTypes[tag];
   throw UnsupportedDtypeError(std::to_string(tag), "unknown dtype",
                               {.section = "index",
@@ -104,18 +100,18 @@ DType take_type(Cursor& cursor, std::string_view name) {
                                .bound = "0 to 3"});
 }
 
-void take_index(Cursor& cursor, const GptrsReadOptions& options, std::uint64_t file_bytes,
+void take_index(FieldCursor& cursor, const GptrsReadOptions& options, std::uint64_t file_bytes,
                 ParsedFile& parsed) {
   const bool is_checkpoint = parsed.format == GptrsFormat::checkpoint;
-  const std::uint32_t count = cursor.number<le32>("tensor_count");
+  const std::uint32_t count = cursor.number<std::uint32_t>("tensor_count");
   check_count("index", count, least_entry(parsed.format), cursor, options.input.limits);
   parsed.tensors.reserve(count);
   const std::uint64_t data_start = cursor.offset() + cursor.left();
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t entry = cursor.offset();
     GptrsTensor tensor = take_entry_start(cursor, is_checkpoint, is_checkpoint);
-    tensor.offset = cursor.number<le64>("offset_abs");
-    tensor.stored_bytes = cursor.number<le64>("byte_len");
+    tensor.offset = cursor.number<std::uint64_t>("offset_abs");
+    tensor.stored_bytes = cursor.number<std::uint64_t>("byte_len");
     if (options.strict) {
       check_place(tensor, file_bytes, entry);
       if (tensor.stored_bytes > 0 && tensor.offset < data_start) {
@@ -168,7 +164,7 @@ void refuse_overlaps(const std::vector<GptrsTensor>& tensors) {
 }  // namespace
 
 void check_count(std::string_view section, std::uint64_t count, std::uint64_t least_bytes,
-                 const Cursor& behind, const ReadLimits& limits) {
+                 const FieldCursor& behind, const ReadLimits& limits) {
   if (count > behind.left() / least_bytes) {
     fail_field(ErrorCode::out_of_bounds, section, "tensor_count", behind.offset() - 4,
                std::to_string(count), fmt::format("at most {}", behind.left() / least_bytes));
@@ -177,10 +173,10 @@ void check_count(std::string_view section, std::uint64_t count, std::uint64_t le
   io::check_allocation(section, count * sizeof(GptrsTensor), limits, behind.left());
 }
 
-GptrsTensor take_entry_start(Cursor& cursor, bool with_id, bool needs_id) {
-  const std::uint32_t name_length = cursor.number<le32>("name_len");
+GptrsTensor take_entry_start(FieldCursor& cursor, bool with_id, bool needs_id) {
+  const std::uint32_t name_length = cursor.number<std::uint32_t>("name_len");
   const std::uint64_t name_offset = cursor.offset();
-  const std::string_view name = cursor.text("name_len", name_length);
+  const std::string_view name = cursor.text(name_length, "name_len");
   if (!is_valid_utf8(name)) {
     fail_field(ErrorCode::bad_name, "index", "name", name_offset, printable(name), "UTF-8");
   }
@@ -194,7 +190,7 @@ GptrsTensor take_entry_start(Cursor& cursor, bool with_id, bool needs_id) {
   if (with_id) {
     const std::uint64_t offset = cursor.offset();
     const auto stored =
-        BaseParamId::from_disk_bytes(cursor.take("stored_base_id", kIdBytes).first<kIdBytes>());
+        BaseParamId::from_disk_bytes(cursor.take(kIdBytes, "stored_base_id").first<kIdBytes>());
     tensor.id_stored = stored != BaseParamId{};
     if (tensor.id_stored && stored != tensor.id) {
       throw FormatError(ErrorCode::inconsistent, "the stored id is not that of the name",
@@ -218,7 +214,7 @@ GptrsTensor take_entry_start(Cursor& cursor, bool with_id, bool needs_id) {
                        .value = tensor.shape.to_string(),
                        .bound = "fewer than 2^64 bytes"});
   }
-  tensor.requires_grad = std::to_integer<std::uint8_t>(cursor.take("requires_grad", 1)[0]);
+  tensor.requires_grad = std::to_integer<std::uint8_t>(cursor.take(1, "requires_grad")[0]);
   return tensor;
 }
 
@@ -251,7 +247,7 @@ void check_place(const GptrsTensor& tensor, std::uint64_t file_bytes,
 
 ParsedFile parse_file(ByteSpan file, const GptrsReadOptions& options) {
   io::check_file_bytes("header", file.size(), options.input.limits);
-  Cursor cursor("header", file, 0);
+  FieldCursor cursor("header", file);
   ParsedFile parsed;
   parsed.format = take_magic(cursor);
   parsed.version = take_version(cursor, options.version_1);
@@ -259,9 +255,9 @@ ParsedFile parse_file(ByteSpan file, const GptrsReadOptions& options) {
   if (parsed.version == 1) {
     take_version_1(cursor, options, parsed);
   } else {
-    const std::uint32_t length = cursor.number<le32>("index_len");
+    const std::uint32_t length = cursor.number<std::uint32_t>("index_len");
     const std::uint64_t begin = cursor.offset();
-    Cursor index("index", cursor.take("index_len", length), begin);
+    FieldCursor index("index", cursor.take(length, "index_len"), begin);
     take_index(index, options, file.size(), parsed);
   }
   if (options.strict) {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "interop/gptrs/cursor.h"
+#include "interop/shared/field_cursor.h"
 #include "thalia/formats/gptrs.h"
 
 namespace thalia::interop::gptrs {
@@ -33,7 +33,7 @@ ParsedFile parse_file(ByteSpan file, const GptrsReadOptions& options);
 
 /// What comes in front of the place of a payload, the same in both versions: name, id (checkpoints
 /// of version 2), shape, type and flag. No range is checked. @throws as parse_file().
-GptrsTensor take_entry_start(Cursor& cursor, bool with_id, bool needs_id);
+GptrsTensor take_entry_start(FieldCursor& cursor, bool with_id, bool needs_id);
 
 /// Checks that the payload is as long as the shape asks for, and lies in the file.
 /// @param offset of the entry in the file, where it is known. @throws FormatError.
@@ -42,11 +42,11 @@ void check_place(const GptrsTensor& tensor, std::uint64_t file_bytes,
 
 /// Of version 1, whose payloads stand between the entries. `cursor` stands on the count.
 /// @throws as parse_file().
-void take_version_1(Cursor& cursor, const GptrsReadOptions& options, ParsedFile& parsed);
+void take_version_1(FieldCursor& cursor, const GptrsReadOptions& options, ParsedFile& parsed);
 
 /// Refuses a count of entries of at least `least_bytes` that the bytes left cannot hold, or a
 /// limit does not allow. @throws FormatError.
 void check_count(std::string_view section, std::uint64_t count, std::uint64_t least_bytes,
-                 const Cursor& behind, const ReadLimits& limits);
+                 const FieldCursor& behind, const ReadLimits& limits);
 
 }  // namespace thalia::interop::gptrs

@@ -140,6 +140,14 @@ std::uint64_t write_gptrs(const std::filesystem::path& output, const SinkInput& 
   return gptrs::write_either(GptrsFormat::checkpoint, output, input, options, emit);
 }
 
+bool is_gptrs_made_of(const SinkInput& input, std::string_view metadata, unsigned max_json_depth) {
+  const ReadLimits limits{.max_json_depth = max_json_depth};
+  std::vector<std::string> lost_keys;
+  const gptrs::FoundOrigin found = gptrs::origin_from_json(input.metadata, limits);
+  const std::string config = gptrs::config_for(found, input.metadata, limits, lost_keys);
+  return gptrs::origin_to_json({.config = config}) == metadata;
+}
+
 std::uint64_t write_gptrsten(const std::filesystem::path& output, const SinkInput& input,
                              const SinkOptions& options, const EmitPayload& emit) {
   return gptrs::write_either(GptrsFormat::archive, output, input, options, emit);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string_view>
 
 #include "interop/shared/tensor_sink.h"
 
@@ -15,5 +16,8 @@ std::uint64_t write_gptrs(const std::filesystem::path& output, const SinkInput& 
 /// An archive.
 std::uint64_t write_gptrsten(const std::filesystem::path& output, const SinkInput& input,
                              const SinkOptions& options, const EmitPayload& emit);
+
+/// As FormatRow::is_made_of.
+bool is_gptrs_made_of(const SinkInput& input, std::string_view metadata, unsigned max_json_depth);
 
 }  // namespace thalia::interop

@@ -2,7 +2,6 @@
 // and do not overlap by themselves.
 #include <fmt/format.h>
 
-#include "format/little_endian.h"
 #include "interop/gptrs/parse.h"
 
 namespace thalia::interop::gptrs {
@@ -13,17 +12,17 @@ constexpr std::uint64_t kLeastVersion1Entry = 4 + 4 + 4 + 1 + 8;
 
 }  // namespace
 
-void take_version_1(Cursor& cursor, const GptrsReadOptions& options, ParsedFile& parsed) {
-  const std::uint32_t count = cursor.number<format::le32>("tensor_count");
+void take_version_1(FieldCursor& cursor, const GptrsReadOptions& options, ParsedFile& parsed) {
+  const std::uint32_t count = cursor.number<std::uint32_t>("tensor_count");
   check_count("index", count, kLeastVersion1Entry, cursor, options.input.limits);
   parsed.tensors.reserve(count);
   const std::uint64_t file_bytes = cursor.offset() + cursor.left();
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t entry = cursor.offset();
     GptrsTensor tensor = take_entry_start(cursor, false, parsed.format == GptrsFormat::checkpoint);
-    tensor.stored_bytes = cursor.number<format::le64>("byte_len");
+    tensor.stored_bytes = cursor.number<std::uint64_t>("byte_len");
     tensor.offset = cursor.offset();
-    static_cast<void>(cursor.take("byte_len", tensor.stored_bytes));
+    static_cast<void>(cursor.take(tensor.stored_bytes, "byte_len"));
     if (options.strict) check_place(tensor, file_bytes, entry);
     parsed.tensors.push_back(std::move(tensor));
   }

@@ -6,9 +6,9 @@
 #include <unordered_map>
 
 #include "base/fail.h"
-#include "interop/loom/base64.h"
 #include "interop/loom/entity_prefix.h"
 #include "interop/loom/spec_writer.h"
+#include "interop/shared/base64.h"
 
 namespace thalia::interop::loom {
 namespace {

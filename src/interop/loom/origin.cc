@@ -1,6 +1,5 @@
 #include "interop/loom/origin.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/utf8.h"
@@ -8,13 +7,11 @@
 #include "interop/loom/go_values.h"
 #include "interop/loom/spec_reader.h"
 #include "interop/loom/spec_writer.h"
-#include "json/reader.h"
+#include "interop/shared/origin_member.h"
 #include "thalia/error.h"
 
 namespace thalia::interop::loom {
 namespace {
-
-constexpr std::string_view kFormatMember = "format";
 
 // @throws FormatError for what is no description of a network.
 Document read_document(json::Value& value, const ReadLimits& limits, std::uint64_t stored_bytes) {
@@ -49,7 +46,7 @@ std::string_view kind_name(FileKind kind) noexcept {
 std::string origin_to_json(FileKind kind, const Document& document) {
   std::string text;
   GoJson json(text, false);
-  json.begin_object().key(kFormatMember).text(kind_name(kind));
+  json.begin_object().key(kFormatKey).text(kind_name(kind));
   json.key(kind_name(kind)).begin_object().key("network");
   write_network(json, document.network, {});
   if (document.network.transformer) {
@@ -65,30 +62,20 @@ std::string origin_to_json(FileKind kind, const Document& document) {
 std::optional<Origin> origin_from_json(std::string_view metadata, const ReadLimits& limits,
                                        std::vector<std::string>& other_keys) {
   std::optional<Origin> origin;
-  if (metadata.empty()) return origin;
-  std::string format;
-  // A text is walked twice: a description counts only where the format says so.
-  json::walk_object(metadata, limits.max_json_depth, [&](std::string_view key, json::Value& value) {
-    if (key == kFormatMember && value.kind() == json::Kind::string) format = value.string();
-  });
-  const bool known =
-      format == kind_name(FileKind::entity) || format == kind_name(FileKind::checkpoint);
-  json::walk_object(metadata, limits.max_json_depth, [&](std::string_view key, json::Value& value) {
-    if (known && key == kFormatMember) return;
-    if (!known || key != format || origin) {
-      other_keys.push_back(printable(key));
-      return;
-    }
-    try {
-      if (value.kind() != json::Kind::object) throw FormatError(ErrorCode::bad_value, "no object");
-      const bool entity = format == kind_name(FileKind::entity);
-      origin = Origin{.kind = entity ? FileKind::entity : FileKind::checkpoint,
-                      .document = read_document(value, limits, metadata.size())};
-    } catch (const FormatError& error) {
-      if (error.code() == ErrorCode::bad_json) throw;
-      other_keys.push_back(printable(key));
-    }
-  });
+  OriginPlace own;
+  for (const FileKind kind : {FileKind::entity, FileKind::checkpoint}) {
+    if (own) break;
+    own = find_origin(metadata, kind_name(kind), limits.max_json_depth, [&](json::Value& object) {
+      try {
+        origin = Origin{.kind = kind, .document = read_document(object, limits, metadata.size())};
+      } catch (const FormatError& error) {
+        if (error.code() == ErrorCode::bad_json) throw;
+      }
+      return origin.has_value();
+    });
+  }
+  visit_others(metadata, own, limits.max_json_depth,
+               [&](std::string_view key, json::Value&) { other_keys.push_back(printable(key)); });
   return origin;
 }
 

@@ -77,27 +77,31 @@ class LoomSource : public TensorSource {
     return of_tensor(i, [&] {
       const SourceTensor& tensor = facts_.tensors[i];
       StoredBytes stored = file_.bytes_of(i);
-      if (!is_restored(file_.document.blobs[i]))
+      if (!is_restored(file_.document.blobs[i])) {
+        check_stored(i, stored);
         return Tensor::adopt(tensor.layout, stored.bytes, stored.owner);
+      }
       return restored(i, stored.bytes);
     });
   }
 
   void check(std::size_t i) const override {
-    of_tensor(i, [&] {
-      const BlobRecord& blob = file_.document.blobs[i];
-      const StoredBytes stored = file_.bytes_of(i);
-      if (blob_kind(blob.path) == BlobKind::q4_0) {
-        static_cast<void>(decode_loom_q4_0(stored.bytes, std::nullopt, limits_));
-      } else if (blob_kind(blob.path) == BlobKind::bitnet) {
-        static_cast<void>(decode_loom_bitnet(stored.bytes, limits_));
-      } else {
-        check_count(blob);
-      }
-    });
+    of_tensor(i, [&] { check_stored(i, file_.bytes_of(i)); });
   }
 
  private:
+  // What is copied as it stands is no better checked by anyone else.
+  void check_stored(std::size_t i, const StoredBytes& stored) const {
+    const BlobRecord& blob = file_.document.blobs[i];
+    if (blob_kind(blob.path) == BlobKind::q4_0) {
+      static_cast<void>(decode_loom_q4_0(stored.bytes, std::nullopt, limits_));
+    } else if (blob_kind(blob.path) == BlobKind::bitnet) {
+      static_cast<void>(decode_loom_bitnet(stored.bytes, limits_));
+    } else {
+      check_count(blob);
+    }
+  }
+
   // With SourceOptions::dequantize, all that is not f32 already.
   bool is_restored(const BlobRecord& blob) const {
     if (!dequantize_) return false;
@@ -169,6 +173,7 @@ class LoomSource : public TensorSource {
       return Tensor::copy_of(layout.shape, decode_loom_q4_0(bytes, count, limits_));
     if (blob_kind(blob.path) == BlobKind::bitnet)
       return Tensor::copy_of(layout.shape, decode_loom_bitnet(bytes, limits_));
+    check_count(blob);
     io::check_allocation("weights", count * sizeof(float), limits_, bytes.size());
     return Tensor::filled(layout, [&](MutableByteSpan out) {
       unpack_to(parse_loom_dtype(blob.dtype), bytes, blob.scale, out);

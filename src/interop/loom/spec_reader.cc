@@ -7,11 +7,11 @@
 #include <algorithm>
 
 #include "base/fail.h"
-#include "interop/loom/base64.h"
 #include "interop/loom/fold_case.h"
 #include "interop/loom/go_values.h"
 #include "interop/loom/spec_fields.h"
 #include "interop/loom/weights.h"
+#include "interop/shared/base64.h"
 #include "interop/shared/json_fields.h"
 #include "io/allocation_limit.h"
 

@@ -127,13 +127,15 @@ std::optional<MckpFile> in_folders(const std::vector<std::filesystem::path>& fol
   for (const std::filesystem::path& folder : folders) {
     for (const std::string& name : {wanted.key, wanted.key + ".mckp", last, last + ".mckp"}) {
       const std::filesystem::path place = folder / name;
-      const auto [bytes, reason] = io::open_base(place, options.input.access, options.bases);
-      if (!bytes) {
-        if (!reason.empty()) tried += fmt::format(", '{}' ({})", printable(place.string()), reason);
+      const io::BaseFile found = io::open_base(place, options.input.access, options.bases);
+      if (!found.bytes) {
+        if (!found.reason.empty())
+          tried += fmt::format(", '{}' ({})", printable(place.string()), found.reason);
         continue;
       }
-      bytes->touch_whole(options.work.cancel);
-      if (auto file = if_wanted({bytes->bytes(), bytes}, place.string(), wanted, options))
+      found.bytes->touch_whole(options.work.cancel);
+      if (auto file =
+              if_wanted({found.bytes->bytes(), found.bytes}, place.string(), wanted, options))
         return file;
       // Another folder may have the right one. If none has, the first wrong place is named.
       if (!wrong) wrong = place.string();

@@ -27,6 +27,13 @@ class Source final : public TensorSource {
     if (options.read.verification == Verification::at_open) chain();
   }
 
+  std::vector<std::filesystem::path> files() const override {
+    std::vector<std::filesystem::path> files;
+    if (file_.header().previous)
+      for (const MckpFile& file : chain().files()) files.emplace_back(file.name());
+    return files;
+  }
+
   Tensor read(std::size_t i) const override {
     const MckpTensor& tensor = file_.tensors()[i];
     const MckpChain& files = chain();

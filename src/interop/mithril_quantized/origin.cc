@@ -2,11 +2,8 @@
 // counts.
 #include "interop/mithril_quantized/origin.h"
 
-#include <set>
-
 #include "interop/mithril_quantized/parts.h"
-#include "json/reader.h"
-#include "json/writer.h"
+#include "interop/shared/origin_member.h"
 
 namespace thalia::interop::mithril_quantized {
 namespace {
@@ -40,37 +37,30 @@ bool read_member(std::string_view key, json::Value& value, Origin& origin) {
 }  // namespace
 
 std::string origin_to_json(const Origin& origin) {
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("format", kFormatName).key(kFormatName).begin_object();
-  json.member("method", mithril_method_name(origin.method));
-  json.member("original_dtype", dtype_name(origin.original_dtype));
-  if (origin.group_size) json.member("group_size", *origin.group_size);
-  json.member("level", origin.level).end_object().end_object();
-  return text;
+  return origin_json(kFormatName, [&](JsonWriter& json) {
+    json.member("method", mithril_method_name(origin.method));
+    json.member("original_dtype", dtype_name(origin.original_dtype));
+    if (origin.group_size) json.member("group_size", *origin.group_size);
+    json.member("level", origin.level);
+  });
 }
 
 ReadOrigin origin_from_json(std::string_view metadata_json, unsigned max_json_depth) {
   ReadOrigin read;
-  json::walk_object(metadata_json, max_json_depth, [&](std::string_view key, json::Value& value) {
-    if (key == "format" && value.kind() == json::Kind::string && value.string() == kFormatName)
-      return;
-    if (key != kFormatName || value.kind() != json::Kind::object || read.origin) {
-      read.other_members.emplace_back(key);
-      return;
-    }
-    Origin origin;
-    bool good = true;
-    std::set<std::string, std::less<>> keys;
-    value.for_each_member([&](std::string_view name, json::Value& member) {
-      good = good && keys.emplace(name).second && read_member(name, member, origin);
-    });
-    if (good && keys.contains("method") && keys.contains("original_dtype")) {
-      read.origin = origin;
-    } else {
-      read.other_members.emplace_back(key);
-    }
-  });
+  const OriginPlace own =
+      find_origin(metadata_json, kFormatName, max_json_depth, [&](json::Value& object) {
+        Origin origin;
+        bool has_method = false, has_dtype = false;
+        const bool good = read_members(object, [&](std::string_view name, json::Value& member) {
+          has_method = has_method || name == "method";
+          has_dtype = has_dtype || name == "original_dtype";
+          return read_member(name, member, origin);
+        });
+        if (good && has_method && has_dtype) read.origin = origin;
+        return read.origin.has_value();
+      });
+  visit_others(metadata_json, own, max_json_depth,
+               [&](std::string_view key, json::Value&) { read.other_members.emplace_back(key); });
   return read;
 }
 

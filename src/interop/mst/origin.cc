@@ -3,37 +3,18 @@
 // the object itself, and those that another format has as its own "metadata".
 #include "interop/mst/origin.h"
 
-#include <algorithm>
 #include <optional>
 #include <set>
 
-#include "json/copy.h"
-#include "json/reader.h"
-#include "json/writer.h"
+#include "interop/shared/origin_member.h"
 
 namespace thalia::interop::mst {
 namespace {
 
-constexpr std::string_view kFormatKey = "format";
 constexpr std::string_view kFormatName = "mst";
 constexpr std::string_view kMetadataKey = "metadata";
 
 using Texts = std::vector<std::pair<std::string, std::string>>;
-
-// False where a value is no text, or a key stands there twice.
-bool read_texts(json::Value& value, Texts& texts) {
-  if (value.kind() != json::Kind::object) return false;
-  bool good = true;
-  std::set<std::string, std::less<>> keys;
-  value.for_each_member([&](std::string_view key, json::Value& text) {
-    if (text.kind() != json::Kind::string || !keys.emplace(key).second) {
-      good = false;
-    } else {
-      texts.emplace_back(key, text.string());
-    }
-  });
-  return good;
-}
 
 bool read_number(const json::Value& value, std::uint64_t greatest, std::uint64_t& number) {
   const auto read = value.unsigned_integer();
@@ -89,99 +70,80 @@ bool read_member(std::string_view key, json::Value& value, Origin& origin) {
   return key == "header_order" && read_places(value, origin.header_order);
 }
 
-std::optional<Origin> read_own(const std::string& text, unsigned max_depth) {
+std::optional<Origin> read_own(json::Value& value) {
   Origin origin;
-  bool good = true;
-  json::walk_value(text, max_depth, [&](json::Value& value) {
-    good = value.kind() == json::Kind::object;
-    std::set<std::string, std::less<>> keys;
-    if (!good) return;
-    value.for_each_member([&](std::string_view key, json::Value& member) {
-      good = good && keys.emplace(key).second && read_member(key, member, origin);
-    });
+  const bool good = read_members(value, [&](std::string_view key, json::Value& member) {
+    return read_member(key, member, origin);
   });
   // A header of other names than the frames': neither order means anything.
-  if (!origin.header_order.empty() && origin.header_order.size() != origin.order.size())
-    good = false;
-  return good ? std::optional(std::move(origin)) : std::nullopt;
+  if (!good || (!origin.header_order.empty() && origin.header_order.size() != origin.order.size()))
+    return std::nullopt;
+  return origin;
+}
+
+// What "format" says, where there is an object of that name: "pt" alone says nothing.
+std::optional<std::string> named_format(std::string_view metadata, unsigned max_depth) {
+  std::optional<std::string> format;
+  std::set<std::string, std::less<>> objects;
+  if (metadata.empty()) return format;
+  json::walk_object(metadata, max_depth, [&](std::string_view key, json::Value& value) {
+    if (value.kind() == json::Kind::object) objects.emplace(key);
+    if (key == kFormatKey && value.kind() == json::Kind::string) format = value.string();
+  });
+  if (format && !objects.contains(*format)) format.reset();
+  return format;
 }
 
 // What a member of another format's name has as texts. False where it has anything else.
-bool read_foreign(const std::string& text, unsigned max_depth, Texts& texts) {
+bool read_foreign(json::Value& value, Texts& texts) {
+  if (value.kind() != json::Kind::object) return false;
   bool good = true;
-  json::walk_value(text, max_depth, [&](json::Value& value) {
-    good = value.kind() == json::Kind::object;
-    if (!good) return;
-    value.for_each_member([&](std::string_view key, json::Value& member) {
-      Texts found;
-      const bool fits = key == kMetadataKey && read_texts(member, found);
-      if (fits) texts.insert(texts.end(), found.begin(), found.end());
-      good = good && fits;
-    });
+  value.for_each_member([&](std::string_view key, json::Value& member) {
+    Texts found;
+    const bool fits = key == kMetadataKey && read_texts(member, found);
+    if (fits) texts.insert(texts.end(), found.begin(), found.end());
+    good = good && fits;
   });
   return good;
-}
-
-std::optional<std::string> text_of(const std::string& json_value, unsigned max_depth) {
-  std::optional<std::string> text;
-  json::walk_value(json_value, max_depth, [&](json::Value& value) {
-    if (value.kind() == json::Kind::string) text = value.string();
-  });
-  return text;
 }
 
 }  // namespace
 
 std::string origin_to_json(const MstFile& file) {
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member(kFormatKey, kFormatName).key(kFormatName).begin_object();
-  json.member("version", file.version()).member("level", file.level());
-  json.member("byte_grouping", file.byte_grouping()).key(kMetadataKey).begin_object();
-  for (const auto& [key, value] : file.metadata()) json.member(key, value);
-  json.end_object().key("order").begin_array();
-  for (const MstTensor& tensor : file.tensors()) json.value(tensor.name);
-  json.end_array();
-  if (!file.header_order().empty()) {
-    json.key("header_order").begin_array();
-    for (const std::size_t place : file.header_order()) json.value(place);
+  return origin_json(kFormatName, [&](JsonWriter& json) {
+    json.member("version", file.version()).member("level", file.level());
+    json.member("byte_grouping", file.byte_grouping()).key(kMetadataKey).begin_object();
+    for (const auto& [key, value] : file.metadata()) json.member(key, value);
+    json.end_object().key("order").begin_array();
+    for (const MstTensor& tensor : file.tensors()) json.value(tensor.name);
     json.end_array();
-  }
-  json.end_object().end_object();
-  return text;
+    if (!file.header_order().empty()) {
+      json.key("header_order").begin_array();
+      for (const std::size_t place : file.header_order()) json.value(place);
+      json.end_array();
+    }
+  });
 }
 
 Origin origin_from_json(std::string_view metadata_json, unsigned max_json_depth) {
   Origin origin;
-  const json::Members members = json::members_of(metadata_json, max_json_depth);
-  const auto value_of = [&](std::string_view key) {
-    const auto found = std::ranges::find(members, key, &json::Members::value_type::first);
-    return found == members.end() ? nullptr : &found->second;
-  };
-  const std::string* const named = value_of(kFormatKey);
-  std::optional<std::string> format = named ? text_of(*named, max_json_depth) : std::nullopt;
-  // "pt" says nothing here; a name with a member of that name does.
-  if (format && value_of(*format) == nullptr) format.reset();
-
-  bool is_own = false;
-  if (const std::string* const own = value_of(kFormatName)) {
-    if (auto read = read_own(*own, max_json_depth)) {
-      origin = *std::move(read);
-      is_own = true;
-    }
-  }
+  const OriginPlace own =
+      find_origin(metadata_json, kFormatName, max_json_depth, [&](json::Value& object) {
+        auto read = read_own(object);
+        if (!read) return false;
+        origin = *std::move(read);
+        return true;
+      });
+  const std::optional<std::string> format = named_format(metadata_json, max_json_depth);
   Texts texts;
-  for (const auto& [key, value] : members) {
-    if (key == kFormatKey && format) continue;
-    if (key == kFormatName && is_own) continue;
-    if (key == format) {
-      if (!read_foreign(value, max_json_depth, texts)) origin.other_members.push_back(key);
-    } else if (auto text = text_of(value, max_json_depth)) {
-      texts.emplace_back(key, *std::move(text));
-    } else {
-      origin.other_members.push_back(key);
+  visit_others(metadata_json, own, max_json_depth, [&](std::string_view key, json::Value& value) {
+    if (value.kind() == json::Kind::string) {
+      const std::string_view text = value.string();
+      if (key != kFormatKey || text != format) texts.emplace_back(key, text);
+    } else if (key != format || !read_foreign(value, texts)) {
+      origin.other_members.emplace_back(key);
     }
-  }
+  });
   std::set<std::string, std::less<>> keys;
   for (const auto& [key, value] : origin.metadata) keys.insert(key);
   for (auto& [key, value] : texts) {

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <numeric>
 #include <optional>
-#include <unordered_set>
 
 #include "format/foreign_file.h"
 #include "format/little_endian.h"
@@ -93,22 +92,11 @@ void read_compression(json::Value& value, ParsedMst& parsed) {
 
 void read_header(std::string_view text, const ReadLimits& limits, ParsedMst& parsed) {
   KnownMembers members;
-  std::unordered_set<std::string> names;
   json::walk_object(text, kMstHeaderDepth, [&](std::string_view key, json::Value& value) {
     if (key == "tensors") {
       members.once(key);
-      require_kind(value, json::Kind::object, key);
-      value.for_each_member([&](std::string_view name, json::Value& tensor) {
-        if (parsed.tensors.size() == limits.max_tensors)
-          fail_limit("header", "max_tensors", parsed.tensors.size() + 1, limits.max_tensors);
-        if (!names.emplace(name).second)
-          fail_header(ErrorCode::bad_name, "tensors", printable(name), "", "the name repeats");
-        try {
-          parsed.tensors.push_back(read_mst_tensor(name, tensor));
-        } catch (Error& error) {
-          error.add_tensor(printable(name));
-          throw;
-        }
+      read_tensors(value, key, limits.max_tensors, [&](std::string_view name, json::Value& tensor) {
+        parsed.tensors.push_back(read_mst_tensor(name, tensor));
       });
     } else if (key == "compression") {
       members.once(key);

@@ -93,4 +93,11 @@ std::uint64_t write_mst(const std::filesystem::path& output, const SinkInput& in
   return file.commit(origin.version, same ? origin.header_order : std::vector<std::size_t>());
 }
 
+bool is_mst_made_of(const SinkInput& input, std::string_view metadata, unsigned max_json_depth) {
+  const mst::Origin written = mst::origin_from_json(input.metadata, max_json_depth);
+  const mst::Origin found = mst::origin_from_json(metadata, max_json_depth);
+  return found.version == written.version && found.byte_grouping == written.byte_grouping &&
+         found.metadata == written.metadata && found.header_order.empty();
+}
+
 }  // namespace thalia::interop

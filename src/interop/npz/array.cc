@@ -10,6 +10,7 @@
 #include "integrity/crc32.h"
 #include "interop/npz/elements.h"
 #include "interop/shared/deflate.h"
+#include "interop/shared/swap_bytes.h"
 #include "interop/shared/zip_directory.h"
 #include "io/allocation_limit.h"
 
@@ -31,7 +32,7 @@ void convert_elements(const NpyHeader& header, ByteSpan elements, MutableByteSpa
   } else if (elements.data() != out.data()) {
     std::copy(elements.begin(), elements.end(), out.begin());
   }
-  if (header.type.swapped) swap_bytes(out, dtype_alignment(header.type.dtype));
+  if (header.type.swapped) swap_bytes(header.type.dtype, out);
 }
 
 // `times` the bytes of the tensor.

@@ -108,25 +108,4 @@ void to_column_major(ByteSpan row_major, const Shape& shape, std::size_t width,
   to_row_major(row_major, Shape(extents), width, column_major);
 }
 
-void swap_bytes(MutableByteSpan numbers, std::size_t width) noexcept {
-  const auto swap_all = [&]<typename Number>(Number, auto swapped) {
-    for (std::size_t at = 0; at < numbers.size(); at += sizeof(Number)) {
-      Number number;
-      std::memcpy(&number, numbers.data() + at, sizeof(number));
-      number = swapped(number);
-      std::memcpy(numbers.data() + at, &number, sizeof(number));
-    }
-  };
-  switch (width) {
-    case 2:
-      return swap_all(std::uint16_t{}, [](std::uint16_t n) { return __builtin_bswap16(n); });
-    case 4:
-      return swap_all(std::uint32_t{}, [](std::uint32_t n) { return __builtin_bswap32(n); });
-    case 8:
-      return swap_all(std::uint64_t{}, [](std::uint64_t n) { return __builtin_bswap64(n); });
-    default:
-      return;
-  }
-}
-
 }  // namespace thalia::interop::npz

@@ -1,4 +1,4 @@
-// Elements of arrays in the order and the byte order of a .thalia file, and back.
+// Elements of arrays in the order of a .thalia file, and back.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,5 @@ void to_row_major(ByteSpan column_major, const Shape& shape, std::size_t width,
 /// The way back.
 void to_column_major(ByteSpan row_major, const Shape& shape, std::size_t width,
                      MutableByteSpan column_major);
-
-/// Turns the bytes of each number of `width` bytes (1, 2, 4 or 8) around, in place. The span has
-/// whole numbers.
-void swap_bytes(MutableByteSpan numbers, std::size_t width) noexcept;
 
 }  // namespace thalia::interop::npz

@@ -7,14 +7,10 @@
 #include <utility>
 
 #include "interop/shared/npy_header.h"
-#include "json/reader.h"
-#include "json/writer.h"
+#include "interop/shared/origin_member.h"
 
 namespace thalia::interop::npz {
 namespace {
-
-constexpr std::string_view kNpz = "npz";
-constexpr std::string_view kNpy = "npy";
 
 bool same_text(std::string_view text, ByteSpan bytes) {
   return text == std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -28,52 +24,47 @@ bool is_bool(const json::Value& value, bool& out) {
 
 // False where something is not as origin_to_json() writes it.
 bool read_array_origin(json::Value& value, ArrayOrigin& origin) {
-  if (value.kind() != json::Kind::object) return false;
-  bool good = true;
-  std::unordered_set<std::string> keys;
-  value.for_each_member([&](std::string_view key, json::Value& member) {
+  bool named = false;
+  const bool good = read_members(value, [&](std::string_view key, json::Value& member) {
     const auto number = member.unsigned_integer();
-    good = keys.emplace(key).second && good;
+    if (key == "fortran_order") return is_bool(member, origin.fortran_order);
+    if (key == "bare") return is_bool(member, origin.bare);
     if (key == "name" && member.kind() == json::Kind::string) {
       origin.name = member.string();
+      named = true;
     } else if (key == "descr" && member.kind() == json::Kind::string) {
       origin.descr = member.string();
-      good = good && npy_type(origin.descr).has_value();
-    } else if (key == "fortran_order") {
-      good = is_bool(member, origin.fortran_order) && good;
+      return npy_type(origin.descr).has_value();
     } else if (key == "header_bytes" && number && *number <= kMostNpyHeader) {
       origin.header_bytes = *number;
     } else if (key == "version" && number && *number >= 1 && *number <= 3) {
       origin.version = static_cast<unsigned>(*number);
-    } else if (key == "bare") {
-      good = is_bool(member, origin.bare) && good;
     } else {
-      good = false;
+      return false;
     }
+    return true;
   });
-  return good && keys.contains("name");
+  return good && named;
+}
+
+bool read_arrays(json::Value& value, std::vector<ArrayOrigin>& arrays) {
+  if (value.kind() != json::Kind::array) return false;
+  bool good = true;
+  std::unordered_set<std::string> names;
+  value.for_each_element([&](json::Value& element) {
+    ArrayOrigin array;
+    good = good && read_array_origin(element, array) && names.insert(array.name).second;
+    if (good) arrays.push_back(std::move(array));
+  });
+  return good;
 }
 
 std::optional<Origin> read_origin(json::Value& value) {
-  if (value.kind() != json::Kind::object) return std::nullopt;
   Origin origin;
-  bool good = true;
-  std::unordered_set<std::string> keys, names;
-  value.for_each_member([&](std::string_view key, json::Value& member) {
-    good = keys.emplace(key).second && good;
-    if (key == "deflated") {
-      good = is_bool(member, origin.deflated) && good;
-    } else if (key == "old_zip64") {
-      good = is_bool(member, origin.old_zip64) && good;
-    } else if (key == "arrays" && member.kind() == json::Kind::array) {
-      member.for_each_element([&](json::Value& element) {
-        ArrayOrigin array;
-        good = read_array_origin(element, array) && names.insert(array.name).second && good;
-        origin.arrays.push_back(std::move(array));
-      });
-    } else {
-      good = false;
-    }
+  const bool good = read_members(value, [&](std::string_view key, json::Value& member) {
+    if (key == "deflated") return is_bool(member, origin.deflated);
+    if (key == "old_zip64") return is_bool(member, origin.old_zip64);
+    return key == "arrays" && read_arrays(member, origin.arrays);
   });
   return good ? std::optional(std::move(origin)) : std::nullopt;
 }
@@ -112,42 +103,35 @@ Origin origin_of(const Archive& archive) {
 }
 
 std::string origin_to_json(std::string_view format, const Origin& origin) {
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member("format", format).key(format).begin_object();
-  if (origin.deflated) json.member("deflated", true);
-  if (origin.old_zip64) json.member("old_zip64", true);
-  json.key("arrays").begin_array();
-  for (const ArrayOrigin& array : origin.arrays) {
-    json.begin_object().member("name", array.name);
-    if (!array.descr.empty()) json.member("descr", array.descr);
-    if (array.fortran_order) json.member("fortran_order", true);
-    if (array.header_bytes != 0) json.member("header_bytes", array.header_bytes);
-    if (array.version != 1) json.member("version", array.version);
-    if (array.bare) json.member("bare", true);
-    json.end_object();
-  }
-  json.end_array().end_object().end_object();
-  return text;
+  return origin_json(format, [&](JsonWriter& json) {
+    if (origin.deflated) json.member("deflated", true);
+    if (origin.old_zip64) json.member("old_zip64", true);
+    json.key("arrays").begin_array();
+    for (const ArrayOrigin& array : origin.arrays) {
+      json.begin_object().member("name", array.name);
+      if (!array.descr.empty()) json.member("descr", array.descr);
+      if (array.fortran_order) json.member("fortran_order", true);
+      if (array.header_bytes != 0) json.member("header_bytes", array.header_bytes);
+      if (array.version != 1) json.member("version", array.version);
+      if (array.bare) json.member("bare", true);
+      json.end_object();
+    }
+    json.end_array();
+  });
 }
 
 Origin origin_from_json(std::string_view metadata, unsigned max_json_depth) {
-  std::optional<Origin> origin;
-  std::vector<std::string> others;
-  if (metadata.empty()) return {};
-  json::walk_object(metadata, max_json_depth, [&](std::string_view key, json::Value& value) {
-    if (key == "format" && value.kind() == json::Kind::string) {
-      const std::string_view format = value.string();
-      if (format == kNpz || format == kNpy) return;
-    } else if ((key == kNpz || key == kNpy) && !origin) {
-      origin = read_origin(value);
-      if (origin) return;
-    }
-    others.emplace_back(key);
-  });
-  Origin out = origin ? std::move(*origin) : Origin{};
-  out.other_keys = std::move(others);
-  return out;
+  std::optional<Origin> found;
+  const auto read = [&](json::Value& object) {
+    found = read_origin(object);
+    return found.has_value();
+  };
+  OriginPlace place = find_origin(metadata, "npz", max_json_depth, read);
+  if (!place) place = find_origin(metadata, "npy", max_json_depth, read);
+  Origin origin = std::move(found).value_or(Origin{});
+  visit_others(metadata, place, max_json_depth,
+               [&](std::string_view key, json::Value&) { origin.other_keys.emplace_back(key); });
+  return origin;
 }
 
 }  // namespace thalia::interop::npz

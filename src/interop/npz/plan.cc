@@ -12,18 +12,13 @@
 #include "interop/shared/list_names.h"
 #include "interop/shared/lost_metadata.h"
 #include "interop/shared/npy_header.h"
+#include "interop/shared/refuse_tensor.h"
 #include "interop/shared/zip_member.h"
 #include "io/allocation_limit.h"
 #include "thalia/text.h"
 
 namespace thalia::interop::npz {
 namespace {
-
-[[noreturn]] void refuse_tensor(std::string_view name, std::string_view message,
-                                std::string value = {}) {
-  throw UnsupportedError(ErrorCode::unsupported_feature, std::string(message),
-                         {.tensor = printable(name), .value = std::move(value)});
-}
 
 void check_layout(const SinkTensor& tensor) {
   if (tensor.layout.encoding != Encoding::dense)
@@ -80,7 +75,7 @@ void check_names(const SinkInput& input) {
   for (const SinkTensor& tensor : input.tensors) names.insert(tensor.name);
   for (const SinkTensor& tensor : input.tensors) {
     if (tensor.name.ends_with(kArraySuffix) && names.contains(array_name(tensor.name)))
-      refuse_tensor(tensor.name, "NumPy reads another array under this name",
+      refuse_tensor(tensor.name, "NumPy reads another array under this name", "name",
                     printable(array_name(tensor.name)));
   }
 }

@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "interop/npz/elements.h"
 #include "interop/npz/plan.h"
+#include "interop/shared/swap_bytes.h"
 #include "interop/shared/zip_writer.h"
 #include "thalia/formats/npz.h"
 #include "thalia/output_file.h"
@@ -26,17 +27,14 @@ constexpr std::size_t kSwapPiece = std::size_t{1} << 18;
 // Takes a tensor's bytes in pieces of any size and hands on those of the file.
 class ElementWriter {
  public:
-  ElementWriter(const PlannedArray& array, const PieceSink& sink)
-      : array_(array),
-        sink_(sink),
-        width_(array.type.swapped ? dtype_alignment(array.type.dtype) : 1) {}
+  ElementWriter(const PlannedArray& array, const PieceSink& sink) : array_(array), sink_(sink) {}
 
   void write(ByteSpan piece) {
-    if (array_.reordered || width_ == 1) {
-      if (!array_.reordered) return sink_(piece);
+    if (array_.reordered) {
       held_.insert(held_.end(), piece.begin(), piece.end());
       return;
     }
+    if (!array_.type.swapped) return sink_(piece);
     while (!piece.empty()) {
       const ByteSpan part = piece.first(std::min(piece.size(), kSwapPiece - held_.size()));
       held_.insert(held_.end(), part.begin(), part.end());
@@ -58,13 +56,12 @@ class ElementWriter {
 
  private:
   void hand_on_swapped(std::vector<std::byte> numbers) {
-    if (width_ != 1) swap_bytes(numbers, width_);
+    if (array_.type.swapped) swap_bytes(array_.type.dtype, numbers);
     sink_(numbers);
   }
 
   const PlannedArray& array_;
   const PieceSink& sink_;
-  std::size_t width_;
   std::vector<std::byte> held_;
 };
 

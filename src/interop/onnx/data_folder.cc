@@ -48,8 +48,13 @@ std::shared_ptr<const io::FileBytes> DataFolder::open(const std::string& locatio
   const auto found = open_.find(location);
   if (found != open_.end()) return found->second;
   const std::filesystem::path place = folder_ / location;
-  const io::BaseFile opened = io::open_base(
-      place, input_.access, {.absolute = true, .folder = within_.empty() ? folder_ : within_});
+  io::BaseFile opened{.bytes = nullptr, .outside = true};
+  for (auto within = within_.begin(); opened.outside && within != within_.end(); ++within)
+    opened = io::open_base(place, input_.access, {.absolute = true, .folder = *within});
+  if (opened.outside) {
+    refuse_location(location, "a file in the model's folder, once links are followed",
+                    "outside the folder that external data may lie in");
+  }
   if (opened.bytes == nullptr && opened.reason.empty())
     throw IoError("open", ENOENT, {.path = place.native(), .section = "external_data"});
   if (opened.bytes == nullptr) refuse_location(location, "a file in the folder", opened.reason);

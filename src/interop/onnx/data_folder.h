@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "interop/onnx/tensor_proto.h"
 #include "io/file_bytes.h"
@@ -23,8 +24,9 @@ inline constexpr std::size_t kMostOpen = 64;
 class DataFolder {
  public:
   /// @param folder of the model; empty: a model in memory, which has no files beside it.
-  /// @param within what files must lie in once links are followed; empty: `folder`.
-  DataFolder(std::filesystem::path folder, std::filesystem::path within, const InputOptions& input)
+  /// @param within folders, in one of which files must lie once links are followed.
+  DataFolder(std::filesystem::path folder, std::vector<std::filesystem::path> within,
+             const InputOptions& input)
       : folder_(std::move(folder)), within_(std::move(within)), input_(input) {}
 
   /// What a location may be at all: a path down from the folder. @throws FormatError
@@ -49,7 +51,7 @@ class DataFolder {
   std::shared_ptr<const io::FileBytes> open(const std::string& location) const;
 
   std::filesystem::path folder_;
-  std::filesystem::path within_;
+  std::vector<std::filesystem::path> within_;
   InputOptions input_;
   mutable std::mutex mutex_;
   /// Up to kMostOpen; what comes after them is opened for each read.

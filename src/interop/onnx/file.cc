@@ -22,13 +22,28 @@ using interop::onnx::DataFolder;
 using interop::onnx::Stored;
 using interop::onnx::TensorProto;
 
+namespace {
+
+// Where a model's name is a link, as in the Hugging Face cache, its data may be links into the
+// folder that it leads to.
+std::vector<std::filesystem::path> data_folders(const std::filesystem::path& folder,
+                                                const std::filesystem::path& model,
+                                                const OnnxReadOptions& options) {
+  if (!options.data_folder.empty()) return {options.data_folder};
+  std::vector<std::filesystem::path> folders{folder};
+  if (!folder.empty()) folders.push_back(folder_of(resolved_path(model)));
+  return folders;
+}
+
+}  // namespace
+
 struct OnnxFile::Impl {
   Impl(StoredBytes bytes, std::string named, const std::filesystem::path& folder,
        const OnnxReadOptions& options)
       : stored(std::move(bytes)),
         name(std::move(named)),
         limits(options.input.limits),
-        data(folder, options.data_folder, options.input) {
+        data(folder, data_folders(folder, name, options), options.input) {
     with_path(name, [&] {
       io::check_file_bytes("ModelProto", stored.bytes.size(), limits);
       parsed = interop::onnx::parse_model(stored.bytes, options.constants, limits);

@@ -49,7 +49,8 @@ void GraphReader::read(Message&& message) {
 
 void GraphReader::hold(std::uint64_t bytes) {
   held_ += bytes;
-  io::check_allocation("GraphProto", held_.value().value_or(UINT64_MAX), limits_, file_.size());
+  const std::uint64_t held = held_.value().value_or(UINT64_MAX);
+  if (held > most_) io::check_allocation("GraphProto", held, limits_, file_.size());
 }
 
 void GraphReader::add(std::string name, bool is_initialiser, TensorLayout layout, Stored stored) {

@@ -1,6 +1,7 @@
 // A GraphProto: its tensors, and how much else stands in it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -8,6 +9,7 @@
 
 #include "base/checked_sum.h"
 #include "interop/onnx/model.h"
+#include "io/allocation_limit.h"
 
 namespace thalia::interop::onnx {
 
@@ -16,7 +18,11 @@ class GraphReader {
  public:
   /// @param constants also the tensors in nodes.
   GraphReader(ByteSpan file, bool constants, const ReadLimits& limits, ParsedModel& parsed)
-      : file_(file), constants_(constants), limits_(limits), parsed_(parsed) {}
+      : file_(file),
+        constants_(constants),
+        limits_(limits),
+        most_(io::allocation_limit(limits, file.size())),
+        parsed_(parsed) {}
 
   /// The main graph. @throws FormatError, UnsupportedError.
   void read(Message&& message);
@@ -39,6 +45,7 @@ class GraphReader {
   ByteSpan file_;
   bool constants_;
   const ReadLimits& limits_;
+  std::uint64_t most_;  // asked for once: the system is asked how much memory there is
   ParsedModel& parsed_;
   // Of nodes: they come behind the initialisers.
   std::vector<OnnxTensor> constant_tensors_;

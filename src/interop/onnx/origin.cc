@@ -9,14 +9,12 @@
 #include <utility>
 
 #include "interop/shared/list_names.h"
+#include "interop/shared/origin_member.h"
 #include "json/copy.h"
-#include "json/reader.h"
-#include "json/writer.h"
 
 namespace thalia::interop::onnx {
 namespace {
 
-constexpr std::string_view kFormatKey = "format";
 constexpr std::string_view kFormatName = "onnx";
 
 template <typename Number>
@@ -27,23 +25,20 @@ std::optional<Number> whole_number(std::string_view text) {
   return number;
 }
 
-// The members of one object, each of which may be there once. Everything that is not as it should
-// be makes the whole no origin.
+// Everything that is not as it should be makes the whole no origin.
 class OriginReader {
  public:
   std::optional<Origin> read(json::Value& value) {
-    if (value.kind() != json::Kind::object) return std::nullopt;
     origin_.model = {.ir_version = 0,
                      .opset_imports = {},
                      .producer_name = {},
                      .producer_version = {},
                      .graph_name = {}};
-    value.for_each_member([&](std::string_view key, json::Value& member) {
-      good_ = good_ && seen_.emplace(key).second;
-      if (good_) read_member(key, member);
+    const bool good = read_members(value, [&](std::string_view key, json::Value& member) {
+      read_member(key, member);
+      return good_;
     });
-    good_ = good_ && origin_.model.ir_version > 0;
-    return good_ ? std::optional(std::move(origin_)) : std::nullopt;
+    return good && origin_.model.ir_version > 0 ? std::optional(std::move(origin_)) : std::nullopt;
   }
 
  private:
@@ -52,8 +47,11 @@ class OriginReader {
     if (key == "ir_version") return read_number(member, model.ir_version);
     if (key == "model_version") return read_number(member, model.model_version);
     if (key == "opset_imports") return read_opsets(member);
-    if (key == "metadata_props") return read_properties(member);
     if (key == "order") return read_order(member);
+    if (key == "metadata_props") {
+      good_ = read_texts(member, origin_.metadata);
+      return;
+    }
     if (key == "external_data") {
       good_ = member.token() == "true";
       origin_.external_data = good_;
@@ -90,20 +88,17 @@ class OriginReader {
       return;
     }
     member.for_each_element([&](json::Value& element) {
+      if (!good_) return;
       OnnxOpset opset;
-      if (element.kind() != json::Kind::object) {
-        good_ = false;
-        return;
-      }
-      element.for_each_member([&](std::string_view key, json::Value& value) {
-        if (!good_) return;
+      good_ = read_members(element, [&](std::string_view key, json::Value& value) {
         if (key == "domain") {
           read_text(value, opset.domain);
         } else if (key == "version") {
           read_number(value, opset.version);
         } else {
-          good_ = false;
+          return false;
         }
+        return good_;
       });
       origin_.model.opset_imports.push_back(std::move(opset));
     });
@@ -121,23 +116,7 @@ class OriginReader {
     });
   }
 
-  void read_properties(json::Value& member) {
-    if (member.kind() != json::Kind::object) {
-      good_ = false;
-      return;
-    }
-    std::set<std::string, std::less<>> keys;
-    member.for_each_member([&](std::string_view key, json::Value& value) {
-      if (!good_) return;
-      good_ = keys.emplace(key).second;
-      std::string text;
-      if (good_) read_text(value, text);
-      if (good_) origin_.metadata.emplace_back(key, std::move(text));
-    });
-  }
-
   Origin origin_;
-  std::set<std::string, std::less<>> seen_;
   bool good_ = true;
 };
 
@@ -145,64 +124,53 @@ class OriginReader {
 
 std::string origin_to_json(const Origin& origin) {
   const OnnxModel& model = origin.model;
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member(kFormatKey, kFormatName).key(kFormatName).begin_object();
-  json.member("ir_version", model.ir_version);
-  const auto optional_text = [&](std::string_view key, const std::string& value) {
-    if (!value.empty()) json.member(key, value);
-  };
-  optional_text("producer_name", model.producer_name);
-  optional_text("producer_version", model.producer_version);
-  optional_text("domain", model.domain);
-  if (model.model_version != 0) json.member("model_version", model.model_version);
-  optional_text("doc_string", model.doc_string);
-  optional_text("graph_name", model.graph_name);
-  optional_text("graph_doc_string", model.graph_doc_string);
-  json.key("opset_imports").begin_array();
-  for (const OnnxOpset& opset : model.opset_imports) {
-    json.begin_object()
-        .member("domain", opset.domain)
-        .member("version", opset.version)
-        .end_object();
-  }
-  json.end_array();
-  if (!origin.metadata.empty()) {
-    json.key("metadata_props").begin_object();
-    for (const auto& [key, value] : origin.metadata) json.member(key, value);
-    json.end_object();
-  }
-  if (origin.external_data) json.member("external_data", true);
-  if (origin.order.size() > 1) {
-    json.key("order").begin_array();
-    for (const std::string& name : origin.order) json.value(name);
+  return origin_json(kFormatName, [&](JsonWriter& json) {
+    json.member("ir_version", model.ir_version);
+    const auto optional_text = [&](std::string_view key, const std::string& value) {
+      if (!value.empty()) json.member(key, value);
+    };
+    optional_text("producer_name", model.producer_name);
+    optional_text("producer_version", model.producer_version);
+    optional_text("domain", model.domain);
+    if (model.model_version != 0) json.member("model_version", model.model_version);
+    optional_text("doc_string", model.doc_string);
+    optional_text("graph_name", model.graph_name);
+    optional_text("graph_doc_string", model.graph_doc_string);
+    json.key("opset_imports").begin_array();
+    for (const OnnxOpset& opset : model.opset_imports) {
+      json.begin_object()
+          .member("domain", opset.domain)
+          .member("version", opset.version)
+          .end_object();
+    }
     json.end_array();
-  }
-  json.end_object().end_object();
-  return text;
+    if (!origin.metadata.empty()) {
+      json.key("metadata_props").begin_object();
+      for (const auto& [key, value] : origin.metadata) json.member(key, value);
+      json.end_object();
+    }
+    if (origin.external_data) json.member("external_data", true);
+    if (origin.order.size() > 1) {
+      json.key("order").begin_array();
+      for (const std::string& name : origin.order) json.value(name);
+      json.end_array();
+    }
+  });
 }
 
 Origin origin_from_json(std::string_view metadata, unsigned max_json_depth) {
-  // First whether there is an origin: "format" may stand in front of it, and is its or the user's.
-  std::optional<Origin> found;
-  bool of_onnx = false;
-  unsigned origins = 0, formats = 0;
-  json::walk_object(metadata, max_json_depth, [&](std::string_view key, json::Value& value) {
-    if (key == kFormatKey) {
-      ++formats;
-      of_onnx = value.kind() == json::Kind::string && value.string() == kFormatName;
-    } else if (key == kFormatName) {
-      ++origins;
-      found = OriginReader().read(value);
-    }
-  });
-  const bool is_origin = found && of_onnx && origins == 1 && formats == 1;
-  Origin origin = is_origin ? std::move(*found) : Origin{};
+  Origin origin;
+  const OriginPlace own =
+      find_origin(metadata, kFormatName, max_json_depth, [&](json::Value& object) {
+        auto found = OriginReader().read(object);
+        if (!found) return false;
+        origin = *std::move(found);
+        return true;
+      });
   std::set<std::string, std::less<>> keys;
   for (const auto& [key, value] : origin.metadata) keys.insert(key);
   std::vector<std::string> as_json, repeated;
-  json::walk_object(metadata, max_json_depth, [&](std::string_view key, json::Value& value) {
-    if (is_origin && (key == kFormatKey || key == kFormatName)) return;
+  visit_others(metadata, own, max_json_depth, [&](std::string_view key, json::Value& value) {
     const std::string name(key);
     if (!keys.insert(name).second) {
       repeated.push_back(name);

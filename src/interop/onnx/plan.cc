@@ -14,6 +14,7 @@
 #include "interop/onnx/data_types.h"
 #include "interop/onnx/encode.h"
 #include "interop/onnx/wire.h"
+#include "interop/shared/refuse_tensor.h"
 
 namespace thalia::interop::onnx {
 namespace {
@@ -27,17 +28,11 @@ bool is_main_domain(std::string_view domain) {
   return domain.empty() || domain == "ai.onnx";
 }
 
-[[noreturn]] void refuse(const SinkTensor& tensor, const char* what, std::string value,
-                         std::string bound) {
-  throw UnsupportedError(
-      ErrorCode::unsupported_feature, what,
-      {.tensor = printable(tensor.name), .value = std::move(value), .bound = std::move(bound)});
-}
-
 void check_tensor(const SinkTensor& tensor) {
   const TensorLayout& layout = tensor.layout;
   if (tensor.name.empty() || !is_valid_utf8(tensor.name))
-    refuse(tensor, "a name that ONNX does not have", printable(tensor.name), "UTF-8, not empty");
+    refuse_tensor(tensor.name, "a name that ONNX does not have", "name", printable(tensor.name),
+                  "UTF-8, not empty");
   if (find_data_type(layout.dtype) == nullptr) {
     const std::string name(dtype_name(layout.dtype));
     throw UnsupportedDtypeError(name, "ONNX lacks the element type",
@@ -52,12 +47,12 @@ void check_tensor(const SinkTensor& tensor) {
   if (format::payload_length(layout).value_or(kMostExtent + 1) > kMostExtent ||
       elements.value_or(kMostExtent + 1) > kMostExtent ||
       std::ranges::any_of(extents, [](std::uint64_t extent) { return extent > kMostExtent; }))
-    refuse(tensor, "a shape that ONNX does not have", layout.shape.to_string(),
-           "extents, elements and bytes below 2^63");
+    refuse_tensor(tensor.name, "a shape that ONNX does not have", "shape", layout.shape.to_string(),
+                  "extents, elements and bytes below 2^63");
   // So many positions do not overflow, and more would not rise.
   if (is_sparse(layout.encoding) && layout.nnz > std::min(*elements, kMostExtent / 16))
-    refuse(tensor, "more stored elements than there are", std::to_string(layout.nnz),
-           layout.shape.to_string());
+    refuse_tensor(tensor.name, "more stored elements than there are", "nnz",
+                  std::to_string(layout.nnz), layout.shape.to_string());
 }
 
 void check_versions(const OnnxModel& model) {
@@ -206,7 +201,8 @@ void check_input(const std::vector<SinkTensor>& tensors, const OnnxMetadata& met
   for (const SinkTensor& tensor : tensors) {
     check_tensor(tensor);
     if (!names.insert(tensor.name).second)
-      refuse(tensor, "the name repeats", printable(tensor.name), "names that differ");
+      refuse_tensor(tensor.name, "the name repeats", "name", printable(tensor.name),
+                    "names that differ");
     const DataType& type = *find_data_type(tensor.layout.dtype);
     ir_version = std::max<std::int64_t>(ir_version, type.ir_version);
     opset = std::max<std::int64_t>(opset, type.opset);

@@ -10,6 +10,7 @@
 
 #include "interop/onnx/origin.h"
 #include "interop/onnx/plan.h"
+#include "interop/onnx/wire.h"
 #include "interop/onnx/write.h"
 #include "interop/shared/list_names.h"
 
@@ -62,11 +63,24 @@ std::uint64_t write_onnx(const std::filesystem::path& output, const SinkInput& i
       output, tensors, origin.metadata, std::move(origin.model),
       {.external_data = origin.external_data ? std::optional(true) : std::nullopt,
        .output = options.save.output,
+       .sources = options.sources,
        .work = options.save.work},
       [&] {
         if (options.announce) options.announce(origin.losses);
       },
       [&](std::size_t i, const PieceSink& sink) { emit(order[i], sink); });
+}
+
+bool is_onnx_made_of(const SinkInput& input, std::string_view metadata, unsigned max_json_depth) {
+  const onnx::Origin found = onnx::origin_from_json(metadata, max_json_depth);
+  onnx::Origin written = onnx::origin_from_json(input.metadata, max_json_depth);
+  // Another version of this library may have written it.
+  if (found.model.producer_name == written.model.producer_name)
+    written.model.producer_version = found.model.producer_version;
+  onnx::check_input(input.tensors, written.metadata, written.model);
+  const onnx::Plan plan = onnx::make_plan(input.tensors, written.metadata, written.model, {});
+  return found.model == written.model && found.metadata == written.metadata &&
+         found.external_data == (plan.model_bytes > onnx::kMostMessageBytes);
 }
 
 }  // namespace thalia::interop

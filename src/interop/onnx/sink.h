@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string_view>
 
 #include "interop/shared/tensor_sink.h"
 
@@ -11,5 +12,8 @@ namespace thalia::interop {
 /// A WriteTensors.
 std::uint64_t write_onnx(const std::filesystem::path& output, const SinkInput& input,
                          const SinkOptions& options, const EmitPayload& emit);
+
+/// As FormatRow::is_made_of.
+bool is_onnx_made_of(const SinkInput& input, std::string_view metadata, unsigned max_json_depth);
 
 }  // namespace thalia::interop

@@ -9,6 +9,7 @@
 #include "interop/onnx/data_folder.h"
 #include "interop/onnx/origin.h"
 #include "thalia/formats/onnx.h"
+#include "thalia/paths.h"
 
 namespace thalia::interop {
 namespace onnx {
@@ -39,7 +40,8 @@ class OnnxSource final : public TensorSource {
   OnnxSource(const std::filesystem::path& path, const SourceOptions& options)
       : file_(OnnxFile::open(path, {.input = options.read.input,
                                     .data_folder = options.bases.folder,
-                                    .cancel = options.read.work.cancel})) {
+                                    .cancel = options.read.work.cancel})),
+        folder_(folder_of(path)) {
     std::set<std::string_view> locations;
     for (const OnnxTensor& tensor : file_.tensors())
       if (!tensor.location.empty()) locations.insert(tensor.location);
@@ -67,11 +69,19 @@ class OnnxSource final : public TensorSource {
     facts_.losses = losses_of(file_.graph());
   }
 
+  std::vector<std::filesystem::path> files() const override {
+    std::set<std::filesystem::path> files;
+    for (const OnnxTensor& tensor : file_.tensors())
+      if (!tensor.location.empty()) files.insert(folder_ / tensor.location);
+    return {files.begin(), files.end()};
+  }
+
   Tensor read(std::size_t i) const override { return file_.read(i); }
   void check(std::size_t i) const override { file_.check(i); }
 
  private:
   OnnxFile file_;
+  std::filesystem::path folder_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "interop/onnx/data_file.h"
 #include "interop/onnx/plan.h"
 #include "interop/onnx/sparse.h"
+#include "io/atomic_file.h"
 #include "io/real_path.h"
 #include "thalia/output_file.h"
 #include "thalia/paths.h"
@@ -54,6 +55,8 @@ std::uint64_t write_model(const std::filesystem::path& path, const std::vector<S
   OutputFile out(path, options.output, options.work.cancel);
   std::optional<OutputFile> data_out;
   const std::filesystem::path folder = folder_of(out.path());
+  for (const std::string& name : {data.name, data.unused})
+    if (!name.empty()) io::refuse_read(folder / name, options.sources);
   if (plan.data_bytes > 0)
     data_out.emplace(folder / data.name, options.output, options.work.cancel);
 

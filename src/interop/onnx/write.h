@@ -17,6 +17,7 @@ namespace thalia::interop::onnx {
 struct WriteOptions {
   std::optional<bool> external_data{};
   OutputOptions output{};
+  std::vector<std::filesystem::path> sources{};  ///< as SinkOptions::sources
   Work work{};
   std::uint64_t most_model_bytes = kMostMessageBytes;  ///< less for tests alone
 };

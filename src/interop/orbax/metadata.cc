@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_set>
 
 #include "interop/orbax/pretty_json.h"
 #include "interop/shared/json_fields.h"
@@ -79,25 +78,14 @@ Metadata parse_metadata(std::string_view text, const ReadLimits& limits) {
     fail_limit("header", "max_json_bytes", text.size(), limits.max_json_bytes);
   Metadata metadata;
   KnownMembers members;
-  std::unordered_set<std::string> names;
   bool has_arrays = false;
   const unsigned depth = std::max(limits.max_json_depth, kLeastDepth);
   json::walk_object(text, depth, [&](std::string_view key, json::Value& value) {
     members.once(key);
     if (key == "arrays") {
       has_arrays = true;
-      require_kind(value, json::Kind::object, key);
-      value.for_each_member([&](std::string_view name, json::Value& array) {
-        if (metadata.arrays.size() == limits.max_tensors)
-          fail_limit("header", "max_tensors", metadata.arrays.size() + 1, limits.max_tensors);
-        if (!names.emplace(name).second)
-          fail_header(ErrorCode::bad_name, "arrays", printable(name), "", "the name repeats");
-        try {
-          metadata.arrays.push_back(read_array(name, array));
-        } catch (Error& error) {
-          error.add_tensor(printable(name));
-          throw;
-        }
+      read_tensors(value, key, limits.max_tensors, [&](std::string_view name, json::Value& array) {
+        metadata.arrays.push_back(read_array(name, array));
       });
     } else if (key == "version") {
       const std::uint64_t version = read_integer(value, key);

@@ -1,71 +1,66 @@
 #include "interop/orbax/origin.h"
 
-#include <algorithm>
-#include <optional>
 #include <unordered_set>
+#include <utility>
 
-#include "json/reader.h"
-#include "json/writer.h"
+#include "interop/shared/origin_member.h"
 
 namespace thalia::interop::orbax {
 namespace {
 
-constexpr std::string_view kFormatKey = "format";
 constexpr std::string_view kFormatName = "mithril-orbax";
 constexpr std::string_view kMetadataKey = "metadata";
 
-// The object `metadata` where the value is {"metadata":{…}} and nothing else.
-std::optional<json::Members> read_own(const std::string& text, unsigned max_depth) {
-  std::optional<json::Members> members;
-  json::walk_value(text, max_depth, [&](json::Value& value) {
-    if (value.kind() != json::Kind::object) return;
-    unsigned count = 0;
-    std::optional<std::string> found;
-    value.for_each_member([&](std::string_view key, json::Value& member) {
-      ++count;
-      if (key == kMetadataKey && member.kind() == json::Kind::object) found = json::copied(member);
-    });
-    if (count == 1 && found) members = json::members_of(*found, max_depth);
+// False unless it is {"metadata":{…}} and nothing else, of which the members are appended.
+bool read_own(json::Value& value, json::Members& members) {
+  bool found = false;
+  const bool good = read_members(value, [&](std::string_view key, json::Value& member) {
+    found = key == kMetadataKey && member.kind() == json::Kind::object;
+    if (found) {
+      member.for_each_member([&](std::string_view name, json::Value& inner) {
+        members.emplace_back(name, json::copied(inner));
+      });
+    }
+    return found;
   });
-  return members;
+  return good && found;
 }
 
 // The keys of the folder itself, and those that another member has taken.
 using TakenKeys = std::unordered_set<std::string>;
 
-void add(Origin& origin, TakenKeys& taken, const std::string& key, const std::string& value) {
+void add(Origin& origin, TakenKeys& taken, std::string key, std::string value) {
   if (taken.insert(key).second) {
-    origin.others.emplace_back(key, value);
+    origin.others.emplace_back(std::move(key), std::move(value));
   } else {
-    origin.lost_members.push_back(key);
+    origin.lost_members.push_back(std::move(key));
   }
 }
 
 }  // namespace
 
 std::string origin_to_json(const json::Members& others) {
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member(kFormatKey, kFormatName).key(kFormatName).begin_object();
-  json.key(kMetadataKey).begin_object();
-  for (const auto& [key, value] : others) json.key(key).raw(value);
-  json.end_object().end_object().end_object();
-  return text;
+  return origin_json(kFormatName, [&](JsonWriter& json) {
+    json.key(kMetadataKey).begin_object();
+    for (const auto& [key, value] : others) json.key(key).raw(value);
+    json.end_object();
+  });
 }
 
 Origin origin_from_json(std::string_view metadata_json, unsigned max_json_depth) {
-  const json::Members members = json::members_of(metadata_json, max_json_depth);
-  const auto found = std::ranges::find(members, kFormatName, &json::Members::value_type::first);
-  const auto own = found == members.end() ? std::nullopt : read_own(found->second, max_json_depth);
+  json::Members own;
+  const OriginPlace place =
+      find_origin(metadata_json, kFormatName, max_json_depth, [&](json::Value& object) {
+        own.clear();
+        return read_own(object, own);
+      });
   Origin origin;
   TakenKeys taken{"arrays", "version"};
-  if (own)
-    for (const auto& [key, value] : *own) add(origin, taken, key, value);
-  for (const auto& [key, value] : members) {
-    if (own && key == kFormatName) continue;
-    if (own && key == kFormatKey && value == '"' + std::string(kFormatName) + '"') continue;
-    add(origin, taken, key, value);
-  }
+  if (place)
+    for (auto& [key, value] : own) add(origin, taken, std::move(key), std::move(value));
+  visit_others(metadata_json, place, max_json_depth, [&](std::string_view key, json::Value& value) {
+    add(origin, taken, std::string(key), json::copied(value));
+  });
   return origin;
 }
 

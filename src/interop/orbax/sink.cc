@@ -11,21 +11,13 @@
 #include "interop/orbax/metadata.h"
 #include "interop/orbax/origin.h"
 #include "interop/shared/lost_metadata.h"
+#include "interop/shared/refuse_tensor.h"
 #include "io/folder/atomic_folder.h"
 #include "thalia/tensor.h"
 
 namespace thalia::interop {
 namespace orbax {
 namespace {
-
-[[noreturn]] void refuse_tensor(const std::string& name, std::string message, std::string field,
-                                std::string value, std::string bound) {
-  throw UnsupportedError(ErrorCode::unsupported_feature, std::move(message),
-                         {.field = std::move(field),
-                          .tensor = printable(name),
-                          .value = std::move(value),
-                          .bound = std::move(bound)});
-}
 
 void check_tensor(const SinkTensor& tensor) {
   if (!is_valid_utf8(tensor.name) || !array_path(tensor.name)) {
@@ -115,6 +107,11 @@ std::uint64_t write_orbax(const std::filesystem::path& output, const SinkInput& 
   }
   folder.commit();
   return folder.bytes();
+}
+
+bool is_orbax_made_of(const SinkInput& input, std::string_view metadata, unsigned max_json_depth) {
+  const auto others = orbax::origin_from_json(input.metadata, max_json_depth).others;
+  return orbax::origin_to_json(others) == metadata;
 }
 
 }  // namespace thalia::interop

@@ -2,6 +2,8 @@
 // interface of all formats.
 #pragma once
 
+#include <string_view>
+
 #include "interop/shared/tensor_sink.h"
 
 namespace thalia::interop {
@@ -10,5 +12,8 @@ namespace thalia::interop {
 /// something in it is never replaced: UsageError (exists). Of the options output and work count.
 std::uint64_t write_orbax(const std::filesystem::path& output, const SinkInput& input,
                           const SinkOptions& options, const EmitPayload& emit);
+
+/// As FormatRow::is_made_of.
+bool is_orbax_made_of(const SinkInput& input, std::string_view metadata, unsigned max_json_depth);
 
 }  // namespace thalia::interop

@@ -53,6 +53,16 @@ class Source final : public TensorSource {
     }
   }
 
+  std::vector<std::filesystem::path> files() const override {
+    std::vector<std::filesystem::path> files{folder_.path() / kMetadataFile};
+    for (const Array& array : arrays_) {
+      std::filesystem::path& file = files.emplace_back(folder_.path());
+      const auto names = array_path(array.name);
+      for (const std::string& name : *names) file /= name;
+    }
+    return files;
+  }
+
   Tensor read(std::size_t i) const override {
     const Array& array = arrays_[i];
     const Opened from = opened(array);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/fail.h"
@@ -54,8 +55,14 @@ ZipDirectory parse_archive(ByteSpan file, const ReadLimits& limits) {
 
 }  // namespace
 
-Archive::Archive(StoredBytes file, const ReadLimits& limits)
-    : file_(std::move(file)), limits_(limits), zip_(parse_archive(file_.bytes, limits)) {
+Archive::Archive(StoredBytes file, const ReadOptions& options)
+    : file_(std::move(file)),
+      limits_(options.input.limits),
+      verifies_(options.verification != Verification::off),
+      zip_(parse_archive(file_.bytes, limits_)) {
+  // torch.serialization.set_crc32_options(False) writes none.
+  if (std::ranges::all_of(zip_.members(), [](const ZipMember& one) { return one.crc32 == 0; }))
+    zip_.ignore_checksums();
   // One folder for all, as torch takes it from the first name.
   for (const ZipMember& member : zip_.members()) {
     const std::size_t slash = member.name.find('/');
@@ -120,8 +127,10 @@ void Archive::keep(const ZipMember& member) {
 }
 
 StoredBytes Archive::bytes_of(const ZipMember& member) const {
-  if (member.method == ZipMethod::stored)
+  if (member.method == ZipMethod::stored) {
+    if (verifies_) check_crc(member);
     return {.bytes = zip_.stored(member), .owner = file_.owner};
+  }
   const auto place = static_cast<std::size_t>(&member - zip_.members().data());
   const std::lock_guard lock(mutex_);
   std::shared_ptr<const std::vector<std::byte>> bytes = inflated_[place].lock();

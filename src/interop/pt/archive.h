@@ -19,7 +19,7 @@ class Archive {
  public:
   /// @throws FormatError; UnsupportedError for files from before the zip format, with advice, and
   /// for archives of a later version.
-  Archive(StoredBytes file, const ReadLimits& limits);
+  Archive(StoredBytes file, const ReadOptions& options);
 
   const std::string& folder() const noexcept { return folder_; }    ///< without the slash
   const std::string& version() const noexcept { return version_; }  ///< "3"
@@ -33,8 +33,8 @@ class Archive {
   const ZipMember* find(std::string_view record) const;
   /// The text of a small record; empty where there is none.
   std::string text_of(std::string_view record) const;
-  /// The whole of a record: in the file where it lies there as it is. @throws as
-  /// ZipDirectory::read().
+  /// The whole of a record: in the file where it lies there as it is. Unless the options say
+  /// Verification::off, its checksum is compared first. @throws as ZipDirectory::read().
   StoredBytes bytes_of(const ZipMember& member) const;
   /// Once inflated, the record stays: several tensors lie in it. Before it is shared by threads.
   void keep(const ZipMember& member);
@@ -50,6 +50,7 @@ class Archive {
  private:
   StoredBytes file_;
   ReadLimits limits_;
+  bool verifies_;
   ZipDirectory zip_;
   std::string folder_;
   std::string version_;

@@ -54,6 +54,7 @@ NodeId Builder::plain_call(const Symbol& symbol, const std::vector<NodeId>& argu
     node.imaginary = need_number(arguments[1], symbol.name);
     return add(std::move(node));
   }
+  if (is(Meaning::default_dict) || is(Meaning::counter) || is(Meaning::bytearray)) ++graph_.plainer;
   if (is(Meaning::bytes) || is(Meaning::bytearray)) {
     if (arguments.empty()) return add({.kind = Kind::bytes});
     need(arguments[0], Kind::bytes, symbol.name);

@@ -12,6 +12,7 @@
 #include "interop/pt/gather.h"
 #include "interop/pt/machine.h"
 #include "interop/shared/list_names.h"
+#include "interop/shared/swap_bytes.h"
 #include "io/allocation_limit.h"
 
 namespace thalia::interop::pt {
@@ -30,14 +31,29 @@ bool is_of_script(std::string_view record) noexcept {
          record.starts_with("constants/") || record.starts_with(".data/");
 }
 
-}  // namespace
-
-std::shared_ptr<const Contents> Contents::read(StoredBytes file, const ReadLimits& limits) {
-  return std::make_shared<const Contents>(std::move(file), limits);
+// Lists and dictionaries that stand in several places, where a change of one is a change of all.
+std::uint64_t repeated_containers(const Graph& graph) {
+  std::vector<bool> seen(graph.nodes.size());
+  std::uint64_t repeated = 0;
+  for (const Node& node : graph.nodes) {
+    for (const NodeId item : node.items) {
+      const Kind kind = graph.at(item).kind;
+      if (kind != Kind::list && kind != Kind::dict && kind != Kind::set) continue;
+      repeated += seen[item] ? 1 : 0;
+      seen[item] = true;
+    }
+  }
+  return repeated;
 }
 
-Contents::Contents(StoredBytes file, const ReadLimits& limits)
-    : limits_(limits), archive_(std::move(file), limits) {
+}  // namespace
+
+std::shared_ptr<const Contents> Contents::read(StoredBytes file, const ReadOptions& options) {
+  return std::make_shared<const Contents>(std::move(file), options);
+}
+
+Contents::Contents(StoredBytes file, const ReadOptions& options)
+    : limits_(options.input.limits), archive_(std::move(file), options) {
   read_part(state_, "data.pkl", "data/");
   if (archive_.is_script()) {
     read_part(constants_, "constants.pkl", "constants/");
@@ -108,6 +124,11 @@ void Contents::find_losses() {
   lose(state_.graph.tensors_with_attributes, "tensor's Python attributes",
        "tensors' Python attributes");
   lose(tree.attributes_lost, "dictionary's Python attributes", "dictionaries' Python attributes");
+  lose(state_.graph.plainer, "defaultdict, Counter or bytearray, which becomes dict or bytes",
+       "of defaultdict, Counter and bytearray, which become dict and bytes");
+  if (!archive_.is_script())
+    lose(repeated_containers(state_.graph), "object that stands there again, as a copy",
+         "objects that stand there again, as copies");
   lose(tree.layouts, "torch.layout, which becomes a text", "torch.layouts, which become texts");
   lose(tree.bare_storages, "storage, which becomes a tensor", "storages, which become tensors");
   std::uint64_t computed = 0;

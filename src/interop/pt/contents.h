@@ -27,7 +27,7 @@ struct Part {
 class Contents : public std::enable_shared_from_this<Contents> {
  public:
   /// @throws FormatError, IntegrityError, UnsupportedError, without a path.
-  static std::shared_ptr<const Contents> read(StoredBytes file, const ReadLimits& limits);
+  static std::shared_ptr<const Contents> read(StoredBytes file, const ReadOptions& options);
 
   const Archive& archive() const noexcept { return archive_; }
   const Part& state() const noexcept { return state_; }
@@ -45,7 +45,7 @@ class Contents : public std::enable_shared_from_this<Contents> {
   /// Where its bytes lie in the file as read() gives them; nullptr where they do not.
   const ZipMember* raw_member(const Part& part, NodeId node, bool dequantize) const;
 
-  explicit Contents(StoredBytes file, const ReadLimits& limits);
+  explicit Contents(StoredBytes file, const ReadOptions& options);
 
  private:
   void read_part(Part& part, std::string_view record, std::string_view prefix);

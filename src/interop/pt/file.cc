@@ -37,16 +37,18 @@ struct PtFile::Impl {
     interop::pt::NodeId node;
   };
 
-  Impl(StoredBytes bytes, std::string file_name, const ReadLimits& limits)
+  Impl(StoredBytes bytes, std::string file_name, const ReadOptions& options)
       : name(std::move(file_name)) {
-    with_path(name, [&] { contents = interop::pt::Contents::read(std::move(bytes), limits); });
+    with_path(name, [&] { contents = interop::pt::Contents::read(std::move(bytes), options); });
     for (const interop::pt::Part* const part : {&contents->state(), &contents->constants()}) {
       for (const interop::pt::Occurrence& occurrence : part->tree.occurrences) {
         tensors.push_back(interop::pt::described_tensor(contents->archive(), *part, occurrence));
         places.emplace(occurrence.name, Place{part, occurrence.node});
       }
     }
-    tree = list_stored(contents->state().graph, contents->state().tree, false, limits).tree;
+    tree = list_stored(contents->state().graph, contents->state().tree, {.shared_memory = true},
+                       options.input.limits)
+               .tree;
   }
 
   Place find(std::string_view tensor) const {
@@ -75,15 +77,15 @@ struct PtFile::Impl {
   std::string tree;
 };
 
-PtFile PtFile::from_bytes(StoredBytes bytes, std::string name, const ReadLimits& limits) {
+PtFile PtFile::from_bytes(StoredBytes bytes, std::string name, const ReadOptions& options) {
   PtFile file;
-  file.impl_ = std::make_shared<const Impl>(std::move(bytes), std::move(name), limits);
+  file.impl_ = std::make_shared<const Impl>(std::move(bytes), std::move(name), options);
   return file;
 }
 
 PtFile PtFile::open(const std::filesystem::path& path, const ReadOptions& options) {
   const auto file = io::FileBytes::open_whole(path, options.input.access, options.work.cancel);
-  return from_bytes({.bytes = file->bytes(), .owner = file}, path.string(), options.input.limits);
+  return from_bytes({.bytes = file->bytes(), .owner = file}, path.string(), options);
 }
 
 const std::vector<PtTensor>& PtFile::tensors() const noexcept {

@@ -1,19 +1,9 @@
 #include "interop/pt/gather.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 
 namespace thalia::interop::pt {
-namespace {
-
-// Bytes of a number: of a complex element, half of it.
-std::size_t number_bytes(DType dtype) noexcept {
-  const std::size_t width = dtype_bits(dtype) / 8;
-  return dtype_is_complex(dtype) ? width / 2 : width;
-}
-
-}  // namespace
 
 void gather(ByteSpan storage, DType dtype, const Shape& shape,
             std::span<const std::uint64_t> stride, std::uint64_t offset, MutableByteSpan out) {
@@ -42,16 +32,9 @@ void gather(ByteSpan storage, DType dtype, const Shape& shape,
   }
 }
 
-void swap_bytes(DType dtype, MutableByteSpan elements) noexcept {
-  const std::size_t width = number_bytes(dtype);
-  for (std::size_t at = 0; at + width <= elements.size(); at += width) {
-    const MutableByteSpan number = elements.subspan(at, width);
-    std::reverse(number.begin(), number.end());
-  }
-}
-
 void negate(DType dtype, bool imaginary_alone, MutableByteSpan elements) noexcept {
-  const std::size_t width = number_bytes(dtype);
+  // Of a number: a complex element is aligned as each of the two that it has.
+  const std::size_t width = dtype_alignment(dtype);
   const std::size_t step = imaginary_alone ? 2 * width : width;
   // Little endian: the sign is the last byte's highest bit.
   for (std::size_t end = step; end <= elements.size(); end += step)

@@ -16,9 +16,6 @@ namespace thalia::interop::pt {
 void gather(ByteSpan storage, DType dtype, const Shape& shape,
             std::span<const std::uint64_t> stride, std::uint64_t offset, MutableByteSpan out);
 
-/// Turns the bytes of each element, or of each half of a complex one, over.
-void swap_bytes(DType dtype, MutableByteSpan elements) noexcept;
-
 /// Turns signs over: of all parts, or of the imaginary ones alone.
 void negate(DType dtype, bool imaginary_alone, MutableByteSpan elements) noexcept;
 

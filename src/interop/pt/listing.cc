@@ -43,8 +43,13 @@ bool same_geometry(const TensorRecord& a, const TensorRecord& b) {
 
 class Lister {
  public:
-  Lister(const Graph& graph, const Tree& tree, bool dequantize, const ReadLimits& limits)
-      : graph_(graph), tree_(tree), dequantize_(dequantize), limits_(limits) {
+  Lister(const Graph& graph, const Tree& tree, const ListingOptions& options,
+         const ReadLimits& limits)
+      : graph_(graph),
+        tree_(tree),
+        dequantize_(options.dequantize),
+        shared_memory_(options.shared_memory),
+        limits_(limits) {
     listing_.stored_of.resize(tree.occurrences.size());
     listing_.is_view.resize(tree.occurrences.size());
     group_of_.resize(tree.occurrences.size(), kAlone);
@@ -60,11 +65,14 @@ class Lister {
   bool is_parameter_of_codes(std::size_t i) const;
   void store(std::size_t i);
   void store_span(const std::vector<std::size_t>& members);
+  void store_apart();
+  void store_shared();
   std::string node_text(std::size_t i) const;
 
   const Graph& graph_;
   const Tree& tree_;
   const bool dequantize_;
+  const bool shared_memory_;
   const ReadLimits& limits_;
   Listing listing_;
   std::vector<std::vector<std::size_t>> groups_;  ///< occurrences that share memory
@@ -128,7 +136,8 @@ void Lister::store(std::size_t i) {
   const Occurrence& occurrence = tree_.occurrences[i];
   const Node& node = graph_.at(occurrence.node);
   const auto [found, fresh] = known_.try_emplace({node.kind, node.index}, listing_.stored.size());
-  if (fresh) {
+  if (fresh || !shared_memory_) {
+    found->second = listing_.stored.size();
     listing_.stored.push_back({.name = occurrence.name,
                                .node = occurrence.node,
                                .layout = layout_of(graph_, occurrence.node, dequantize_)});
@@ -210,8 +219,16 @@ std::string Lister::node_text(std::size_t i) const {
   return text;
 }
 
-Listing Lister::list() {
-  find_groups();
+void Lister::store_apart() {
+  for (std::size_t i = 0; i < tree_.occurrences.size(); ++i)
+    if (!dequantize_ || !is_parameter_of_codes(i)) store(i);
+  for (const std::vector<std::size_t>& members : groups_) {
+    if (members.size() == 1) continue;
+    for (const std::size_t i : members) listing_.apart.push_back(tree_.occurrences[i].name);
+  }
+}
+
+void Lister::store_shared() {
   std::vector<bool> done(groups_.size());
   for (std::size_t i = 0; i < tree_.occurrences.size(); ++i) {
     if (dequantize_ && is_parameter_of_codes(i)) continue;
@@ -234,7 +251,11 @@ Listing Lister::list() {
     store(i);
     for (const std::size_t member : members) listing_.stored_of[member] = listing_.stored_of[i];
   }
+}
 
+Listing Lister::list() {
+  find_groups();
+  shared_memory_ ? store_shared() : store_apart();
   // A tensor's name stands in the node of each that is it, or is a view of it.
   const std::uint64_t most = io::allocation_limit(limits_, graph_.pickle_bytes) / kTextCopies;
   std::size_t written = 0;
@@ -277,9 +298,9 @@ TensorLayout layout_of(const Graph& graph, NodeId id, bool dequantize) {
   return layout;
 }
 
-Listing list_stored(const Graph& graph, const Tree& tree, bool dequantize,
+Listing list_stored(const Graph& graph, const Tree& tree, const ListingOptions& options,
                     const ReadLimits& limits) {
-  return Lister(graph, tree, dequantize, limits).list();
+  return Lister(graph, tree, options, limits).list();
 }
 
 }  // namespace thalia::interop::pt

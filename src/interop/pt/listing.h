@@ -1,5 +1,5 @@
-// What of a graph's tensors is stored where: tensors that lie in each other's memory once. As
-// thalia_checkpoint saves them (python/thalia_checkpoint/_torch_tree.py).
+// What of a graph's tensors is stored where: each by itself, or those that lie in each other's
+// memory once. As thalia_checkpoint saves them (python/thalia_checkpoint/_torch_tree.py).
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,12 @@ struct Listing {
   std::vector<bool> is_view;           ///< for each occurrence: of a span
   std::string tree;                    ///< the whole JSON text
   std::uint64_t strides_lost = 0;      ///< of tensors that are stored row by row and did not lie so
+  std::vector<std::string> apart;      ///< names of those that shared memory and do not here
+};
+
+struct ListingOptions {
+  bool dequantize = false;     ///< codes become numbers, and their parameters are gone
+  bool shared_memory = false;  ///< tensors that lie in each other's memory are stored once
 };
 
 /// Layout of one tensor or array, row by row. `dequantize`: of codes, that of their numbers.
@@ -41,9 +47,8 @@ TensorLayout layout_of(const Graph& graph, NodeId node, bool dequantize);
 /// Of a sparse tensor: indices of u32 where they may be.
 TensorLayout sparse_layout(const TensorRecord& tensor);
 
-/// @param tree of the graph. `dequantize`: codes become numbers, and their parameters are gone.
-/// @throws FormatError (limit_exceeded).
-Listing list_stored(const Graph& graph, const Tree& tree, bool dequantize,
+/// @param tree of the graph. @throws FormatError (limit_exceeded).
+Listing list_stored(const Graph& graph, const Tree& tree, const ListingOptions& options,
                     const ReadLimits& limits);
 
 }  // namespace thalia::interop::pt

@@ -73,6 +73,7 @@ bool Machine::step_scalar(std::uint8_t code) {
       return true;
     case op::kBinbytes8:
     case op::kBytearray8:
+      ++graph_.plainer;
       push(builder_.add({.kind = Kind::bytes, .text = take(take_number<format::le64>())}));
       return true;
     default:

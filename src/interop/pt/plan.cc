@@ -10,6 +10,7 @@
 #include "interop/pt/source.h"
 #include "interop/pt/tree_reader.h"
 #include "interop/shared/lost_metadata.h"
+#include "interop/shared/origin_member.h"
 #include "thalia/error.h"
 #include "thalia/value.h"
 
@@ -131,38 +132,63 @@ void read_flat(Plan& plan, const SinkInput& input) {
   plan.graph.root = reader.add(std::move(root));
 }
 
+// The tree that a file's metadata hold, and the attributes beside it; null where there are none.
+struct KeptTree {
+  const Value* tree = nullptr;
+  const Value* attributes = nullptr;
+};
+
+KeptTree kept_tree(const Value& metadata) {
+  KeptTree kept;
+  if (const Value* const facts = metadata.find(kPtMember); facts != nullptr && facts->is_object())
+    kept.attributes = facts->find("attributes");
+  const Value* const saved = metadata.find(kTreeMember);
+  if (saved == nullptr || !saved->is_object()) return kept;
+  const Value* const version = saved->find("version");
+  if (version != nullptr && *version == Value(kTreeVersion)) kept.tree = saved->find("tree");
+  return kept;
+}
+
 }  // namespace
+
+std::optional<Plan> plan_of_tree(const SinkInput& input, const Value& metadata) {
+  const KeptTree kept = kept_tree(metadata);
+  if (kept.tree == nullptr) return std::nullopt;
+  Plan plan;
+  try {
+    read_tree(plan, input, *kept.tree, kept.attributes);
+  } catch (const TreeFault&) {
+    return std::nullopt;
+  }
+  return plan;
+}
 
 Plan make_plan(const SinkInput& input, const ReadLimits& limits) {
   check_tensors(input);
   Plan plan;
   const Value metadata = parse_json(input.metadata, limits);
-  const Value* tree = nullptr;
-  const Value* attributes = nullptr;
-  if (const Value* const facts = metadata.find(kPtMember); facts != nullptr && facts->is_object()) {
-    take_facts(plan, *facts);
-    attributes = facts->find("attributes");
-  }
-  if (const Value* const saved = metadata.find(kTreeMember);
-      saved != nullptr && saved->is_object()) {
-    const Value* const version = saved->find("version");
-    if (version != nullptr && *version == Value(kTreeVersion)) tree = saved->find("tree");
-  }
-  if (tree != nullptr) {
+  const Value* const facts = metadata.find(kPtMember);
+  const bool has_facts = facts != nullptr && facts->is_object();
+  if (has_facts) take_facts(plan, *facts);
+  KeptTree kept = kept_tree(metadata);
+  const bool has_tree = kept.tree != nullptr;  // of one that does not fit, it is told why
+  if (has_tree) {
     try {
-      read_tree(plan, input, *tree, attributes);
+      read_tree(plan, input, *kept.tree, kept.attributes);
     } catch (const TreeFault& fault) {
       plan.losses.push_back(
           fmt::format("the object that the metadata describes, as it has {}", fault.what));
-      tree = nullptr;
+      kept.tree = nullptr;
     }
   }
-  if (tree == nullptr) read_flat(plan, input);
+  if (kept.tree == nullptr) read_flat(plan, input);
   std::vector<std::string> others;
   if (metadata.is_object()) {
     for (const Value::Member& member : metadata.members()) {
-      if (member.name != "format" && member.name != kPtMember && member.name != kTreeMember)
-        others.push_back(member.name);
+      const bool is_facts = member.name == kPtMember ||
+                            (member.name == kFormatKey && member.value == Value(kPtMember));
+      const bool is_tree = member.name == kTreeMember;
+      if (!(has_facts && is_facts) && !(has_tree && is_tree)) others.push_back(member.name);
     }
   }
   add_lost_metadata(plan.losses, input, others);

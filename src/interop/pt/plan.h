@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "interop/pt/value.h"
 #include "interop/shared/tensor_sink.h"
+#include "thalia/value.h"
 
 namespace thalia::interop::pt {
 
@@ -33,5 +35,8 @@ struct Plan {
 /// By the tree in the metadata, where it fits the tensors; else a dictionary of all of them.
 /// Nothing of the metadata is trusted. @throws UnsupportedError for tensors that torch has none of.
 Plan make_plan(const SinkInput& input, const ReadLimits& limits);
+
+/// By that tree alone; nullopt where there is none that fits the tensors.
+std::optional<Plan> plan_of_tree(const SinkInput& input, const Value& metadata);
 
 }  // namespace thalia::interop::pt

@@ -7,6 +7,8 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "interop/pt/contents.h"
+#include "interop/shared/list_names.h"
+#include "interop/shared/origin_member.h"
 #include "io/file_bytes.h"
 #include "json/writer.h"
 
@@ -32,20 +34,21 @@ class PtSource final : public TensorSource {
 
  public:
   PtSource(const std::filesystem::path& path, const SourceOptions& options)
-      : path_(path.string()), dequantize_(options.dequantize) {
+      : path_(path.string()),
+        listing_{.dequantize = options.dequantize, .shared_memory = options.shared_memory} {
     const auto file =
         io::FileBytes::open_whole(path, options.read.input.access, options.read.work.cancel);
     with_path(path_, [&] {
-      contents_ =
-          Contents::read({.bytes = file->bytes(), .owner = file}, options.read.input.limits);
+      contents_ = Contents::read({.bytes = file->bytes(), .owner = file}, options.read);
       fill(options.read.input.limits);
     });
   }
 
   Tensor read(std::size_t i) const override {
     return naming(i, [&](const Item& item) {
-      return item.stored->span ? contents_->read(*item.part, *item.stored->span)
-                               : contents_->read(*item.part, item.stored->node, dequantize_);
+      return item.stored->span
+                 ? contents_->read(*item.part, *item.stored->span)
+                 : contents_->read(*item.part, item.stored->node, listing_.dequantize);
     });
   }
 
@@ -65,16 +68,16 @@ class PtSource final : public TensorSource {
   std::string metadata() const;
 
   std::string path_;
-  bool dequantize_;
+  ListingOptions listing_;
   std::shared_ptr<const Contents> contents_;
   Listing state_, constants_;
   std::vector<Item> items_;
 };
 
 void PtSource::fill(const ReadLimits& limits) {
-  state_ = list_stored(contents_->state().graph, contents_->state().tree, dequantize_, limits);
+  state_ = list_stored(contents_->state().graph, contents_->state().tree, listing_, limits);
   constants_ =
-      list_stored(contents_->constants().graph, contents_->constants().tree, dequantize_, limits);
+      list_stored(contents_->constants().graph, contents_->constants().tree, listing_, limits);
   for (const Stored& stored : state_.stored) add(contents_->state(), stored);
   for (const Stored& stored : constants_.stored) add(contents_->constants(), stored);
   facts_.version = contents_->archive().version();
@@ -86,6 +89,8 @@ void PtSource::fill(const ReadLimits& limits) {
         fmt::format("the strides of {}, as elements are kept row by row",
                     count == 1 ? "1 tensor" : fmt::format("{} tensors", count)));
   }
+  if (!state_.apart.empty())
+    facts_.losses.push_back("the memory that tensors share: " + list_names(state_.apart));
 }
 
 void PtSource::add(const Part& part, const Stored& stored) {
@@ -96,8 +101,9 @@ void PtSource::add(const Part& part, const Stored& stored) {
     if (tensor.offset) tensor.stored_bytes = stored.span->length;
   } else if (const Node& node = part.graph.at(stored.node); node.kind == Kind::tensor) {
     const TensorRecord& record = part.graph.tensors[node.index];
-    if (!dequantize_) tensor.type = quantum_name(record.quantum);
-    if (const ZipMember* const member = contents_->raw_member(part, stored.node, dequantize_)) {
+    if (!listing_.dequantize) tensor.type = quantum_name(record.quantum);
+    if (const ZipMember* const member =
+            contents_->raw_member(part, stored.node, listing_.dequantize)) {
       tensor.stored_bytes = *record.shape.byte_length(record.dtype);
       tensor.offset = member->offset;
       if (*tensor.stored_bytes != 0)
@@ -113,7 +119,7 @@ std::string PtSource::metadata() const {
   const Archive& archive = contents_->archive();
   std::string text;
   JsonWriter json(text);
-  json.begin_object().member("format", kPtMember).key(kPtMember).begin_object();
+  json.begin_object().member(kFormatKey, kPtMember).key(kPtMember).begin_object();
   json.member("folder", archive.folder()).member("version", archive.version());
   if (const std::string id = archive.text_of(".data/serialization_id"); is_valid_utf8(id))
     if (!id.empty()) json.member("serialization_id", id);

@@ -10,6 +10,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "interop/shared/base64.h"
 #include "io/allocation_limit.h"
 #include "json/writer.h"
 #include "thalia/value.h"
@@ -32,9 +33,8 @@ class TreeWalk {
       : graph_(graph),
         limits_(limits),
         most_(io::allocation_limit(limits, graph.pickle_bytes)),
-        json_(tree_.text) {
-    visits_left_ = kVisits + kVisitsOfEach * graph.nodes.size();
-  }
+        json_(tree_.text),
+        visits_left_(kVisits + kVisitsOfEach * graph.nodes.size()) {}
 
   Tree walk() {
     node(graph_.root);
@@ -70,7 +70,7 @@ class TreeWalk {
   std::string path_;
   bool at_root_ = true;
   unsigned depth_ = 0;
-  std::uint64_t visits_left_ = 0;
+  std::uint64_t visits_left_;
   std::unordered_set<std::string> names_;
   std::unordered_map<std::string, std::uint64_t> used_;  ///< the last number behind each name
 };
@@ -131,7 +131,7 @@ bool TreeWalk::leaf(const Node& value) {
     json_.value(python_text(value.real)).value(python_text(value.imaginary));
     json_.end_array().end_object();
   } else if (is(Kind::bytes)) {
-    named("bytes", to_base64(value.text));
+    named("bytes", to_base64(as_byte_span(value.text)));
   } else if (is(Kind::dtype)) {
     named("dtype", value.text);
   } else if (is(Kind::device)) {
@@ -244,7 +244,7 @@ std::string TreeWalk::key_text(NodeId id) {
   if (is(Kind::boolean)) return value.flag ? "True" : "False";
   if (is(Kind::integer)) return std::to_string(value.integer);
   if (is(Kind::real)) return python_text(value.real);
-  if (is(Kind::bytes)) return to_base64(value.text);
+  if (is(Kind::bytes)) return to_base64(as_byte_span(value.text));
   if (is(Kind::complex))
     return fmt::format("({}, {})", python_text(value.real), python_text(value.imaginary));
   if (value.items.empty()) return std::string(value.text);

@@ -41,8 +41,5 @@ Tree make_tree(Graph& graph, const ReadLimits& limits);
 
 /// As Python's repr(): "0.1", "8.0", "nan", "-inf".
 std::string python_text(double number);
-std::string to_base64(std::string_view bytes);
-/// nullopt where it is none.
-std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace thalia::interop::pt

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "interop/pt/tree.h"
+#include "interop/shared/base64.h"
 
 namespace thalia::interop::pt {
 namespace {
@@ -141,9 +142,12 @@ NodeId TreeReader::special(const std::string& kind, const Value& inner, unsigned
     return add(std::move(made));
   }
   if (kind == "bytes") {
-    std::optional<std::string> bytes = from_base64(text_of(inner));
+    std::size_t wrong = 0;
+    const auto bytes = decode_base64(text_of(inner), wrong);
     if (!bytes) fail_tree("bytes that are no base64");
-    return add({.kind = Kind::bytes, .text = plan_.graph.texts.emplace_back(std::move(*bytes))});
+    return add({.kind = Kind::bytes,
+                .text = plan_.graph.texts.emplace_back(reinterpret_cast<const char*>(bytes->data()),
+                                                       bytes->size())});
   }
   if (kind == "dtype") {
     const std::string& name = text_of(inner);

@@ -119,6 +119,7 @@ struct Graph {
   unsigned protocol = 0;
   std::uint64_t pickle_bytes = 0;
   std::uint64_t tensors_with_attributes = 0;  ///< whose attributes are not kept
+  std::uint64_t plainer = 0;  ///< defaultdict, Counter, bytearray: which are dict and bytes here
 
   const Node& at(NodeId id) const noexcept { return nodes[id]; }
 };

@@ -198,6 +198,7 @@ HeaderContent read_header_content(std::string_view text, const ReadLimits& limit
   if (text.size() > limits.max_json_bytes)
     fail_limit("header", "max_json_bytes", text.size(), limits.max_json_bytes);
   HeaderContent content;
+  bool has_metadata = false;
   std::vector<HeaderTensor>& tensors = content.tensors;
   try {
     json::walk_object(text, kSafetensorsHeaderDepth, [&](std::string_view key, json::Value& value) {
@@ -205,9 +206,9 @@ HeaderContent read_header_content(std::string_view text, const ReadLimits& limit
         if (tensors.size() == limits.max_tensors)
           fail_limit("header", "max_tensors", tensors.size() + 1, limits.max_tensors);
         tensors.push_back(read_header_tensor(key, value));
-      } else if (content.metadata) {
+      } else if (std::exchange(has_metadata, true)) {
         fail_tensor(ErrorCode::inconsistent, "", key, "", "", "the key stands there twice");
-      } else {
+      } else if (value.kind() != json::Kind::null) {  // which is none at all to the reference
         content.metadata = read_metadata(value);
       }
     });

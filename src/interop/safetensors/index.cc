@@ -65,6 +65,10 @@ class WeightMap {
     const std::string name(file.string());
     const auto [place, is_new] = places_.emplace(name, index.files.size());
     if (!is_new) return place->second;
+    if (name.ends_with(".bin")) {
+      fail_index(ErrorCode::bad_value, "weight_map", tensor, printable(name), "a .safetensors file",
+                 "the index of a PyTorch model's files, which are opened one by one");
+    }
     if (!is_plain_name(name)) {
       fail_index(ErrorCode::bad_name, "weight_map", tensor, printable(name),
                  "the name of a .safetensors file in the index's folder");
@@ -171,6 +175,21 @@ Index parse_index(std::string_view text, const ReadLimits& limits, std::uint64_t
     });
   }
   return index;
+}
+
+// A number can only be that member of the metadata, or of an object in them: weight_map has texts.
+std::string with_total_size(std::string text, std::uint64_t total_size) {
+  constexpr std::string_view kKey = "\"total_size\"", kSpace = " \t\r\n", kDigits = "0123456789";
+  for (std::size_t at = text.find(kKey); at != std::string::npos; at = text.find(kKey, at)) {
+    at += kKey.size();
+    const std::size_t colon = text.find_first_not_of(kSpace, at);
+    if (colon == std::string::npos || text[colon] != ':') continue;
+    const std::size_t begin = std::min(text.find_first_not_of(kSpace, colon + 1), text.size());
+    const std::size_t end = std::min(text.find_first_not_of(kDigits, begin), text.size());
+    if (begin == end) continue;
+    text.replace(begin, end - begin, std::to_string(total_size));
+  }
+  return text;
 }
 
 std::string read_text(const std::filesystem::path& path, const ReadLimits& limits) {

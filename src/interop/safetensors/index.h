@@ -36,6 +36,9 @@ Index parse_index(std::string_view text, const ReadLimits& limits, std::uint64_t
 /// kind.
 bool is_plain_name(std::string_view name) noexcept;
 
+/// The text with another total_size, for tensors of other types; as it is where it has none.
+std::string with_total_size(std::string text, std::uint64_t total_size);
+
 /// The files that an index names; none where there is no index there, or it cannot be read.
 std::vector<std::string> files_named_by(const std::filesystem::path& index);
 /// A text file, whole. @throws IoError, UsageError, FormatError (limit_exceeded).

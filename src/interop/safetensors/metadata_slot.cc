@@ -12,6 +12,7 @@ namespace thalia::interop::safetensors {
 namespace {
 
 constexpr std::string_view kWhiteSpace = " \t\r\n";
+constexpr std::string_view kNull = "null";
 
 // Behind the string that begins at `at`.
 std::size_t skip_string(std::string_view text, std::size_t at) noexcept {
@@ -57,14 +58,16 @@ bool is_metadata_key(std::string_view quoted) {
 }  // namespace
 
 std::optional<MetadataSlot> find_metadata_slot(std::string_view header) {
-  // Members of the outer object: a string, a colon, an object.
+  // Members of the outer object: a string, a colon, an object, or null in place of the texts.
   for (std::size_t at = skip_space(header, 1); at < header.size() && header[at] == '"';) {
     const std::size_t key_end = skip_string(header, at);
     if (key_end >= header.size()) return std::nullopt;
     const bool is_metadata = is_metadata_key(header.substr(at, key_end - at));
     const std::size_t value = skip_space(header, skip_space(header, key_end) + 1);
     if (value >= header.size()) return std::nullopt;
-    const std::size_t end = skip_space(header, skip_nested(header, value));
+    const bool is_null = header.substr(value).starts_with(kNull);
+    const std::size_t end =
+        skip_space(header, is_null ? value + kNull.size() : skip_nested(header, value));
     if (is_metadata) return MetadataSlot{.begin = value, .end = end};
     at = skip_space(header, end + 1);
   }

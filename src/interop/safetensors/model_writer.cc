@@ -1,9 +1,12 @@
 // Order is what makes a save safe. Shards get names that nothing in the folder has, so they may
 // appear one by one while the older model stays what it was. The index then replaces the older one
 // in one rename, which is when the new model begins to exist. Only behind that do the older
-// model's files go. A crash leaves one of the two models whole, and files that no index names.
+// model's files go. A crash leaves one of the two models whole, and files that no index names. The
+// folder is held from the plan to the end: of two who save there at once, the later one finds the
+// model of the other whole, and replaces it.
 #include "interop/safetensors/model_writer.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -70,32 +73,59 @@ void place_index(const ModelPlan& plan, const OutputOptions& output, const Work&
   placed.keep();
 }
 
-void remove_older(const ModelPlan& plan, const std::vector<std::string>& older) {
-  std::set<std::string, std::less<>> ours;
-  for (const PlannedFile& file : plan.files) ours.insert(file.name);
-  std::set<std::string> gone(older.begin(), older.end());
-  if (plan.index_text) gone.insert(plan.prefix + std::string(kFileSuffix));
-  const io::Folder folder(plan.folder);
+// What is there and will not be once the model is: its own path first, then the older model's files
+// and what a crash has left of one.
+std::vector<std::string> files_replaced(const ModelPlan& plan, const io::Folder& folder) {
+  const std::string index = plan.prefix + std::string(kIndexSuffix);
+  std::set<std::string> gone;
+  for (const std::string& name : files_named_by(plan.index_text ? plan.path : plan.folder / index))
+    gone.insert(name);
+  gone.insert(plan.index_text ? plan.prefix + std::string(kFileSuffix) : index);
   for (const io::FolderEntry& entry : folder.entries())
     if (is_shard_of(entry.name, plan.prefix)) gone.insert(entry.name);
-  for (const std::string& name : gone)
-    if (!ours.contains(name)) remove_file(plan.folder / name);
+  std::vector<std::string> names{plan.path.filename().string()};
+  gone.erase(names.front());
+  names.insert(names.end(), gone.begin(), gone.end());
+  std::erase_if(names, [&](const std::string& name) {
+    const auto facts = folder.facts(name);
+    return !facts || facts->kind == io::FileKind::folder;
+  });
+  return names;
+}
+
+// A model may take the place of the one that it is made from, but not if only a part of it is read,
+// or goes.
+void check_sources(const ModelPlan& plan, const std::vector<std::string>& older,
+                   std::span<const std::filesystem::path> sources) {
+  const auto is_source = [&](const std::string& name) {
+    return std::ranges::any_of(sources, [&](const std::filesystem::path& source) {
+      return is_same_file(plan.folder / name, source);
+    });
+  };
+  const auto goes = [&](const std::filesystem::path& source) {
+    return std::ranges::any_of(
+        older, [&](const std::string& name) { return is_same_file(plan.folder / name, source); });
+  };
+  if (std::ranges::all_of(older, is_source) && std::ranges::all_of(sources, goes)) return;
+  for (const std::string& name : older) io::refuse_read(plan.folder / name, sources);
 }
 
 }  // namespace
 
-std::uint64_t write_model(const ModelPlan& plan, const OutputOptions& output, const Work& work,
-                          const EmitPayload& emit) {
+std::uint64_t write_model(io::HeldFolder& folder, const ModelPlan& plan,
+                          const OutputOptions& output, const Work& work,
+                          std::span<const std::filesystem::path> sources, const EmitPayload& emit) {
   io::check_output_name(plan.path, output);
-  io::MadeFolders folders(plan.folder, output.durability);
-  const std::filesystem::path index = plan.folder / (plan.prefix + std::string(kIndexSuffix));
-  const std::vector<std::string> older = files_named_by(plan.index_text ? plan.path : index);
+  const std::vector<std::string> older = files_replaced(plan, folder.folder());
+  if (!output.replace && !older.empty()) io::fail_exists(plan.folder / older.front());
+  check_sources(plan, older, sources);
   Written written{.total = plan.data_bytes};
   std::uint64_t bytes = 0;
   if (!plan.index_text) {
     bytes = write_file(plan.path, plan.files[0].header, output, work, written, emit);
     // It goes first: without its files it would be a model that cannot be opened.
-    if (io::Folder(plan.folder).remove(index.filename().string())) sync_names(plan.folder, output);
+    if (folder.folder().remove(plan.prefix + std::string(kIndexSuffix)))
+      sync_names(plan.folder, output);
   } else {
     PlacedFiles placed(plan.folder);
     OutputOptions own = output;
@@ -108,8 +138,10 @@ std::uint64_t write_model(const ModelPlan& plan, const OutputOptions& output, co
     if (output.durability == Durability::data) sync_names(plan.folder, output);
     bytes += plan.index_text->size();
   }
-  folders.keep();
-  remove_older(plan, older);
+  folder.keep();
+  const std::string own = plan.path.filename().string();
+  for (const std::string& name : older)
+    if (name != own) remove_file(plan.folder / name);
   return bytes;
 }
 
@@ -123,6 +155,7 @@ SafetensorsModelSaved save_safetensors_model(const std::filesystem::path& path,
                                              const SafetensorsModelSaveOptions& options) {
   using namespace interop::safetensors;
   check_payload_sizes(path, tensors);
+  io::HeldFolder folder(model_target(path).folder, options.output.durability, options.work.cancel);
   const ModelPlan plan = plan_model(path, tensors, metadata,
                                     {.max_shard_bytes = options.max_shard_bytes,
                                      .align = options.align,
@@ -130,7 +163,7 @@ SafetensorsModelSaved save_safetensors_model(const std::filesystem::path& path,
   SafetensorsModelSaved saved{.path = plan.path};
   for (const PlannedFile& file : plan.files) saved.files.push_back(file.name);
   saved.output_bytes =
-      write_model(plan, options.output, options.work,
+      write_model(folder, plan, options.output, options.work, {},
                   [&](std::size_t i, const interop::PieceSink& sink) { sink(tensors[i].bytes); });
   return saved;
 }

@@ -2,17 +2,23 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <span>
 
 #include "interop/safetensors/shard_plan.h"
 #include "interop/shared/tensor_sink.h"
+#include "io/folder/lock.h"
 #include "thalia/options.h"
 
 namespace thalia::interop::safetensors {
 
-/// File by file, the index last; then an older model's files go. @return bytes of all files.
+/// File by file, the index last; then an older model's files go. @param folder the plan's, held
+/// since before it was planned. @param sources as SinkOptions::sources. @return bytes of all files.
 /// @throws IoError, CancelledError, what `emit` throws: what was written is gone then, and the
-/// older model is in place; UsageError (exists).
-std::uint64_t write_model(const ModelPlan& plan, const OutputOptions& output, const Work& work,
-                          const EmitPayload& emit);
+/// older model is in place; UsageError: (exists), (bad_argument) where some of the sources would
+/// go, and not all.
+std::uint64_t write_model(io::HeldFolder& folder, const ModelPlan& plan,
+                          const OutputOptions& output, const Work& work,
+                          std::span<const std::filesystem::path> sources, const EmitPayload& emit);
 
 }  // namespace thalia::interop::safetensors

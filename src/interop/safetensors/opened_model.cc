@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <unordered_map>
 #include <utility>
@@ -23,9 +24,6 @@
 
 namespace thalia::interop::safetensors {
 namespace {
-
-// A model that is replaced more often than this while it is opened is an error.
-constexpr int kOpenTries = 4;
 
 void parse_file(OpenedFile& file, const SafetensorsModelOptions& options) {
   with_path(file.path.native(), [&] {
@@ -49,10 +47,17 @@ void open_named(OpenedFile& file, const SafetensorsModelOptions& options) {
   parse_file(file, options);
 }
 
+// What is in a file counts; only where that is no JSON at all, the name says what it should be.
+bool is_index(const std::filesystem::path& path, const io::FileBytes& file) {
+  const std::uint64_t known = std::min<std::uint64_t>(file.bytes().size(), kSafetensorsPrefix);
+  const ByteSpan start = file.touched(0, known);
+  if (begins_as_json(start)) return true;
+  return is_index_path(path) && std::ranges::find(start, std::byte{}) == start.end();
+}
+
 void read_index(OpenedModel& model, const SafetensorsModelOptions& options) {
   with_path(model.path.native(), [&] {
     const ReadLimits& limits = options.read.input.limits;
-    model.index_file = io::FileBytes::open(model.path, options.read.input.access);
     const std::uint64_t size = model.index_file->bytes().size();
     io::check_json_length("index", size, limits, size);
     const ByteSpan bytes = model.index_file->touched(0, size);
@@ -80,18 +85,15 @@ void check_tensor_count(const OpenedModel& model, const ReadLimits& limits) {
                      .value = list_names(alike)});
 }
 
-bool was_replaced(const OpenedModel& model) {
-  return model.index_file && !io::is_at_path(model.index_file->fd(), model.path);
-}
-
 }  // namespace
 
 OpenedModel open_files(const std::filesystem::path& path, const SafetensorsModelOptions& options) {
   OpenedModel model{.path = find_safetensors_model(path)};
-  if (!is_index_path(model.path)) {
+  auto bytes = io::FileBytes::open(model.path, options.read.input.access);
+  if (!is_index(model.path, *bytes)) {
     model.files.push_back({.name = model.path.filename().string(), .path = model.path});
     try {
-      model.files[0].bytes = io::FileBytes::open(model.path, options.read.input.access);
+      model.files[0].bytes = std::move(bytes);
       parse_file(model.files[0], options);
     } catch (const FormatError&) {
       model.files[0].fault = std::current_exception();
@@ -100,6 +102,7 @@ OpenedModel open_files(const std::filesystem::path& path, const SafetensorsModel
     }
     return model;
   }
+  model.index_file = std::move(bytes);
   read_index(model, options);
   for (const std::string& name : model.index.files)
     model.files.push_back({.name = name, .path = folder_of(model.path) / name});
@@ -116,6 +119,10 @@ OpenedModel open_files(const std::filesystem::path& path, const SafetensorsModel
                });
   check_tensor_count(model, options.read.input.limits);
   return model;
+}
+
+bool was_replaced(const OpenedModel& model) {
+  return model.index_file && !io::is_at_path(model.index_file->fd(), model.path);
 }
 
 std::vector<Mismatch> compare_with_index(const OpenedModel& model) {

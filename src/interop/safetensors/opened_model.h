@@ -36,6 +36,11 @@ struct OpenedModel {
 /// @throws UsageError, IoError, FormatError where there is no model or its index cannot be read.
 OpenedModel open_files(const std::filesystem::path& path, const SafetensorsModelOptions& options);
 
+/// A model that is replaced more often than this while it is opened is an error.
+inline constexpr int kOpenTries = 4;
+/// Whether another index is at the path by now.
+bool was_replaced(const OpenedModel& model);
+
 enum class MismatchKind { missing, elsewhere, unlisted, repeated };
 struct Mismatch {
   MismatchKind kind;

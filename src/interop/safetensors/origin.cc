@@ -4,11 +4,9 @@
 // kept headers and indexes still fit the tensors, their users ask (kept_header.h, shard_plan.h).
 #include "interop/safetensors/origin.h"
 
-#include <set>
 #include <utility>
 
-#include "json/reader.h"
-#include "json/writer.h"
+#include "interop/shared/origin_member.h"
 
 namespace thalia::interop {
 namespace {
@@ -17,7 +15,6 @@ using safetensors::KeptHeader;
 using safetensors::OriginFile;
 using safetensors::OriginModel;
 
-constexpr std::string_view kFormatKey = "format";
 constexpr std::string_view kFormatName = "safetensors";
 constexpr std::string_view kMetadataKey = "metadata";
 constexpr std::string_view kHeaderKey = "header";
@@ -26,23 +23,10 @@ constexpr std::string_view kIndexKey = "index";
 constexpr std::string_view kFilesKey = "files";
 constexpr std::string_view kNameKey = "name";
 constexpr std::string_view kTextKey = "text";
+constexpr std::string_view kBytesKey = "tensor_bytes";
 
 // Each of these is false where something in `value`, which somebody else may have written, is not
 // of this form: an unknown key, another type, a second member of a key.
-
-bool read_texts(json::Value& value, SafetensorsMetadata& texts) {
-  if (value.kind() != json::Kind::object) return false;
-  bool good = true;
-  std::set<std::string, std::less<>> keys;
-  value.for_each_member([&](std::string_view name, json::Value& text) {
-    if (text.kind() != json::Kind::string || !keys.emplace(name).second) {
-      good = false;
-    } else {
-      texts.emplace_back(name, text.string());
-    }
-  });
-  return good;
-}
 
 bool read_string(json::Value& value, std::optional<std::string>& text) {
   if (value.kind() != json::Kind::string || text) return false;
@@ -88,15 +72,19 @@ bool read_model(json::Value& value, std::optional<OriginModel>& model) {
   if (value.kind() != json::Kind::object) return false;
   bool good = true;
   std::optional<std::string> name, text;
+  std::optional<std::uint64_t> bytes;
   value.for_each_member([&](std::string_view key, json::Value& member) {
     if (key == kNameKey) {
       good = read_string(member, name) && good;
+    } else if (key == kBytesKey) {
+      good = good && !bytes && (bytes = member.unsigned_integer());
     } else {
       good = key == kTextKey && read_string(member, text) && good;
     }
   });
   if (!good || !name || !text || model) return false;
-  model = OriginModel{.index_name = std::move(*name), .index_text = std::move(*text)};
+  model = OriginModel{
+      .index_name = std::move(*name), .index_text = std::move(*text), .tensor_bytes = bytes};
   return true;
 }
 
@@ -136,45 +124,36 @@ std::string origin_to_json(const std::optional<SafetensorsMetadata>& metadata) {
 }
 
 std::string origin_to_json(const SafetensorsOrigin& origin) {
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object().member(kFormatKey, kFormatName).key(kFormatName).begin_object();
-  write_file_members(json, origin.metadata, origin.header);
-  if (origin.model) {
+  return origin_json(kFormatName, [&](JsonWriter& json) {
+    write_file_members(json, origin.metadata, origin.header);
+    if (!origin.model) return;
     json.key(kIndexKey).begin_object().member(kNameKey, origin.model->index_name);
-    json.member(kTextKey, origin.model->index_text).end_object();
-    if (!origin.model->files.empty()) {
-      json.key(kFilesKey).begin_array();
-      for (const OriginFile& file : origin.model->files) {
-        json.begin_object().member(kNameKey, file.name);
-        write_file_members(json, file.metadata, file.header);
-        json.end_object();
-      }
-      json.end_array();
+    json.member(kTextKey, origin.model->index_text);
+    if (origin.model->tensor_bytes) json.member(kBytesKey, *origin.model->tensor_bytes);
+    json.end_object();
+    if (origin.model->files.empty()) return;
+    json.key(kFilesKey).begin_array();
+    for (const OriginFile& file : origin.model->files) {
+      json.begin_object().member(kNameKey, file.name);
+      write_file_members(json, file.metadata, file.header);
+      json.end_object();
     }
-  }
-  json.end_object().end_object();
-  return text;
+    json.end_array();
+  });
 }
 
 SafetensorsOrigin origin_from_json(std::string_view metadata_json, unsigned max_json_depth) {
   SafetensorsOrigin origin;
-  if (metadata_json.empty()) return origin;
-  json::walk_object(metadata_json, max_json_depth, [&](std::string_view key, json::Value& value) {
-    if (value.kind() == json::Kind::string) {
-      const std::string_view text = value.string();
-      if (key == kFormatKey && text == kFormatName) return;
-      origin.texts.emplace_back(key, text);
-    } else if (key == kFormatName && !origin.found) {
-      SafetensorsOrigin found{.metadata = {}, .other_keys = {}};
-      if (read_origin(value, found)) {
-        origin.metadata = std::move(found.metadata);
-        origin.header = std::move(found.header);
-        origin.model = std::move(found.model);
-        origin.found = true;
-        return;
-      }
-    }
+  const OriginPlace own =
+      find_origin(metadata_json, kFormatName, max_json_depth, [&](json::Value& object) {
+        SafetensorsOrigin read{.metadata = {}, .other_keys = {}};
+        const bool good = read_origin(object, read);
+        if (good) origin = std::move(read);
+        return good;
+      });
+  origin.found = own.own.has_value();
+  visit_others(metadata_json, own, max_json_depth, [&](std::string_view key, json::Value& value) {
+    if (value.kind() == json::Kind::string) origin.texts.emplace_back(key, value.string());
     origin.other_keys.emplace_back(key);
   });
   return origin;

@@ -2,6 +2,7 @@
 // its metadata: {"format":"safetensors","safetensors":{…}}. docs/safetensors.md, "Through .thalia".
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ struct OriginFile {
 struct OriginModel {
   std::string index_name;
   std::string index_text;
+  std::optional<std::uint64_t> tensor_bytes{};  ///< where the index counts otherwise
   std::vector<OriginFile> files{};  ///< those of which there is more to say than the index does
 };
 }  // namespace safetensors

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -30,6 +31,12 @@ std::string_view header_text(ByteSpan file, std::uint64_t max_header_bytes,
                        .bound = fmt::format("at least {}", kSafetensorsPrefix)});
   }
   if (touch) touch(0, kSafetensorsPrefix);
+  if (begins_as_json(file)) {
+    throw FormatError(ErrorCode::bad_value,
+                      "a JSON text, such as the index of a model, and no file with tensors; name "
+                      "one of its files",
+                      {.section = "header", .offset = 0});
+  }
   format::le64 stored;
   static_assert(sizeof stored == kSafetensorsPrefix);
   std::memcpy(&stored, file.data(), sizeof stored);
@@ -56,6 +63,15 @@ std::string_view header_text(ByteSpan file, std::uint64_t max_header_bytes,
 }
 
 }  // namespace
+
+// No header is so long that its length has no byte of zero.
+bool begins_as_json(ByteSpan start) noexcept {
+  const std::string_view text(reinterpret_cast<const char*>(start.data()),
+                              std::min<std::size_t>(start.size(), kSafetensorsPrefix));
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{' &&
+         text.find('\0') == std::string_view::npos;
+}
 
 ParsedSafetensors parse_safetensors(ByteSpan file, std::uint64_t max_header_bytes,
                                     const ReadLimits& limits, const TouchFile& touch) {

@@ -26,6 +26,9 @@ struct ParsedSafetensors {
   std::string_view header{};                    ///< the text in `file`, its padding included
 };
 
+/// True of the first bytes of a JSON text, as an index is, and of no file of this format.
+bool begins_as_json(ByteSpan start) noexcept;
+
 /// Makes an extent of a file readable that is not in memory as a whole.
 using TouchFile = std::function<void(std::uint64_t offset, std::uint64_t length)>;
 

@@ -23,7 +23,7 @@ bool is_shard_of(std::string_view name, std::string_view prefix) noexcept;
 /// What the files of an index are named after: "x" of x.safetensors.index.json, "x.fp16" of the
 /// variant x.safetensors.index.fp16.json. nullopt of a name that is no index's.
 std::optional<std::string> index_prefix(std::string_view name);
-/// True of a path to an index, by its name: *.json.
+/// True of a path that names an index: *.json.
 bool is_index_path(const std::filesystem::path& path);
 
 /// Where a model is to be written.

@@ -166,6 +166,8 @@ ModelPlan plan_model(const std::filesystem::path& path,
                      const PlanOptions& options) {
   return with_path(path.native(), [&] {
     check_header_alignment(options.align);
+    if (options.max_shard_bytes == 0)
+      fail_argument(ErrorCode::bad_argument, "max_shard_bytes", "0", "1 or more");
     Planner planner(path, tensors, options);
     const Shards shards = split_into_shards(sizes_of(tensors), options.max_shard_bytes);
     if (shards.size() > kMostShards) {
@@ -219,7 +221,12 @@ std::optional<ModelPlan> plan_kept_model(const std::filesystem::path& path,
                        is_said ? found->second->header : KeptHeader());
     }
     if (planner.name_shards(index.files)) {
-      plan.index_text = origin.model->index_text;
+      // Some programs count otherwise; who has converted tensors meanwhile has made it wrong.
+      const auto counted =
+          origin.model->tensor_bytes ? origin.model->tensor_bytes : index.total_size;
+      plan.index_text = counted && index.total_size && *counted != plan.data_bytes
+                            ? with_total_size(origin.model->index_text, plan.data_bytes)
+                            : origin.model->index_text;
     } else {
       planner.write_new_index();
     }

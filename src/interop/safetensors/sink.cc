@@ -33,6 +33,7 @@ namespace thalia::interop {
 namespace {
 
 using safetensors::ModelPlan;
+using safetensors::OriginModel;
 
 std::vector<SafetensorsTensor> checked_tensors(const SinkInput& input) {
   std::vector<SafetensorsTensor> tensors;
@@ -127,14 +128,13 @@ bool is_model_path(const std::filesystem::path& path) {
          io::Folder::find(path).has_value();
 }
 
-ModelPlan plan_output(const std::filesystem::path& output,
+ModelPlan plan_output(const std::filesystem::path& output, bool is_model,
                       const std::vector<SafetensorsTensor>& tensors, SafetensorsOrigin& origin,
                       const SinkOptions& options, std::vector<std::string>& losses) {
   const safetensors::PlanOptions plan_options{
       .max_shard_bytes = options.shard_bytes.value_or(std::numeric_limits<std::uint64_t>::max()),
       .max_header_bytes = options.max_safetensors_header_bytes,
       .limits = options.limits};
-  const bool is_model = options.shard_bytes || is_model_path(output);
   if (is_model && !options.shard_bytes) {
     if (auto kept = safetensors::plan_kept_model(output, tensors, origin, plan_options))
       return std::move(*kept);
@@ -156,6 +156,17 @@ ModelPlan plan_output(const std::filesystem::path& output,
   return plan;
 }
 
+// Of files of one set of texts, with headers and an index as they are written anew.
+bool is_plain_model(const OriginModel& model) {
+  const safetensors::Index index = safetensors::parse_index(model.index_text, {}, UINT64_MAX);
+  std::vector<std::pair<std::string, std::string>> weights;
+  for (const auto& tensor : index.tensors)
+    weights.emplace_back(tensor.name, index.files[tensor.file]);
+  return model.files.empty() &&
+         safetensors::write_index(std::move(weights), index.total_size.value_or(0)) ==
+             model.index_text;
+}
+
 }  // namespace
 
 std::uint64_t write_safetensors_tensors(const std::filesystem::path& output, const SinkInput& input,
@@ -165,14 +176,35 @@ std::uint64_t write_safetensors_tensors(const std::filesystem::path& output, con
   SafetensorsOrigin origin = origin_from_json(input.metadata, options.limits.max_json_depth);
   take_texts(origin);
   add_lost_metadata(losses, input, origin.other_keys);
-  const ModelPlan plan = plan_output(output, tensors, origin, options, losses);
+  const OutputOptions& saved = options.save.output;
+  std::optional<io::HeldFolder> folder;
+  if (options.shard_bytes || is_model_path(output)) {
+    folder.emplace(safetensors::model_target(output).folder, saved.durability,
+                   options.save.work.cancel);
+  }
+  const ModelPlan plan = plan_output(output, folder.has_value(), tensors, origin, options, losses);
   if (options.announce) options.announce(losses);
   // Without a folder, it is a file like any other: its neighbours are none of its model.
-  if (!plan.folder.empty())
-    return safetensors::write_model(plan, options.save.output, options.save.work, emit);
+  if (folder) {
+    const std::uint64_t bytes =
+        safetensors::write_model(*folder, plan, saved, options.save.work, options.sources, emit);
+    const bool is_in_output = folder->folder().path() == output;
+    if (!is_in_output && options.placed)
+      options.placed(output.parent_path() / plan.path.filename());
+    return bytes;
+  }
   safetensors::Written written{.total = plan.data_bytes};
-  return safetensors::write_file(plan.path, plan.files[0].header, options.save.output,
-                                 options.save.work, written, emit);
+  return safetensors::write_file(plan.path, plan.files[0].header, saved, options.save.work, written,
+                                 emit);
+}
+
+bool is_safetensors_made_of(const SinkInput& input, std::string_view metadata,
+                            unsigned max_json_depth) {
+  const SafetensorsOrigin found = origin_from_json(metadata, max_json_depth);
+  SafetensorsOrigin written = origin_from_json(input.metadata, max_json_depth);
+  take_texts(written);
+  return found.metadata == written.metadata && found.header.empty() &&
+         (!found.model || is_plain_model(*found.model));
 }
 
 }  // namespace thalia::interop

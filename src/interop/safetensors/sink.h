@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string_view>
 
 #include "interop/shared/tensor_sink.h"
 
@@ -15,5 +16,9 @@ namespace thalia::interop {
 /// @throws as save_safetensors_model().
 std::uint64_t write_safetensors_tensors(const std::filesystem::path& output, const SinkInput& input,
                                         const SinkOptions& options, const EmitPayload& emit);
+
+/// As FormatRow::is_made_of.
+bool is_safetensors_made_of(const SinkInput& input, std::string_view metadata,
+                            unsigned max_json_depth);
 
 }  // namespace thalia::interop

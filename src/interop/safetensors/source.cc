@@ -27,6 +27,11 @@ SafetensorsOrigin origin_of(const OpenedModel& model) {
   }
   origin.model =
       OriginModel{.index_name = model.path.filename().string(), .index_text = *model.index_text};
+  std::uint64_t bytes = 0;
+  for (const OpenedFile& file : model.files)
+    for (const SafetensorsTensor& tensor : file.parsed.tensors) bytes += tensor.bytes.size();
+  if (model.index.total_size && *model.index.total_size != bytes)
+    origin.model->tensor_bytes = bytes;
   for (const OpenedFile& file : model.files) {
     OriginFile one{.name = file.name,
                    .metadata = file.parsed.metadata,
@@ -61,6 +66,12 @@ class SafetensorsSource : public TensorSource {
     for (const auto& [key, text] :
          model_.files.front().parsed.metadata.value_or(SafetensorsMetadata{}))
       if (key == kCarriedMetadata) facts_.carried = text;
+  }
+
+  std::vector<std::filesystem::path> files() const override {
+    std::vector<std::filesystem::path> files{model_.path};
+    for (const OpenedFile& file : model_.files) files.push_back(file.path);
+    return files;
   }
 
   Tensor read(std::size_t i) const override {

@@ -48,6 +48,11 @@ inline std::string read_text(json::Value& value, std::string_view field) {
 /// A shape of up to 8 extents. @throws UnsupportedError for more.
 Shape read_shape(json::Value& value);
 
+/// An object of tensors, of which no two have one name: calls `read` with each. Its errors name the
+/// tensor. @throws FormatError (limit_exceeded) for more than `max_tensors`.
+void read_tensors(json::Value& value, std::string_view field, std::uint64_t max_tensors,
+                  const json::MemberVisitor& read);
+
 /// The members of one object that a format knows; those it does not know are passed over.
 class KnownMembers {
  public:

@@ -50,9 +50,13 @@ struct SinkOptions {
   /// Of formats whose files may be deltas, which is mckp: the output is one. Others do not look at
   /// it, so whoever sets it has to know the format.
   std::optional<SinkBase> base{};
+  /// What the tensors are read from: the output may take the place of all of these, and of no part.
+  std::vector<std::filesystem::path> sources{};
   /// Called once, when all is checked and before anything is written, with what the format cannot
   /// hold, a sentence each. What it throws passes through.
   std::function<void(const std::vector<std::string>& losses)> announce{};
+  /// Told the path of the output where it is another than was asked for.
+  std::function<void(const std::filesystem::path& path)> placed{};
 };
 
 /// Hands on the payload of tensor i, in pieces of any size that end where its layout says. Called

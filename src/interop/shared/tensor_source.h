@@ -44,6 +44,9 @@ class TensorSource {
   virtual ~TensorSource() = default;
 
   const SourceFacts& facts() const noexcept { return facts_; }
+  /// The files that are read beside the one at the path: of a model, with external data, of a
+  /// chain. @throws as read() where they have to be opened to be known.
+  virtual std::vector<std::filesystem::path> files() const { return {}; }
 
   /// In the mapping where it lies there as it is, and holds the file open then; else decoded.
   /// @throws FormatError, IntegrityError, IoError that name the file and the tensor.

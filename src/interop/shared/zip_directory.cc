@@ -103,7 +103,7 @@ std::vector<std::byte> ZipDirectory::read(const ZipMember& member, const ReadLim
     stream.read(raw);
     stream.finish();
   }
-  check_zip_crc(member, integrity::crc32(raw));
+  compare_crc(member, integrity::crc32(raw));
   return raw;
 }
 
@@ -127,7 +127,7 @@ void ZipDirectory::visit(const ZipMember& member, const PieceSink& sink) const {
       sink(piece);
       left = left.subspan(piece.size());
     }
-    return check_zip_crc(member, crc);
+    return compare_crc(member, crc);
   }
   InflateStream stream(stored_bytes(member));
   std::vector<std::byte> piece(std::min<std::uint64_t>(zip::kVisitPiece, member.raw_bytes));
@@ -139,7 +139,7 @@ void ZipDirectory::visit(const ZipMember& member, const PieceSink& sink) const {
     left -= part.size();
   }
   stream.finish();
-  check_zip_crc(member, crc);
+  compare_crc(member, crc);
 }
 
 }  // namespace thalia::interop

@@ -25,6 +25,8 @@ class ZipDirectory {
   static ZipDirectory parse(ByteSpan file, const ReadLimits& limits = {});
   ZipDirectory(ZipDirectory&&) = default;
   ZipDirectory& operator=(ZipDirectory&&) = default;
+  /// From now on no CRC-32 is compared: of an archive whose writer made none.
+  void ignore_checksums() noexcept { has_checksums_ = false; }
 
   /// In the order of the directory, which need not be that of the file.
   const std::vector<ZipMember>& members() const noexcept { return members_; }
@@ -56,12 +58,16 @@ class ZipDirectory {
 
  private:
   ZipDirectory() = default;
+  void compare_crc(const ZipMember& member, std::uint32_t actual) const {
+    if (has_checksums_) check_zip_crc(member, actual);
+  }
 
   ByteSpan file_;
   std::vector<ZipMember> members_;
   std::unordered_map<std::string_view, std::size_t> places_;
   std::string_view comment_;
   bool has_zip64_end_ = false;
+  bool has_checksums_ = true;
 };
 
 }  // namespace thalia::interop

@@ -31,6 +31,7 @@ namespace {
 constexpr const char* kName = ".lock";
 constexpr std::chrono::milliseconds kLockPause{10};
 constexpr std::size_t kLongestNote = 512;
+constexpr int kMostTries = 100;  // of a folder that is gone each time it was made
 
 std::string read_note(int fd) {
   std::array<char, kLongestNote> text;
@@ -78,7 +79,17 @@ bool has_ended(std::string_view note) {
 // What says that the file system has no locks, and not that somebody has this one.
 bool is_unsupported(int errno_value) {
   return errno_value == ENOLCK || errno_value == EOPNOTSUPP || errno_value == ENOSYS ||
-         errno_value == EINVAL;
+         errno_value == EINVAL || errno_value == EBADF;  // the last is NFS's answer for folders
+}
+
+// False where somebody else has it.
+bool try_lock(int fd, const std::filesystem::path& path, std::optional<std::string>& missing) {
+  if (retry_interrupted([&] { return ::flock(fd, LOCK_EX | LOCK_NB); }) == 0) return true;
+  if (errno == EWOULDBLOCK) return false;
+  if (!is_unsupported(errno)) throw_errno("flock", path);
+  missing =
+      fmt::format("the file system has no locks ({})", std::generic_category().message(errno));
+  return true;
 }
 
 [[noreturn]] void fail_held(const std::filesystem::path& path, const std::string& note) {
@@ -98,21 +109,41 @@ FolderLock::FolderLock(const std::filesystem::path& folder, bool wait,
     return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
   }));
   if (!fd_) throw_errno("open", path);
-  while (retry_interrupted([&] { return ::flock(fd_.get(), LOCK_EX | LOCK_NB); }) != 0) {
-    if (is_unsupported(errno)) {
-      missing_ =
-          fmt::format("the file system has no locks ({})", std::generic_category().message(errno));
-      return;
-    }
-    if (errno != EWOULDBLOCK) throw_errno("flock", path);
+  while (!try_lock(fd_.get(), path, missing_)) {
     if (!wait) fail_held(path, read_note(fd_.get()));
     stop_if_cancelled(cancel);
     std::this_thread::sleep_for(kLockPause);
   }
+  if (missing_) return;
   // For people alone: who cannot write it is not refused.
   std::string note = own_note() + "\n";
   if (::ftruncate(fd_.get(), 0) == 0) [[maybe_unused]]
     const ssize_t written = ::pwrite(fd_.get(), note.data(), note.size(), 0);
+}
+
+// Who held it before may have made the folder, and removed it when it failed: then all begins anew.
+HeldFolder::HeldFolder(const std::filesystem::path& path, Durability durability,
+                       const std::stop_token& cancel) {
+  for (int tries = 1; !folder_ || !is_at_path(folder_->fd(), path); ++tries) {
+    made_.emplace(path, durability);
+    folder_ = Folder::find(path);
+    if (!folder_) {
+      if (tries == kMostTries) folder_.emplace(path);  // which throws
+      continue;
+    }
+    std::optional<std::string> missing;
+    while (!try_lock(folder_->fd(), path, missing)) {
+      stop_if_cancelled(cancel);
+      std::this_thread::sleep_for(kLockPause);
+    }
+  }
+}
+
+// A process that was forked meanwhile has the same lock, so closing would not let go of it. What
+// was made goes first: who waits must not be given a folder that is about to be removed.
+HeldFolder::~HeldFolder() {
+  made_.reset();
+  ::flock(folder_->fd(), LOCK_UN);
 }
 
 std::string lock_holder(const std::filesystem::path& folder) {

@@ -6,6 +6,7 @@
 #include <stop_token>
 #include <string>
 
+#include "io/folder/folder.h"
 #include "io/unique_fd.h"
 
 namespace thalia::io {
@@ -24,6 +25,28 @@ class FolderLock {
  private:
   UniqueFd fd_;
   std::optional<std::string> missing_;
+};
+
+/// Holds an exclusive flock(2) on the folder itself until it is destroyed, for as long as it takes
+/// to write a few files: nothing is left in a folder that is somebody else's. Nothing is held on a
+/// file system that has no such locks.
+class HeldFolder {
+ public:
+  /// Waits for as long as another holds it. The folder is the one at the path once it is held; one
+  /// that is missing is made, and goes again unless keep() was called or something is in it.
+  /// @throws IoError; CancelledError.
+  HeldFolder(const std::filesystem::path& path, Durability durability,
+             const std::stop_token& cancel = {});
+  ~HeldFolder();
+  HeldFolder(const HeldFolder&) = delete;
+  HeldFolder& operator=(const HeldFolder&) = delete;
+
+  const Folder& folder() const noexcept { return *folder_; }
+  void keep() noexcept { made_->keep(); }
+
+ private:
+  std::optional<Folder> folder_;
+  std::optional<MadeFolders> made_;
 };
 
 /// What the holder, or the last one, of a folder's lock wrote: "process 4242 (train) on node7,

@@ -2,6 +2,7 @@
 // file, and each tensor is held against the content hash that the chain's top has for it: a full
 // file of wrong bytes is never put in place.
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "base/stopwatch.h"
 #include "base/utf8.h"
 #include "container/write/file_save.h"
+#include "io/atomic_file.h"
 #include "model/delta/draft.h"
 #include "model/delta/save_state.h"
 #include "model/value/in_order.h"
@@ -85,6 +87,8 @@ ResolveResult resolve(const std::filesystem::path& delta, const std::filesystem:
   const Stopwatch watch;
   const container::CheckedOptions checked(save);  // before the chain is read
   const ChainReader chain = ChainReader::open(delta, options);
+  const std::vector<std::filesystem::path> files = chain.paths();
+  io::refuse_read(target, std::span(files).subspan(1));  // the first may become what it stands for
   const StateSource state = state_source(chain);
   const SaveResult saved = model::save_state(state, target, checked);
   return {.input_bytes = chain.disk_bytes(),

@@ -16,7 +16,8 @@ using Words = std::span<const std::string_view>;
 // Names that optimizers give what they keep: "state.0.exp_avg_sq", "m.momentum", "opt_state.0.nu".
 constexpr std::array<std::string_view, 8> kOptimizerWords{
     "optimizer", "optim", "momentum", "moment1", "moment2", "adam", "adamw", "sgd"};
-constexpr std::array<std::string_view, 2> kOptimizerParts{"exp_avg", "opt_state"};
+constexpr std::array<std::string_view, 5> kOptimizerParts{"exp_avg", "opt_state", "square_avg",
+                                                          "grad_avg", "acc_delta"};
 constexpr std::array<std::string_view, 12> kBuffers{"running_mean",
                                                     "running_var",
                                                     "num_batches_tracked",
@@ -95,6 +96,8 @@ Role role_of_name(std::string_view name, unsigned rank) {
   if (has_word(name, kOptimizerWords) || std::ranges::any_of(kOptimizerParts, holds))
     return Role::optimizer;
   const LastNames last(name);
+  // How often torch's optimizers have stepped, a number that half precision would end at 65504.
+  if (rank == 0 && last.name == "step") return Role::optimizer;
   // A "bias" of three axes and more is the mask that GPT-2 keeps beside its attention.
   if (is_one_of(last.name, kBuffers) || (last.name == "bias" && rank > 2)) return Role::buffer;
   if (rank <= 1) {

@@ -3,6 +3,7 @@
 #include "boost_test.h"
 #include "codec/frame/frame.h"
 #include "interop/samples.h"
+#include "interop/shared/archives.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/convert.h"
@@ -71,6 +72,8 @@ BOOST_AUTO_TEST_CASE(files_of_other_programs_are_called_what_they_are) {
       {"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer"},
       {"<!DOCTYPE html>", "a web page"},
       {"<html>", "a web page"},
+      {"\x89PNG\r\n\x1a\n", "a PNG picture, no checkpoint"},
+      {"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it with 7z first"},
   };
   const TemporaryFolder folder;
   for (const auto& [content, what] : files) {
@@ -89,6 +92,23 @@ BOOST_AUTO_TEST_CASE(files_of_other_programs_are_called_what_they_are) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(what_is_no_checkpoint_at_all_is_said_in_these_words) {
+  const TemporaryFolder folder;
+  const auto refuses = [&](const std::string& content, ErrorCode code, const char* words) {
+    write_file(folder / "a", content);
+    BOOST_CHECK_EXCEPTION(input_format(folder / "a"), FormatError, says(code, words));
+  };
+  refuses("to do: buy milk\n", ErrorCode::bad_magic,
+          "not a checkpoint of a format that is known: a text");
+  refuses(std::string(20, '\1'), ErrorCode::bad_magic,
+          "not a checkpoint of a format that is known");
+  write_file(folder / "a", "a" + std::string(256, '\0') + "ustar");
+  BOOST_CHECK_EXCEPTION(input_format(folder / "a"), UnsupportedError,
+                        says(ErrorCode::unsupported_feature, "a tar archive; unpack it first"));
+  refuses("", ErrorCode::bad_magic, "the file is empty");
+  BOOST_CHECK_THROW(input_format(folder / "none"), IoError);
+}
+
 // Those that are read, but not as a .thalia file: its reader says what they are.
 BOOST_AUTO_TEST_CASE(files_of_other_formats_are_known_and_no_checkpoints_of_this_one) {
   struct Known {
@@ -98,6 +118,9 @@ BOOST_AUTO_TEST_CASE(files_of_other_formats_are_known_and_no_checkpoints_of_this
   };
   const Known known[] = {
       {"GGUF\3", FileFormat::gguf, "a GGUF file"},
+      {"MCKP\1", FileFormat::mckp, "an MCKP file"},
+      {std::string("MST\0\1", 5), FileFormat::mst, "a mithril .mst file"},
+      {safetensors_bytes(R"({"__metadata__":{}})"), FileFormat::safetensors, "a safetensors file"},
       {"\x93NUMPY\1", FileFormat::npy, "a NumPy .npy file"},
       {"GPTRSCHK\2", FileFormat::gptrs, "a model of gpt.rs"},
       {"GPTRSTEN\2", FileFormat::gptrsten, "an archive of tensors of gpt.rs"},
@@ -123,9 +146,21 @@ BOOST_AUTO_TEST_CASE(archives_are_known_by_what_is_in_them) {
     return std::filesystem::path(THALIA_SOURCE_ROOT) / "tests/data/interop" / name;
   };
   BOOST_TEST((detect_format(data("zip/torch.zip")) == FileFormat::pt));
-  BOOST_CHECK_EXCEPTION(detect_format(data("zip/python_stored.zip")), UnsupportedError,
-                        says(ErrorCode::unsupported_feature, "a zip archive", "unpack it first"));
   const TemporaryFolder folder;
+  write_file(folder / "others", archive_of({{"readme", "of nothing"}}, interop::kPythonZip));
+  BOOST_CHECK_EXCEPTION(detect_format(folder / "others"), UnsupportedError,
+                        says(ErrorCode::unsupported_feature, "a zip archive", "unpack it first"));
+  // An archive with an array is NumPy's, whatever else is in it, and so is one called so.
+  const auto archive = [&](const char* name, const ArchiveMembers& members) {
+    write_file(folder / name, archive_of(members, interop::kPythonZip));
+    for (const Access access : {Access::mapped, Access::copied})
+      BOOST_TEST((detect_format(folder / name, access) == FileFormat::npz), name);
+  };
+  const std::string array = read_file(data("npz/array.npy"));
+  archive("a", {{"README.txt", "of arrays"}, {"w.npy", array}, {"d/", ""}});
+  archive("none", {});
+  archive("bare.npz", {{"w", array}});
+  BOOST_TEST(!convert(folder / "a", folder / "a.thalia").losses.empty());
   write_file(folder / "cut.pt", "PK\3\4\0\0\x8\x8");
   BOOST_CHECK_EXCEPTION(detect_format(folder / "cut.pt"), FormatError,
                         says(ErrorCode::truncated, "cut.pt", "it is cut off"));

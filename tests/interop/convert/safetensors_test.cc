@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(formats_are_detected_and_can_be_forced) {
 
   write_file(folder / "noise", "no checkpoint");
   BOOST_TEST(refusal(folder / "noise", folder / "y.thalia") ==
-             "bad_magic: not a file of a format that is known");
+             "bad_magic: not a checkpoint of a format that is known: a text");
   options = fixed({.compression = {.codec = Codec::zstd}});
   BOOST_TEST(refusal(golden("none.safetensors"), folder / "y.safetensors", options) ==
              "bad_argument: safetensors files are not compressed");

@@ -243,8 +243,7 @@ BOOST_AUTO_TEST_CASE(version_1_comes_back_as_version_2) {
 }
 
 BOOST_AUTO_TEST_CASE(a_source_shows_the_tensor_that_a_name_finds) {
-  const auto source =
-      interop::open_gptrs_source(gptrs_path("hand_v2_dup_names.gptrschk"), kLegacy);
+  const auto source = interop::open_gptrs_source(gptrs_path("hand_v2_dup_names.gptrschk"), kLegacy);
   BOOST_TEST(source->facts().tensors.size() == 1u);
   BOOST_TEST(source->facts().losses.size() == 1u);
   BOOST_TEST((source->facts().tensors[0].offset == 162u));
@@ -253,9 +252,9 @@ BOOST_AUTO_TEST_CASE(a_source_shows_the_tensor_that_a_name_finds) {
                     FormatError);
   BOOST_CHECK_THROW(interop::open_gptrs_source(gptrs_path("legacy_v1.gptrsten"), {}),
                     UnsupportedError);
-  BOOST_TEST(interop::open_gptrs_source(gptrs_path("legacy_v1.gptrsten"), kLegacy)
-                 ->facts()
-                 .version == "1");
+  BOOST_TEST(
+      interop::open_gptrs_source(gptrs_path("legacy_v1.gptrsten"), kLegacy)->facts().version ==
+      "1");
 }
 
 BOOST_AUTO_TEST_CASE(a_config_is_made_of_metadata_from_elsewhere) {

@@ -248,10 +248,15 @@ BOOST_FIXTURE_TEST_CASE(tensors_without_a_network_are_refused, LoomFiles) {
         R"({"format":"entity","entity":{"network":{"depth":-1}}})",
         R"({"format":"entity","entity":{"network":{"layers":[{}]}}})"})
     refused(other);
-  refused(replaced(good, "\"loom-json\":", "\"entity\":"));
   refused(replaced(good, "\"depth\":1", "\"depth\":1.5"));
   refused(replaced(good, "\"path\":\"layers.0\"", "\"path\":\"layers.1\""));
   BOOST_CHECK_THROW(through(*source, interop::write_entity, with("[]")), FormatError);
+  // The member says what it is; a "format" that says something else is a stranger's.
+  std::vector<std::string> losses;
+  BOOST_TEST(through(*source, interop::write_loom_json,
+                     with(replaced(good, "\"loom-json\":", "\"entity\":")), &losses) != "");
+  BOOST_REQUIRE(!losses.empty());
+  BOOST_TEST(losses[0] == "metadata: 'format'");
   // A network whose weights no longer fit is refused before there is an output.
   BOOST_CHECK_THROW(through(*source, interop::write_entity,
                             with(replaced(good, "\"input_height\":5", "\"input_height\":6"))),
@@ -261,13 +266,18 @@ BOOST_FIXTURE_TEST_CASE(tensors_without_a_network_are_refused, LoomFiles) {
       UnsupportedError);
 }
 
-BOOST_FIXTURE_TEST_CASE(damage_is_found_by_check, LoomFiles) {
+BOOST_FIXTURE_TEST_CASE(what_check_refuses_is_not_read, LoomFiles) {
   const std::string text = as_entity(test::nested_network());
   const auto few = entity(replaced(text, "\"input_height\":5", "\"input_height\":9"));
   BOOST_CHECK_EXCEPTION(few->check(0), FormatError,
                         test::says(ErrorCode::inconsistent, "a.entity", "parallel_branches.0"));
-  static_cast<void>(few->read(0));
+  BOOST_CHECK_THROW(few->read(0), FormatError);
   BOOST_CHECK_EXCEPTION(json(dense_json("\"input_height\":5", "\"input_height\":9")), FormatError,
+                        test::says(ErrorCode::inconsistent, "a.json", "layers.0"));
+  // Of a layer without weights, too.
+  const auto none = json(dense_json("\"weights\"", "\"wehghts\""));
+  BOOST_CHECK_THROW(none->check(0), FormatError);
+  BOOST_CHECK_EXCEPTION(none->read(0), FormatError,
                         test::says(ErrorCode::inconsistent, "a.json", "layers.0"));
 }
 

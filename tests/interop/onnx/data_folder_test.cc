@@ -70,6 +70,26 @@ BOOST_AUTO_TEST_CASE(external_data_never_lead_out_of_the_folder) {
   BOOST_CHECK_THROW(read("../secret", wider), FormatError);
 }
 
+// As the Hugging Face cache has them: names are links into a folder of contents.
+BOOST_AUTO_TEST_CASE(data_of_a_model_that_is_a_link_lie_beside_its_file) {
+  const test::TemporaryFolder folder;
+  for (const char* const name : {"blobs", "snapshots", "snapshots/1"})
+    std::filesystem::create_directory(folder / name);
+  test::write_file(folder / "secret", std::string(16, 's'));
+  test::write_file(folder / "blobs/d", std::string(16, 'd'));
+  test::write_file(folder / "blobs/m", onnx_model_of(external("m.onnx_data")));
+  const std::filesystem::path model = folder / "snapshots/1/m.onnx";
+  const std::filesystem::path data = folder / "snapshots/1/m.onnx_data";
+  std::filesystem::create_symlink("../../blobs/m", model);
+  std::filesystem::create_symlink("../../blobs/d", data);
+  BOOST_TEST(test::text_of(OnnxFile::open(model).read("w").bytes()) == std::string(16, 'd'));
+  BOOST_TEST(convert(model, folder / "m.thalia").tensors == 1u);
+  std::filesystem::remove(data);
+  std::filesystem::create_symlink("../../secret", data);
+  BOOST_CHECK_EXCEPTION(OnnxFile::open(model).read("w"), FormatError,
+                        test::says(ErrorCode::out_of_bounds, "external data", "m.onnx"));
+}
+
 BOOST_AUTO_TEST_CASE(external_data_lie_in_their_file) {
   const test::TemporaryFolder folder;
   test::write_file(folder / "data", std::string(20, 'd'));

@@ -8,6 +8,7 @@
 #include "interop/onnx/sink.h"
 #include "interop/onnx/source.h"
 #include "support/files.h"
+#include "thalia/convert.h"
 #include "thalia/error.h"
 #include "thalia/formats/onnx.h"
 
@@ -71,6 +72,27 @@ BOOST_AUTO_TEST_CASE(a_model_of_weights_comes_back_byte_for_byte) {
     if (external)
       BOOST_TEST(read_file(folder / "again/w.onnx.data") == read_file(folder / "w.onnx.data"));
   }
+}
+
+BOOST_AUTO_TEST_CASE(conversions_keep_sparse_tensors) {
+  const test::TemporaryFolder folder;
+  const OnnxFile before = OnnxFile::open(test::onnx_vector("sparse.onnx"));
+  for (const char* const between : {"b.onnx", "b.thalia", "b.pt"}) {
+    convert(test::onnx_vector("sparse.onnx"), folder / between);
+    convert(folder / between, folder / "c.onnx");
+    const OnnxFile after = OnnxFile::open(folder / "c.onnx");
+    BOOST_REQUIRE(after.tensors().size() == before.tensors().size());
+    for (const OnnxTensor& tensor : before.tensors())
+      BOOST_TEST((after.read(tensor.name) == before.read(tensor.name)), between);
+  }
+}
+
+// Not every program that runs models takes sparse ones.
+BOOST_AUTO_TEST_CASE(a_conversion_makes_them_dense_where_it_is_asked) {
+  const test::TemporaryFolder folder;
+  convert(test::onnx_vector("sparse.onnx"), folder / "c.onnx", {.dense = true});
+  for (const OnnxTensor& tensor : OnnxFile::open(folder / "c.onnx").tensors())
+    BOOST_TEST((tensor.layout.encoding == Encoding::dense));
 }
 
 BOOST_AUTO_TEST_CASE(of_a_model_that_computes_its_tensors_and_facts_come_back) {

@@ -20,7 +20,8 @@ inline std::filesystem::path pt_path(std::string_view name) {
 
 inline PtFile pt_from(const std::string& bytes, const ReadLimits& limits = {}) {
   const auto owner = std::make_shared<const std::string>(bytes);
-  return PtFile::from_bytes({.bytes = bytes_of(*owner), .owner = owner}, "test.pt", limits);
+  return PtFile::from_bytes({.bytes = bytes_of(*owner), .owner = owner}, "test.pt",
+                            {.input = {.limits = limits}});
 }
 
 using PtRecords = std::vector<std::pair<std::string, std::string>>;

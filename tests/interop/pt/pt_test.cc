@@ -9,6 +9,8 @@
 #include "interop/pt/archives.h"
 #include "support/bytes.h"
 #include "support/errors.h"
+#include "thalia/convert.h"
+#include "thalia/formats/any_file.h"
 #include "thalia/value.h"
 
 using namespace thalia;
@@ -25,6 +27,18 @@ std::string digest(const Tensor& tensor) {
 
 Value expected() {
   return parse_json(read_file(pt_path("expected.json")));
+}
+
+// As torch.serialization.set_crc32_options(False) leaves an archive: in its directory, and behind
+// each record.
+std::string without_checksums(std::string bytes) {
+  for (const auto& [signature, place] :
+       {std::pair{"PK\x01\x02", 16u}, std::pair{"PK\x07\x08", 4u}}) {
+    for (std::size_t at = bytes.find(signature); at != std::string::npos;
+         at = bytes.find(signature, at + 1))
+      bytes.replace(at + place, 4, 4, '\0');
+  }
+  return bytes;
 }
 
 // Opens, reads and checks everything; false where that is refused.
@@ -182,6 +196,35 @@ BOOST_AUTO_TEST_CASE(a_flip_is_found_or_changes_no_payload) {
   bytes[at] = '\x01';
   BOOST_CHECK_EXCEPTION(pt_from(bytes).check("tensor"), IntegrityError,
                         says(ErrorCode::checksum_mismatch, "tensor"));
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_storage_is_found_before_it_is_read) {
+  std::string bytes = read_file(pt_path("train.pt"));
+  const PtTensor tensor = pt_from(bytes).tensors()[0];
+  const std::string payload = text_of(pt_from(bytes).read(tensor.name).bytes());
+  bytes[bytes.find(payload)] ^= 1;
+  BOOST_CHECK_THROW(pt_from(bytes).read(tensor.name), IntegrityError);
+  const TemporaryFolder folder;
+  write_file(folder / "a.pt", bytes);
+  const auto read = [&](Verification verification) {
+    return open_any(folder / "a.pt", {.read = {.verification = verification}}).read(tensor.name);
+  };
+  BOOST_CHECK_THROW(read(Verification::on_first_touch), IntegrityError);
+  BOOST_TEST(text_of(read(Verification::off).bytes()) != payload);
+  BOOST_CHECK_THROW(open_any(folder / "a.pt", {.read = {.verification = Verification::at_open}}),
+                    IntegrityError);
+  BOOST_CHECK_THROW(convert(folder / "a.pt", folder / "a.thalia"), IntegrityError);
+  BOOST_TEST(!std::filesystem::exists(folder / "a.thalia"));
+}
+
+BOOST_AUTO_TEST_CASE(an_archive_without_checksums_is_read) {
+  const std::string bytes = without_checksums(read_file(pt_path("train.pt")));
+  BOOST_TEST(bytes != read_file(pt_path("train.pt")));
+  BOOST_TEST(reads_all(bytes));
+  const PtFile file = pt_from(bytes), whole = PtFile::open(pt_path("train.pt"));
+  BOOST_TEST(file.tensors().size() == whole.tensors().size());
+  for (const PtTensor& tensor : whole.tensors())
+    BOOST_TEST(digest(file.read(tensor.name)) == digest(whole.read(tensor.name)));
 }
 
 BOOST_AUTO_TEST_CASE(limits_hold) {

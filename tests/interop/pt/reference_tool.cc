@@ -51,7 +51,7 @@ void dump(const std::filesystem::path& file, const std::filesystem::path& folder
     json.end_object();
   }
   json.end_array().key("stored").begin_array();
-  const auto source = interop::pt::open_pt_source(file, {});
+  const auto source = interop::pt::open_pt_source(file, {.shared_memory = true});
   for (std::size_t i = 0; i < source->facts().tensors.size(); ++i) {
     source->check(i);
     const Tensor elements = source->read(i);
@@ -67,7 +67,7 @@ void dump(const std::filesystem::path& file, const std::filesystem::path& folder
 }
 
 void copy(const std::filesystem::path& from, const std::filesystem::path& to, bool flat) {
-  const auto source = interop::pt::open_pt_source(from, {});
+  const auto source = interop::pt::open_pt_source(from, {.shared_memory = true});
   interop::SinkInput input{.metadata = flat ? "{}" : source->facts().metadata};
   for (const interop::SourceTensor& tensor : source->facts().tensors)
     input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});

@@ -11,7 +11,9 @@
 #include "interop/pt/pickler.h"
 #include "interop/pt/plan.h"
 #include "interop/pt/source.h"
+#include "interop/pt/tree_source.h"
 #include "support/errors.h"
+#include "thalia/convert.h"
 
 using namespace thalia;
 using namespace thalia::test;
@@ -26,6 +28,8 @@ using interop::SinkOptions;
 using interop::TensorSource;
 using interop::pt::open_pt_source;
 using interop::pt::write_pt;
+
+const interop::SourceOptions kShared{.shared_memory = true};
 
 SinkInput input_of(const TensorSource& source) {
   SinkInput input{.metadata = source.facts().metadata};
@@ -78,7 +82,7 @@ std::string with_tree(const std::string& tree) {
 BOOST_AUTO_TEST_CASE(files_of_torch_come_back_byte_for_byte) {
   const TemporaryFolder folder;
   for (const char* const name : {"train.pt", "dtypes.pt", "shared.pt", "quantized.pt", "bare.pt"}) {
-    const auto source = open_pt_source(pt_path(name), {});
+    const auto source = open_pt_source(pt_path(name), kShared);
     BOOST_TEST(write(folder / name, *source, input_of(*source)).empty());
     BOOST_TEST(read_file(folder / name) == read_file(pt_path(name)), name);
   }
@@ -89,9 +93,9 @@ BOOST_AUTO_TEST_CASE(what_was_written_comes_back_byte_for_byte) {
   for (const char* const name : {"views.pt", "sparse.pt", "leaves.pt", "numpy.pt", "protocol5.pt",
                                  "script.pt", "big_endian.pt", "deflated.pt"}) {
     BOOST_TEST_CONTEXT(name) {
-      const auto first = open_pt_source(pt_path(name), {});
+      const auto first = open_pt_source(pt_path(name), kShared);
       write(folder / "1.pt", *first, input_of(*first));
-      const auto second = open_pt_source(folder / "1.pt", {});
+      const auto second = open_pt_source(folder / "1.pt", kShared);
       BOOST_TEST(write(folder / "2.pt", *second, input_of(*second)).empty());
       BOOST_TEST((read_file(folder / "1.pt") == read_file(folder / "2.pt")));
       for (std::size_t i = 0; i < first->facts().tensors.size(); ++i)
@@ -101,19 +105,78 @@ BOOST_AUTO_TEST_CASE(what_was_written_comes_back_byte_for_byte) {
 }
 
 BOOST_AUTO_TEST_CASE(tensors_that_share_memory_are_stored_once) {
-  const auto source = open_pt_source(pt_path("shared.pt"), {});
+  const auto source = open_pt_source(pt_path("shared.pt"), kShared);
   std::vector<std::string> names;
   for (const interop::SourceTensor& tensor : source->facts().tensors) names.push_back(tensor.name);
   BOOST_TEST(names == (std::vector<std::string>{"embed", "a", "grad", "frozen"}),
              boost::test_tools::per_element());
-  const auto views = open_pt_source(pt_path("views.pt"), {});
+  const auto views = open_pt_source(pt_path("views.pt"), kShared);
   BOOST_TEST((views->facts().tensors[0].layout.shape == Shape({24})));
   BOOST_TEST(views->facts().losses[1] ==
              "the strides of 3 tensors, as elements are kept row by row");
 }
 
+// As formats without views have them, out of the object, and out of a tree of it.
+BOOST_AUTO_TEST_CASE(each_tensor_is_read_by_itself) {
+  for (const char* const name :
+       {"shared.pt", "views.pt", "train.pt", "sparse.pt", "quantized.pt"}) {
+    BOOST_TEST_CONTEXT(name) {
+      const PtFile file = PtFile::open(pt_path(name));
+      const auto apart = open_pt_source(pt_path(name), {});
+      const auto from_tree =
+          interop::pt::tree_tensors(open_pt_source(pt_path(name), kShared), ReadLimits{});
+      BOOST_TEST_REQUIRE(apart->facts().tensors.size() == file.tensors().size());
+      for (std::size_t i = 0; i < file.tensors().size(); ++i) {
+        const PtTensor& tensor = file.tensors()[i];
+        for (const TensorSource* const source :
+             {apart.get(), from_tree ? from_tree->source.get() : apart.get()}) {
+          BOOST_TEST(source->facts().tensors[i].name == tensor.name);
+          BOOST_TEST((source->facts().tensors[i].layout.shape == tensor.layout.shape));
+          BOOST_TEST((source->facts().tensors[i].layout.dtype == tensor.layout.dtype));
+          BOOST_TEST(text_of(source->read(i).bytes()) == text_of(file.read(tensor.name).bytes()));
+          source->check(i);
+        }
+      }
+      BOOST_TEST(apart->facts().metadata.find("\"view\"") == std::string::npos);
+      if (!from_tree) continue;
+      BOOST_TEST(to_json(parse_json(from_tree->source->facts().metadata).at("thalia_checkpoint")) ==
+                 to_json(parse_json(apart->facts().metadata).at("thalia_checkpoint")));
+      const std::string& loss = from_tree->source->facts().losses.back();
+      BOOST_TEST(loss.starts_with("the memory that tensors share: '"));
+      BOOST_TEST(apart->facts().losses.back().starts_with("the memory that tensors share: '"));
+    }
+  }
+  const auto shared = open_pt_source(pt_path("shared.pt"), kShared);
+  BOOST_TEST(interop::pt::tree_tensors(shared, ReadLimits{}).has_value());
+  const auto alone = open_pt_source(pt_path("dtypes.pt"), kShared);
+  BOOST_TEST(!interop::pt::tree_tensors(alone, ReadLimits{}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(views_get_the_type_of_what_they_are_views_of) {
+  const TemporaryFolder folder;
+  for (const char* const way : {"b.pt", "b.thalia"}) {
+    ConvertOptions options;
+    options.precision = parse_precision_policy("bf16");
+    const ConvertResult result = convert(pt_path("views.pt"), folder / way, options);
+    BOOST_TEST(result.converted_tensors > 0u);
+    convert(folder / way, folder / "views.pt");
+    const PtFile before = PtFile::open(pt_path("views.pt"));
+    const PtFile after = PtFile::open(folder / "views.pt");
+    BOOST_TEST_REQUIRE(after.tensors().size() == before.tensors().size());
+    BOOST_TEST(after.read("row").bytes().data() == after.read("whole").bytes().data() + 12);
+    for (std::size_t i = 0; i < before.tensors().size(); ++i) {
+      const PtTensor &old = before.tensors()[i], &now = after.tensors()[i];
+      BOOST_TEST(now.name == old.name);
+      BOOST_TEST((now.layout.shape == old.layout.shape));
+      BOOST_TEST(
+          (now.layout.dtype == (old.layout.dtype == DType::f32 ? DType::bf16 : old.layout.dtype)));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(codes_become_numbers_on_request) {
-  const auto source = open_pt_source(pt_path("quantized.pt"), {.dequantize = true});
+  const auto source =
+      open_pt_source(pt_path("quantized.pt"), {.dequantize = true, .shared_memory = true});
   BOOST_TEST(source->facts().tensors.size() == 4u);
   const Tensor numbers = source->read(0);
   BOOST_TEST(numbers.as<float>()[5] == 6.0f);
@@ -126,8 +189,13 @@ BOOST_AUTO_TEST_CASE(codes_become_numbers_on_request) {
 BOOST_AUTO_TEST_CASE(tensors_without_an_object_become_a_dictionary) {
   const TemporaryFolder folder;
   const auto path = folder / "a.pt";
-  BOOST_TEST(write_named(path, {"b", "a"}, R"({"note":"x","steps":3})") ==
-                 std::vector<std::string>{"the metadata 'note', 'steps'"},
+  BOOST_TEST(write_named(path, {"b", "a"}, R"({"format":"x","note":"x","steps":3})") ==
+                 std::vector<std::string>{"metadata: 'format', 'note', 'steps'"},
+             boost::test_tools::per_element());
+  // Members of these names that somebody else has made.
+  BOOST_TEST(write_named(path, {"b", "a"},
+                         R"({"format":"pt","pt":"x","thalia_checkpoint":{"version":0}})") ==
+                 std::vector<std::string>{"metadata: 'format', 'pt', 'thalia_checkpoint'"},
              boost::test_tools::per_element());
   const PtFile file = PtFile::open(path);
   BOOST_TEST(file.tree() == R"({"dict":[["b",{"tensor":"b"}],["a",{"tensor":"a"}]]})");

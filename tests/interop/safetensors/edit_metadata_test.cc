@@ -8,6 +8,7 @@
 #include "interop/safetensors/model_samples.h"
 #include "support/bytes.h"
 #include "support/errors.h"
+#include "thalia/convert.h"
 #include "thalia/error.h"
 #include "thalia/formats/safetensors_model.h"
 
@@ -67,6 +68,25 @@ BOOST_AUTO_TEST_CASE(texts_are_added_changed_and_removed) {
   file = SafetensorsFile::open(path);
   BOOST_TEST((file.has_metadata() && file.metadata().empty()));
   BOOST_TEST(file.file_bytes() == before);
+}
+
+// As the reference reads it.
+BOOST_AUTO_TEST_CASE(null_in_place_of_the_texts_is_none) {
+  const TemporaryFolder folder;
+  const auto path = folder / "a.safetensors";
+  for (const std::string& header : {R"({"__metadata__": null ,)" + kTensors + "}",
+                                    "{" + kTensors + R"(,"__metadata__":null})"}) {
+    const std::string bytes = safetensors_bytes(header, 6);
+    write_file(path, bytes);
+    BOOST_TEST(!SafetensorsFile::open(path).has_metadata());
+    convert(path, folder / "a.thalia", {});
+    convert(folder / "a.thalia", folder / "again.safetensors", {});
+    BOOST_TEST((read_file(folder / "again.safetensors") == bytes));
+    edit_safetensors_metadata(path, {{"k", "v"}});
+    const SafetensorsFile file = SafetensorsFile::open(path);
+    BOOST_TEST((file.metadata() == SafetensorsMetadata{{"k", "v"}}));
+    BOOST_TEST(file.tensors().size() == 2u);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_fits_is_written_without_the_tensors) {

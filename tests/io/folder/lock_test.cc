@@ -99,4 +99,26 @@ BOOST_AUTO_TEST_CASE(a_file_system_without_locks_is_told_of) {
   BOOST_TEST((outcome.kind == Outcome::Kind::returned), outcome.message);
 }
 
+// Nothing is left in the folder, and who waits finds it there even if who held it has removed it.
+BOOST_AUTO_TEST_CASE(a_folder_is_held_without_a_file) {
+  const TemporaryFolder place;
+  const std::filesystem::path folder = place / "a/b";
+  std::optional<io::HeldFolder> first(std::in_place, folder, Durability::none);
+  std::stop_source stop;
+  stop.request_stop();
+  BOOST_CHECK_THROW(io::HeldFolder(folder, Durability::none, stop.get_token()), CancelledError);
+  std::jthread releaser([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    first.reset();
+  });
+  {
+    io::HeldFolder second(folder, Durability::none);
+    BOOST_TEST(std::filesystem::is_empty(folder));
+    second.keep();
+  }
+  BOOST_TEST(std::filesystem::is_empty(folder));
+  std::filesystem::create_symlink("nowhere", place / "link");
+  BOOST_CHECK_THROW(io::HeldFolder(place / "link", Durability::none), IoError);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

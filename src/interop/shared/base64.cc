@@ -1,24 +1,24 @@
-#include "interop/loom/base64.h"
+#include "interop/shared/base64.h"
 
-namespace thalia::interop::loom {
+namespace thalia::interop {
 namespace {
 
-constexpr std::string_view kAlphabet =
+constexpr std::string_view kBase64Digits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-constexpr std::array<std::int8_t, 256> make_values() {
+constexpr std::array<std::int8_t, 256> make_digit_values() {
   std::array<std::int8_t, 256> values{};
   values.fill(-1);
-  for (std::size_t i = 0; i < kAlphabet.size(); ++i)
-    values[static_cast<unsigned char>(kAlphabet[i])] = static_cast<std::int8_t>(i);
+  for (std::size_t i = 0; i < kBase64Digits.size(); ++i)
+    values[static_cast<unsigned char>(kBase64Digits[i])] = static_cast<std::int8_t>(i);
   return values;
 }
-constexpr std::array<std::int8_t, 256> kValues = make_values();
+constexpr std::array<std::int8_t, 256> kDigitValues = make_digit_values();
 
-void put_group(std::byte a, std::byte b, std::byte c, std::string& out) {
+void put_base64_group(std::byte a, std::byte b, std::byte c, std::string& out) {
   const unsigned group = std::to_integer<unsigned>(a) << 16 | std::to_integer<unsigned>(b) << 8 |
                          std::to_integer<unsigned>(c);
-  for (const unsigned shift : {18u, 12u, 6u, 0u}) out += kAlphabet[(group >> shift) & 63];
+  for (const unsigned shift : {18u, 12u, 6u, 0u}) out += kBase64Digits[(group >> shift) & 63];
 }
 
 }  // namespace
@@ -28,18 +28,27 @@ void Base64Encoder::put(ByteSpan piece, std::string& out) {
   while (count_ != 0 && i < piece.size()) {
     held_[count_++] = piece[i++];
     if (count_ < 3) continue;
-    put_group(held_[0], held_[1], held_[2], out);
+    put_base64_group(held_[0], held_[1], held_[2], out);
     count_ = 0;
   }
-  for (; i + 3 <= piece.size(); i += 3) put_group(piece[i], piece[i + 1], piece[i + 2], out);
+  for (; i + 3 <= piece.size(); i += 3) put_base64_group(piece[i], piece[i + 1], piece[i + 2], out);
   while (i < piece.size()) held_[count_++] = piece[i++];
 }
 
 void Base64Encoder::finish(std::string& out) {
   if (count_ == 0) return;
-  put_group(held_[0], count_ == 2 ? held_[1] : std::byte{0}, std::byte{0}, out);
+  put_base64_group(held_[0], count_ == 2 ? held_[1] : std::byte{0}, std::byte{0}, out);
   for (std::size_t i = 0; i < 3 - count_; ++i) out[out.size() - 1 - i] = '=';
   count_ = 0;
+}
+
+std::string to_base64(ByteSpan bytes) {
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  Base64Encoder encoder;
+  encoder.put(bytes, text);
+  encoder.finish(text);
+  return text;
 }
 
 std::optional<std::vector<std::byte>> decode_base64(std::string_view text, std::size_t& wrong) {
@@ -55,7 +64,7 @@ std::optional<std::vector<std::byte>> decode_base64(std::string_view text, std::
       if (digits < 2 || digits + padding == 4) return std::nullopt;
       ++padding;
     } else {
-      const std::int8_t value = kValues[static_cast<unsigned char>(text[i])];
+      const std::int8_t value = kDigitValues[static_cast<unsigned char>(text[i])];
       if (value < 0 || padding != 0) return std::nullopt;
       group = group << 6 | static_cast<unsigned>(value);
       ++digits;
@@ -74,4 +83,4 @@ std::optional<std::vector<std::byte>> decode_base64(std::string_view text, std::
   return bytes;
 }
 
-}  // namespace thalia::interop::loom
+}  // namespace thalia::interop

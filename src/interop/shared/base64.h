@@ -1,4 +1,4 @@
-// Base64 as Go's encoding/base64 writes and reads it: the standard alphabet, padded.
+// Base64 as RFC 4648, section 4, and Go's encoding/base64 have it: the standard alphabet, padded.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 #include "thalia/bytes.h"
 
-namespace thalia::interop::loom {
+namespace thalia::interop {
 
 /// Bytes that come in pieces; the characters are those of the whole.
 class Base64Encoder {
@@ -23,8 +23,10 @@ class Base64Encoder {
   std::size_t count_ = 0;
 };
 
+std::string to_base64(ByteSpan bytes);
+
 /// Line ends count for nothing; padding has to be there. The offset of the first character that is
 /// wrong goes to `wrong`, and the result is empty then.
 std::optional<std::vector<std::byte>> decode_base64(std::string_view text, std::size_t& wrong);
 
-}  // namespace thalia::interop::loom
+}  // namespace thalia::interop
