@@ -411,6 +411,31 @@ def options_declared_twice(root):
     return found
 
 
+# What a loop goes over lives as long as the loop, but not what a call on the way to it has made.
+LOOP = re.compile(r"\bfor \(")
+OF_A_TEMPORARY = re.compile(r" :\s.*\b(?:open\w*|from_bytes|\w+_from)\(.*\)\s*\.\w+\(\)$", re.DOTALL)
+
+
+def _in_brackets(text, begin):
+    """What stands from there to the bracket that closes the one in front."""
+    depth = 1
+    for i in range(begin, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[i], 0)
+        if depth == 0:
+            return text[begin:i]
+    return text[begin:]
+
+
+def loops_over_temporaries(root):
+    """Where a loop goes over what belongs to a file that was opened for it: it is closed by then."""
+    found = []
+    for path, text in source_files(root, MEASURED_FOLDERS):
+        for match in LOOP.finditer(text):
+            if OF_A_TEMPORARY.search(_in_brackets(text, match.end())):
+                found.append(f"{path}:{text.count(chr(10), 0, match.start()) + 1}: name the file first")
+    return found
+
+
 def file_lengths(root):
     """(path, lines) of each source file that is long enough to be looked at."""
     lengths = ((path, text.count("\n")) for path, text in source_files(root, MEASURED_FOLDERS))

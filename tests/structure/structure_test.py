@@ -40,6 +40,9 @@ class ThisTree(unittest.TestCase):
     def test_commands_share_the_options_of_one_meaning(self):
         self.assertEqual(rules.options_declared_twice(ROOT), [])
 
+    def test_no_loop_goes_over_what_is_gone(self):
+        self.assertEqual(rules.loops_over_temporaries(ROOT), [])
+
     def test_every_dependency_has_a_wrap(self):
         self.assertEqual(rules.dependencies_without_wrap(ROOT), [])
 
@@ -241,6 +244,20 @@ class BrokenTrees(unittest.TestCase):
             found = rules.options_declared_twice(Path(folder))
         places = [line.split(" stands")[0] for line in found]
         self.assertEqual(places, ["src/cli/b.cc:1: --json", "src/cli/b.cc:2: --output", "src/cli/b.cc:3: --shade"])
+
+    def test_loops_over_what_is_gone_are_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "src/io/a.cc")
+            file.parent.mkdir(parents=True)
+            file.write_text(
+                "for (const T& one : File::open(path).tensors()) use(one);\n"
+                "for (const T& one :\n     open_any(path, {.read = read}).tensors()) use(one);\n"
+                "for (const T& one : file.tensors()) use(one);\n"
+                "for (int i = 0; i < 3; ++i) open(path).tensors();\n",
+                encoding="utf-8",
+            )
+            found = rules.loops_over_temporaries(Path(folder))
+        self.assertEqual([line.split(": ")[0] for line in found], ["src/io/a.cc:1", "src/io/a.cc:2"])
 
     def test_dependencies_without_a_wrap_are_found(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -14,7 +14,8 @@ namespace {
 
 std::vector<ChainLink> links_of(const std::filesystem::path& path, const ChainOptions& options) {
   std::vector<ChainLink> links;
-  for (const std::filesystem::path& file : ChainReader::open(path, options).paths()) {
+  const ChainReader chain = ChainReader::open(path, options);
+  for (const std::filesystem::path& file : chain.paths()) {
     const Reader reader = Reader::open(file, options.read);
     const FileHeader header = reader.header();
     links.push_back({.name = file.string(),
@@ -30,7 +31,8 @@ std::vector<ChainLink> links_of_mckp(const std::filesystem::path& path,
                                      const ChainOptions& options) {
   std::vector<ChainLink> links;
   std::string name = path.string();
-  for (const MckpFile& file : MckpChain::open(path, inspect::mckp_options(options)).files()) {
+  const MckpChain chain = MckpChain::open(path, inspect::mckp_options(options));
+  for (const MckpFile& file : chain.files()) {
     const MckpHeader& header = file.header();
     links.push_back({.name = name,
                      .is_delta = header.previous.has_value(),

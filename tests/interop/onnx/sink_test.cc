@@ -91,7 +91,8 @@ BOOST_AUTO_TEST_CASE(conversions_keep_sparse_tensors) {
 BOOST_AUTO_TEST_CASE(a_conversion_makes_them_dense_where_it_is_asked) {
   const test::TemporaryFolder folder;
   convert(test::onnx_vector("sparse.onnx"), folder / "c.onnx", {.dense = true});
-  for (const OnnxTensor& tensor : OnnxFile::open(folder / "c.onnx").tensors())
+  const OnnxFile dense = OnnxFile::open(folder / "c.onnx");
+  for (const OnnxTensor& tensor : dense.tensors())
     BOOST_TEST((tensor.layout.encoding == Encoding::dense));
 }
 
