@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "interop/shared/origin_member.h"
 #include "json/copy.h"
 #include "json/reader.h"
 #include "json/writer.h"
@@ -16,7 +17,6 @@
 namespace thalia::interop {
 namespace {
 
-constexpr std::string_view kFormat = "format";
 constexpr std::string_view kMetadata = "metadata";
 constexpr std::string_view kTrainingSteps = "training_steps";
 
@@ -74,8 +74,8 @@ ReadableTexts readable_texts(std::string_view metadata, unsigned max_depth) {
     found.is_empty = false;
     if (value.kind() == json::Kind::string) {
       const std::string_view text = value.string();
-      if (key == kFormat) found.format = text;
-      if (key != kFormat) found.texts.emplace_back(key, text);
+      if (key == kFormatKey) found.format = text;
+      if (key != kFormatKey) found.texts.emplace_back(key, text);
       return;
     }
     if (value.kind() != json::Kind::object) return;

@@ -158,7 +158,7 @@ class Exported {
       : file_(
             std::make_shared<const interop::ThaliaSource>(reader, options.grouping, options.read)),
         source_(file_) {
-    if (to == FileFormat::pt) return;  // its files hold views
+    if (interop::format_row(to).holds_views) return;
     auto apart = interop::pt::tree_tensors(file_, options.read.input.limits);
     if (!apart) return;
     source_ = std::move(apart->source);
@@ -273,8 +273,7 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
     if (from == FileFormat::thalia) {
       export_thalia(input, output, to, options, result);
     } else {
-      const bool holds_views = to == FileFormat::thalia || to == FileFormat::pt;
-      convert_flat(input, from, output, to, holds_views, options, result);
+      convert_flat(input, from, output, to, interop::format_row(to).holds_views, options, result);
     }
   });
 }

@@ -28,6 +28,7 @@ struct FormatRow {
   WriteTensors write = nullptr;  ///< null: read only, or as above
   bool takes_whole = false;      ///< a tensor is in memory as a whole while it is written
   bool holds_sparse = false;
+  bool holds_views = false;       ///< of tensors: OpenOptions::shared_memory
   bool holds_texts = false;       ///< as metadata, under names
   IsMadeOf is_made_of = nullptr;  ///< of formats that carry metadata of others
 };

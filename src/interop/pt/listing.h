@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "interop/pt/tree.h"
+#include "interop/shared/list_names.h"
 #include "thalia/tensor_layout.h"
 
 namespace thalia::interop::pt {
@@ -35,6 +36,11 @@ struct Listing {
   std::uint64_t strides_lost = 0;      ///< of tensors that are stored row by row and did not lie so
   std::vector<std::string> apart;      ///< names of those that shared memory and do not here
 };
+
+/// What conversions say of `apart`.
+inline std::string shared_memory_loss(const Listing& listing) {
+  return "the memory that tensors share: " + list_names(listing.apart);
+}
 
 struct ListingOptions {
   bool dequantize = false;     ///< codes become numbers, and their parameters are gone

@@ -7,7 +7,6 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "interop/pt/contents.h"
-#include "interop/shared/list_names.h"
 #include "interop/shared/origin_member.h"
 #include "io/file_bytes.h"
 #include "json/writer.h"
@@ -89,8 +88,7 @@ void PtSource::fill(const ReadLimits& limits) {
         fmt::format("the strides of {}, as elements are kept row by row",
                     count == 1 ? "1 tensor" : fmt::format("{} tensors", count)));
   }
-  if (!state_.apart.empty())
-    facts_.losses.push_back("the memory that tensors share: " + list_names(state_.apart));
+  if (!state_.apart.empty()) facts_.losses.push_back(shared_memory_loss(state_));
 }
 
 void PtSource::add(const Part& part, const Stored& stored) {

@@ -9,7 +9,6 @@
 #include "interop/pt/plan.h"
 #include "interop/pt/source.h"
 #include "interop/pt/tree.h"
-#include "interop/shared/list_names.h"
 #include "io/allocation_limit.h"
 #include "thalia/value.h"
 
@@ -55,7 +54,7 @@ class TreeSource final : public TensorSource {
     facts_ = source_->facts();
     facts_.tensors.clear();
     for (std::size_t i = 0; i < parts_.size(); ++i) facts_.tensors.push_back(described(i));
-    facts_.losses.push_back("the memory that tensors share: " + list_names(listing_.apart));
+    facts_.losses.push_back(shared_memory_loss(listing_));
     Value changed = Value::object();
     for (const Value::Member& member : metadata.members())
       if (member.name != kTreeMember) changed.add(member.name, member.value);
