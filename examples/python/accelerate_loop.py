@@ -36,3 +36,4 @@ for epoch in range(epochs.last_epoch, 5):
     epochs.step()
     save_state(accelerator, path)
 accelerator.print(sum(p.double().sum().item() for p in model.parameters()))
+accelerator.end_training()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import sys
+import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
@@ -372,6 +375,9 @@ class AsyncSaver:
     max_snapshot_bytes: memory of all copies; 0 is half of the machine's.
     background_threads: 0 is a quarter of the cores, 1 to 4.
 
+    At the end of the process, what is being saved is saved first, and errors that no handle has told
+    are printed; Ctrl-C cancels it.
+
     Raises UsageError for an option that cannot be. Any number of threads may use one.
     """
 
@@ -384,6 +390,7 @@ class AsyncSaver:
         background_threads: int = 0,
     ) -> None:
         self._raw = _core.AsyncSaver(when_busy, max_unfinished, max_snapshot_bytes, background_threads)
+        _savers.add(self)
 
     def save(
         self,
@@ -422,3 +429,25 @@ class AsyncSaver:
     def snapshot_bytes(self) -> int:
         """Memory held for copies."""
         return self._raw.snapshot_bytes
+
+    def _close(self) -> None:
+        finished = False
+        try:
+            while not finished:
+                try:
+                    self._raw.wait_all()
+                    finished = True
+                except Exception:
+                    sys.excepthook(*sys.exc_info())
+        finally:
+            self._raw.close(not finished)
+
+
+_savers: weakref.WeakSet[AsyncSaver] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_savers.clear)  # their threads are not there
+
+
+@atexit.register
+def _close_savers() -> None:
+    for saver in list(_savers):
+        saver._close()

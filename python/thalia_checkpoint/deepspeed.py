@@ -13,10 +13,12 @@ The files have the names that DeepSpeed gives them. No pickle is read or written
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
 import torch.distributed as dist
+from deepspeed.constants import default_pg_timeout
 from deepspeed.runtime.checkpoint_engine.checkpoint_engine import CheckpointCommitInfo, CheckpointEngine
 
 from ._deepspeed_objects import as_dictionary, with_objects
@@ -54,6 +56,9 @@ class ThaliaCheckpointEngine(_Engine):  # type: ignore[misc, unused-ignore]
         self.name: str = type(self).__name__
         self._options: dict[str, Any] = dict(options)
         self._failed: Exception | None = None
+        self._group: dist.ProcessGroup | None = None
+        # DeepSpeed may hold its engine, and with it this one, beyond the end of the interpreter.
+        atexit.register(self.cleanup)
 
     def create(self, info: CheckpointCommitInfo) -> None:
         """Begins a checkpoint, in every rank."""
@@ -85,18 +90,36 @@ class ThaliaCheckpointEngine(_Engine):  # type: ignore[misc, unused-ignore]
         self._tell()
         return True
 
+    def cleanup(self) -> None:
+        """At the end of the process: lets go of what the ranks tell each other with."""
+        group, self._group = self._group, None
+        if group is not None and dist.is_initialized():
+            with contextlib.suppress(ValueError):  # it went with those of DeepSpeed, which are others by now
+                dist.destroy_process_group(group)
+
     def _write(self, writer: Writer) -> None:
         writer.commit()
 
     def _tell(self) -> None:
         """Waits for every rank, and raises in all of them what one has failed with."""
         failed, self._failed = self._failed, None
-        told = _of_all_ranks(None if failed is None else f"{type(failed).__name__}: {failed}")
+        told = self._of_all_ranks(None if failed is None else f"{type(failed).__name__}: {failed}")
         if failed is not None:
             raise failed
         for rank, text in enumerate(told):
             if text is not None:
                 raise make_error(ThaliaError, f"rank {rank}: {text}", "other")
+
+    def _of_all_ranks(self, value: Any) -> list[Any]:
+        """The values of all ranks, in their order."""
+        if self._group is None:
+            # Not DeepSpeed's: GPUs would have to come to a stop for it. And nobody else keeps this one.
+            # A thread of Gloo that lets go of a tensor once the interpreter has ended kills the process
+            # (PyTorch issue 190489), so the group's threads are to end before that.
+            self._group = dist.new_group(backend="gloo", timeout=default_pg_timeout)
+        values = [value] * dist.get_world_size()
+        dist.all_gather_object(values, value, group=self._group)
+        return values
 
 
 class ThaliaAsyncCheckpointEngine(ThaliaCheckpointEngine):
@@ -148,7 +171,7 @@ class ThaliaAsyncCheckpointEngine(ThaliaCheckpointEngine):
 
     def get_commit_info(self) -> CheckpointCommitInfo | None:
         """The checkpoint, once no rank would wait for it in commit(); None before, and where there is none."""
-        if self._unfinished is not None and all(_of_all_ranks(all(handle.done for handle in self._handles))):
+        if self._unfinished is not None and all(self._of_all_ranks(all(handle.done for handle in self._handles))):
             return self._unfinished
         return None
 
@@ -157,16 +180,15 @@ class ThaliaAsyncCheckpointEngine(ThaliaCheckpointEngine):
         whole. `latest` stays, as the other ranks may be gone. Raises what a save failed with."""
         self._settle()
         self._saver = None
-        atexit.unregister(self.cleanup)
-        if self._failed is not None:
-            raise self._failed
+        super().cleanup()
+        failed, self._failed = self._failed, None
+        if failed is not None:
+            raise failed
 
     def _write(self, writer: Writer) -> None:
         if self._saver is None:
             # A rank has a file for each layer or expert, so as many as there may be.
             self._saver = AsyncSaver(when_busy="queue", max_unfinished=1024)
-            # DeepSpeed may hold its engine, and with it this one, beyond the end of the interpreter.
-            atexit.register(self.cleanup)
         self._handles.append(self._saver.save(writer))
 
     def _settle(self) -> None:
@@ -176,10 +198,3 @@ class ThaliaAsyncCheckpointEngine(ThaliaCheckpointEngine):
             except Exception as error:
                 self._failed = self._failed or error
         self._handles = []
-
-
-def _of_all_ranks(value: Any) -> list[Any]:
-    """The values of all ranks, in their order."""
-    values = [value] * dist.get_world_size()
-    dist.all_gather_object(values, value)
-    return values

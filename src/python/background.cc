@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,31 +27,51 @@ namespace {
 
 namespace nb = nanobind;
 
-// Its destructor waits for saves, whose progress callbacks need the GIL.
+// Used with the GIL held. Who lets go of the GIL keeps a copy of the pointer: another thread may
+// close this one meanwhile.
 struct Saver {
-  struct Borrowed {
-    SaveHandle save;
-    std::vector<HeldBuffer> held;
+  struct Save {
+    SaveHandle handle;
+    std::vector<HeldBuffer> held;  ///< what it reads, where it copied nothing
   };
-  std::vector<Borrowed> borrowed{};  ///< what saves read that copied nothing; with the GIL
-  std::optional<AsyncSaver> saver;
+  std::vector<Save> saves{};
+  std::shared_ptr<AsyncSaver> saver;  ///< none once it was closed
 
-  explicit Saver(const AsyncSaveOptions& options) { saver.emplace(options); }
-  ~Saver() {
+  explicit Saver(const AsyncSaveOptions& options) : saver(std::make_shared<AsyncSaver>(options)) {}
+  Saver(const Saver&) = delete;
+  Saver& operator=(const Saver&) = delete;
+  ~Saver() { close(); }
+
+  std::shared_ptr<AsyncSaver> get() const {
+    if (saver) return saver;
+    throw UsageError(ErrorCode::wrong_state, "the saver was closed, as the process ends");
+  }
+
+  // Waits for its saves, whose callbacks need the GIL, and ends its thread.
+  void close() {
     const nb::gil_scoped_release unlocked;
     saver.reset();
   }
 
-  // What ended saves have read. To let go of a buffer may run Python, and that a save: out of the
-  // list first.
+  // Of what has ended. To let go of a buffer may run Python, and that a save: out of the list
+  // first.
   void let_go() {
-    const auto ended = std::partition(borrowed.begin(), borrowed.end(),
-                                      [](const Borrowed& one) { return !one.save.done(); });
-    const std::vector<Borrowed> gone(std::make_move_iterator(ended),
-                                     std::make_move_iterator(borrowed.end()));
-    borrowed.erase(ended, borrowed.end());
+    const auto ended = std::partition(saves.begin(), saves.end(),
+                                      [](const Save& save) { return !save.handle.done(); });
+    const std::vector<Save> gone(std::make_move_iterator(ended),
+                                 std::make_move_iterator(saves.end()));
+    saves.erase(ended, saves.end());
   }
 };
+
+// Once the interpreter ends, a thread that takes the GIL ends the process: so the saver's own has
+// to be gone by then.
+void close(Saver& self, bool cancel) {
+  if (cancel)
+    for (const Saver::Save& save : self.saves) save.handle.cancel();
+  self.close();
+  self.let_go();
+}
 
 WhenBusy when_busy_of(const std::string& name) {
   return chosen<WhenBusy>("when_busy", name,
@@ -89,11 +110,12 @@ std::optional<nb::dict> wait(const SaveHandle& handle, std::optional<double> tim
 
 // In steps, as wait().
 void wait_all(Saver& self) {
+  const std::shared_ptr<AsyncSaver> saver = self.get();
   bool done = false;
   while (!done) {
     {
       const nb::gil_scoped_release unlocked;
-      done = self.saver->wait_all_for(kStep);
+      done = saver->wait_all_for(kStep);
     }
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
@@ -108,6 +130,7 @@ nb::object error_of(const SaveHandle& handle) {
 // ready(): None for nothing to wait for.
 SaveHandle save_async(Saver& self, PyWriter& writer, const std::string& snapshot,
                       const nb::object& ready) {
+  const std::shared_ptr<AsyncSaver> saver = self.get();
   Writer& declared = writer.get();
   const Snapshot kind = snapshot_of(snapshot);
   std::function<void()> wait_until_ready = ready_of(ready);
@@ -115,12 +138,13 @@ SaveHandle save_async(Saver& self, PyWriter& writer, const std::string& snapshot
   // It may wait for other saves.
   interruptible([&](const std::stop_token& stop) {
     const std::stop_callback forward(stop, [&] { writer.stop.request_stop(); });
-    handle.emplace(self.saver->save_async(std::move(declared), kind, std::move(wait_until_ready)));
+    handle.emplace(saver->save_async(std::move(declared), kind, std::move(wait_until_ready)));
   });
   if (handle->skipped()) return *std::move(handle);
   writer.writer.reset();
-  if (kind == Snapshot::borrowed) self.borrowed.push_back({*handle, std::move(writer.held)});
-  writer.held.clear();
+  std::vector<HeldBuffer> held = std::exchange(writer.held, {});
+  if (kind == Snapshot::copy) held.clear();
+  self.saves.push_back({*handle, std::move(held)});
   self.let_go();
   return *std::move(handle);
 }
@@ -151,12 +175,13 @@ void bind_background(nb::module_& module) {
       .def("save_async", save_async, nb::arg(), nb::arg(), nb::arg().none())
       .def("reserve",
            [](Saver& self, std::uint64_t bytes) {
-             interruptible(
-                 [&](const std::stop_token& stop) { self.saver->reserve(bytes, 1, stop); });
+             const std::shared_ptr<AsyncSaver> saver = self.get();
+             interruptible([&](const std::stop_token& stop) { saver->reserve(bytes, 1, stop); });
            })
       .def("wait_all", wait_all)
+      .def("close", close)
       .def_prop_ro("snapshot_bytes",
-                   [](const Saver& self) { return self.saver->snapshot_bytes(); });
+                   [](const Saver& self) { return self.get()->snapshot_bytes(); });
 }
 
 }  // namespace thalia::python

@@ -4,6 +4,8 @@ import asyncio
 import gc
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -202,6 +204,77 @@ def test_a_save_that_would_wait_is_skipped(path):
     second = saver.save(other)
     second.wait()
     assert not second.skipped and thalia.open(path.with_name("other.thalia"))["r/w"].shape == (10,)
+
+
+# What keeps the saver at the end of the process, which then is not freed, or late.
+KEEPS = ["", "sys.saver = saver", "saver.itself = saver; del saver", "del saver"]
+
+
+def end_while_saving(path, keep, **how):
+    """A process that ends with a save on its way, of 8 MiB, whose callback runs `each`."""
+    code = f"""
+import os, sys, signal, threading, time, numpy as np, thalia_checkpoint as thalia
+begun = threading.Event()
+def progress(done, total):
+    begun.set()
+    {how.get("each", "time.sleep(0.01)")}
+saver = thalia.AsyncSaver()
+writer = thalia.Writer(sys.argv[1], durability="none", compression="zstd", chunk_bytes=1 << 16, progress=progress)
+writer.add("r/w", np.random.default_rng(0).bytes(8 << 20))
+handle = saver.save(writer)
+{how.get("last", "")}
+{keep}
+"""
+    return subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+def test_a_process_ends_after_its_saves(path, keep):
+    ended = end_while_saving(path, keep)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert thalia.verify(path).ok
+
+
+def test_errors_that_nobody_has_seen_are_printed_at_the_end(path):
+    ended = end_while_saving(path, KEEPS[1], each="raise RuntimeError('no more')")
+    assert ended.returncode == 0 and ended.stderr.endswith("RuntimeError: no more\n")
+    assert os.listdir(path.parent) == []
+
+
+def test_ctrl_c_at_the_end_cancels(path):
+    late = "signal.signal(signal.SIGALRM, signal.default_int_handler); signal.setitimer(signal.ITIMER_REAL, 0.5)"
+    ended = end_while_saving(path, KEEPS[1], each="time.sleep(0.2)", last=f"begun.wait(); {late}")
+    assert ended.returncode == 0 and "KeyboardInterrupt" in ended.stderr and "terminate" not in ended.stderr
+    assert os.listdir(path.parent) == []
+
+
+def test_a_forked_process_ends_without_the_savers_of_its_parent(path):
+    last = "begun.wait(); child = os.fork(); print(*os.waitpid(child, 0)[1:] if child else '')"
+    ended = end_while_saving(path, KEEPS[0], last=last)
+    assert (ended.returncode, ended.stdout.split()) == (0, ["0"])
+    assert thalia.verify(path).ok
+
+
+def test_a_saver_that_was_closed_says_so(path):
+    code = """
+import atexit, sys, numpy as np
+def late():
+    writer = thalia.Writer(sys.argv[1])
+    writer.add("r/w", np.ones(3))
+    for call in (lambda: saver.save(writer), saver.wait_all, lambda: saver.reserve(1), lambda: saver.snapshot_bytes):
+        try:
+            call()
+        except thalia.UsageError as error:
+            print(error.code, error)
+    writer.commit()
+atexit.register(late)  # before the package is there, so it runs after what the package does at the end
+import thalia_checkpoint as thalia
+saver = thalia.AsyncSaver()
+"""
+    ended = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout == "wrong_state the saver was closed, as the process ends\n" * 4
+    assert thalia.verify(path).ok
 
 
 def test_borrowed_arrays_may_come_later(path):

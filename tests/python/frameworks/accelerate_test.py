@@ -17,6 +17,7 @@ from thalia_checkpoint.accelerate import load_state, save_state
 from thalia_checkpoint.torch import load, load_into, save
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "python" / "accelerate_loop.py"
+RUN_RANK = Path(__file__).parent / "run_rank.py"
 
 
 def test_the_example_goes_on_where_it_died(tmp_path):
@@ -39,7 +40,7 @@ def test_the_example_goes_on_where_it_died_on_two_processes(tmp_path):
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 
     def run(*arguments):
-        command = [sys.executable, *launcher, EXAMPLE, *arguments]
+        command = [sys.executable, *launcher, RUN_RANK, EXAMPLE, *arguments]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
 

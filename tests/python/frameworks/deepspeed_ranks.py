@@ -1,6 +1,7 @@
 """What the ranks do that deepspeed_test.py starts: python deepspeed_ranks.py FUNCTION ARGUMENT…"""
 
 import argparse
+import atexit
 import os
 import sys
 import threading
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import deepspeed
 import pytest
+import run_rank
 import thalia_checkpoint as thalia
 import torch
 import torch.distributed as dist
@@ -158,6 +160,7 @@ def failure_is_told(folder, how):
 
 
 def end_without_waiting(folder):
+    atexit.unregister(run_rank.end)
     engine = engine_of(2, checkpoint_engine=ThaliaAsyncCheckpointEngine())
     engine.save_checkpoint(folder, client_state={"ballast": torch.ones(1 << 24)})
 

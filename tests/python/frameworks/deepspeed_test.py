@@ -27,11 +27,7 @@ from states import EXAMPLES, same_state
 from thalia_checkpoint.deepspeed import ThaliaCheckpointEngine
 
 # Its collectives in shared memory are compiled at the first run, which takes a minute; gloo's do as well.
-RUN = (
-    "import deepspeed.ops, runpy, sys; deepspeed.ops.__compatible_ops__['deepspeed_shm_comm'] = False; "
-    f"sys.argv = sys.argv[1:]; sys.path.insert(0, {str(Path(__file__).parent)!r}); "
-    "runpy.run_path(sys.argv[0], run_name='__main__')"
-)
+RUN = "import deepspeed.ops, run_rank; deepspeed.ops.__compatible_ops__['deepspeed_shm_comm'] = False; run_rank.run()"
 
 
 def on_ranks(world, script, *arguments, status=0):
@@ -41,6 +37,7 @@ def on_ranks(world, script, *arguments, status=0):
     ranks = []
     for rank in map(str, range(world)):
         environment = {**os.environ, **place, "RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": str(world)}
+        environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
         ranks.append(
             subprocess.Popen(
                 [sys.executable, "-c", RUN, str(script), *map(str, arguments)],
