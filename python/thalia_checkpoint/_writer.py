@@ -437,8 +437,8 @@ class AsyncSaver:
                 try:
                     self._raw.wait_all()
                     finished = True
-                except Exception:
-                    sys.excepthook(*sys.exc_info())
+                except Exception as error:
+                    sys.excepthook(type(error), error, error.__traceback__)
         finally:
             self._raw.close(not finished)
 

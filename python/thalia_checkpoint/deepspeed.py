@@ -116,7 +116,8 @@ class ThaliaCheckpointEngine(_Engine):  # type: ignore[misc, unused-ignore]
             # Not DeepSpeed's: GPUs would have to come to a stop for it. And nobody else keeps this one.
             # A thread of Gloo that lets go of a tensor once the interpreter has ended kills the process
             # (PyTorch issue 190489), so the group's threads are to end before that.
-            self._group = dist.new_group(backend="gloo", timeout=default_pg_timeout)
+            backend = "gloo" if dist.is_gloo_available() else None
+            self._group = dist.new_group(backend=backend, timeout=default_pg_timeout)
         values = [value] * dist.get_world_size()
         dist.all_gather_object(values, value, group=self._group)
         return values

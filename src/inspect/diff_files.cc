@@ -111,7 +111,7 @@ TensorFacts facts_of(const ListedTensor& listed) {
 }
 
 // Of codes and of what a delta stores, what comes out.
-TensorFacts facts_of(const ListedTensor& listed, const TensorSource& source) {
+TensorFacts facts_of(const ListedTensor& listed, const OpenedTensor& source) {
   TensorFacts facts = facts_of(listed);
   facts.layout = source.layout;
   facts.restored = listed.layout.encoding == Encoding::quantized;
@@ -138,8 +138,8 @@ std::optional<TensorDiff> diff_pair(const TensorPair& pair, const DiffOptions& o
   const bool as_codes = old.type.empty() != fresh.type.empty() &&
                         old.layout.dtype == fresh.layout.dtype &&
                         old.layout.shape == fresh.layout.shape;
-  const TensorSource from = as_codes ? pair.before->open_codes() : pair.before->open();
-  const TensorSource to = as_codes ? pair.after->open_codes() : pair.after->open();
+  const OpenedTensor from = as_codes ? pair.before->open_codes() : pair.before->open();
+  const OpenedTensor to = as_codes ? pair.after->open_codes() : pair.after->open();
   diff.before = facts_of(old, from);
   diff.after = facts_of(fresh, to);
   diff.values =
@@ -236,7 +236,7 @@ void diff_tensors(FilesDiff& result, const std::filesystem::path& before,
 
 }  // namespace
 
-ComparedTensor compared(const TensorSource& source, std::uint64_t bytes) {
+ComparedTensor compared(const OpenedTensor& source, std::uint64_t bytes) {
   ComparedTensor tensor{
       .dtype = source.layout.dtype, .shape = source.layout.shape, .read_bytes = bytes};
   if (source.entries) {

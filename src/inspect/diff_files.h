@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "inspect/tensor_source.h"
+#include "inspect/opened_tensor.h"
 #include "thalia/convert.h"
 #include "thalia/delta.h"
 #include "thalia/diff.h"
@@ -25,7 +25,7 @@ struct FilesDiff {
 };
 
 /// What diff_values() takes of an opened tensor. @param bytes about what reading it reads.
-ComparedTensor compared(const TensorSource& source, std::uint64_t bytes);
+ComparedTensor compared(const OpenedTensor& source, std::uint64_t bytes);
 
 /// Of two .thalia files as diff() of thalia/diff.h: without values or tolerances no payload is
 /// read. Where one has another format, tensors are paired by REGION/NAME, in which '.' and '/' are

@@ -30,7 +30,7 @@ struct OpenThalia {
   std::function<ChainReader(const Reader& reader)> open_chain;
   std::optional<ChainReader> chain{};
 
-  TensorSource open(const TensorView& view) {
+  OpenedTensor open(const TensorView& view) {
     if (!reader.delta_base()) return source_of(view, limits);
     if (!chain) chain = open_chain(reader);
     return source_of(*chain, view);
@@ -70,8 +70,8 @@ class ThaliaTensor : public FileTensor {
       : FileTensor(names), file_(std::move(file)), view_(std::move(view)) {}
 
   ListedTensor list() const override { return listed_view(view_, names()); }
-  TensorSource open() const override {
-    TensorSource source = file_->open(view_);
+  OpenedTensor open() const override {
+    OpenedTensor source = file_->open(view_);
     source.region = names().region;
     source.name = names().name;
     return source;
@@ -137,7 +137,7 @@ class OriginalTensor : public FileTensor {
             .logical_bytes = tensor_.bytes().size(),
             .codecs = {Codec::store}};
   }
-  TensorSource open() const override {
+  OpenedTensor open() const override {
     return source_of(tensor_, std::string(names().region), std::string(names().name));
   }
   std::shared_ptr<const FileTensor> keep() const override {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "inspect/listed_tensor.h"
+#include "inspect/opened_tensor.h"
 #include "inspect/selection.h"
-#include "inspect/tensor_source.h"
 #include "model/precision/glob.h"
 #include "thalia/delta.h"
 #include "thalia/reader.h"
@@ -31,9 +31,9 @@ class FileTensor {
   /// What the file's tables say; nothing else is read. Of a delta, what it stores itself.
   virtual ListedTensor list() const = 0;
   /// Its elements; one that has to be restored whole is. @throws what reading it throws.
-  virtual TensorSource open() const = 0;
+  virtual OpenedTensor open() const = 0;
   /// Of a type of the format's own, the codes in place of elements.
-  virtual TensorSource open_codes() const { return open(); }
+  virtual OpenedTensor open_codes() const { return open(); }
   /// The same for as long as somebody holds it, with its file.
   virtual std::shared_ptr<const FileTensor> keep() const = 0;
 

@@ -80,14 +80,14 @@ class FlatFileTensor : public FileTensor {
     if (tensor.in_place) listed.codecs = {Codec::store};
     return listed;
   }
-  TensorSource open() const override { return source_over(file_->read(number_)); }
-  TensorSource open_codes() const override { return source_over(file_->stored().read(number_)); }
+  OpenedTensor open() const override { return source_over(file_->read(number_)); }
+  OpenedTensor open_codes() const override { return source_over(file_->stored().read(number_)); }
   std::shared_ptr<const FileTensor> keep() const override {
     return std::make_shared<FlatFileTensor>(*this);
   }
 
  private:
-  TensorSource source_over(const Tensor& tensor) const {
+  OpenedTensor source_over(const Tensor& tensor) const {
     return source_of(
         tensor, {}, file_->tensor(number_).name,
         [file = file_](const Tensor& of, ByteSpan part) { file->stored().read_ahead(of, part); });
@@ -161,7 +161,7 @@ VerifyReport verify_flat(const std::filesystem::path& path, FileFormat format,
   return report;
 }
 
-TensorSource open_flat(const std::filesystem::path& path, FileFormat format,
+OpenedTensor open_flat(const std::filesystem::path& path, FileFormat format,
                        const std::string& name, const ChainOptions& chain) {
   const auto file = std::make_shared<FlatFile>(path, format, open_options(chain));
   const AnyFile& stored = file->stored();

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "inspect/file_tensors.h"
-#include "inspect/tensor_source.h"
+#include "inspect/opened_tensor.h"
 #include "thalia/delta.h"
 #include "thalia/formats/any_file.h"
 #include "thalia/verify.h"
@@ -20,7 +20,7 @@ VerifyReport verify_flat(const std::filesystem::path& path, FileFormat format,
 /// Calls `visit` with each tensor, in the order of the file. `shared_memory`: as of OpenOptions.
 void visit_flat(const std::filesystem::path& path, FileFormat format, const ChainOptions& chain,
                 bool shared_memory, const VisitTensor& visit);
-TensorSource open_flat(const std::filesystem::path& path, FileFormat format,
+OpenedTensor open_flat(const std::filesystem::path& path, FileFormat format,
                        const std::string& name, const ChainOptions& chain);
 
 }  // namespace thalia::inspect

@@ -65,7 +65,7 @@ class MckpFileTensor : public FileTensor {
     }
     return listed;
   }
-  TensorSource open() const override {
+  OpenedTensor open() const override {
     return source_of(file_->read(tensor_.name), {}, tensor_.name);
   }
   std::shared_ptr<const FileTensor> keep() const override {
@@ -94,7 +94,7 @@ class MstFileTensor : public FileTensor {
             .codecs = {Codec::zstd},
             .byte_planes = has_byte_planes(file_, tensor_.dtype)};
   }
-  TensorSource open() const override {
+  OpenedTensor open() const override {
     return source_of(file_.read(tensor_.name), {}, tensor_.name);
   }
   std::shared_ptr<const FileTensor> keep() const override {
@@ -164,7 +164,7 @@ VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format,
   return report;
 }
 
-TensorSource open_packed(const std::filesystem::path& path, FileFormat format,
+OpenedTensor open_packed(const std::filesystem::path& path, FileFormat format,
                          const std::string& name, const ChainOptions& chain) {
   if (format == FileFormat::mst) {
     const MstFile file = MstFile::open(path, chain.read);

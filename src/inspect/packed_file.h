@@ -5,7 +5,7 @@
 #include <string>
 
 #include "inspect/file_tensors.h"
-#include "inspect/tensor_source.h"
+#include "inspect/opened_tensor.h"
 #include "thalia/convert.h"
 #include "thalia/delta.h"
 #include "thalia/mckp.h"
@@ -24,7 +24,7 @@ VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format,
 /// Calls `visit` with each tensor, in the order of the file.
 void visit_packed(const std::filesystem::path& path, FileFormat format, const ChainOptions& chain,
                   const VisitTensor& visit);
-TensorSource open_packed(const std::filesystem::path& path, FileFormat format,
+OpenedTensor open_packed(const std::filesystem::path& path, FileFormat format,
                          const std::string& name, const ChainOptions& chain);
 
 }  // namespace thalia::inspect

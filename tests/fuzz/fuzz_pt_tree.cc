@@ -18,7 +18,7 @@ namespace pt_tree_target {
 
 using namespace thalia::interop;
 
-class FewTensors final : public interop::TensorSource {
+class FewTensors final : public interop::SourceFile {
  public:
   explicit FewTensors(std::string metadata) {
     facts_.metadata = std::move(metadata);

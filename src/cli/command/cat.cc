@@ -22,7 +22,7 @@
 #include "inspect/block_cursor.h"
 #include "inspect/copy_slice.h"
 #include "inspect/file_tensors.h"
-#include "inspect/tensor_source.h"
+#include "inspect/opened_tensor.h"
 #include "thalia/formats/file_format.h"
 
 namespace thalia::cli {
@@ -43,7 +43,7 @@ struct CatArguments {
   bool dense = false;
 };
 
-void print_text(Output& out, const inspect::TensorSource& source, const Slice& slice,
+void print_text(Output& out, const inspect::OpenedTensor& source, const Slice& slice,
                 const CatArguments& arguments) {
   std::string heading =
       fmt::format("# {}  {} {}", shown_name(source.region, source.name),
@@ -60,7 +60,7 @@ void print_text(Output& out, const inspect::TensorSource& source, const Slice& s
   }
 }
 
-void print_npy(Output& out, const inspect::TensorSource& source, const Slice& slice) {
+void print_npy(Output& out, const inspect::OpenedTensor& source, const Slice& slice) {
   out.write(as_byte_span(npy_header(source.layout.dtype, slice.shape)));
   inspect::BlockCursor blocks(slice.ranges, source.layout.dtype, kBlockBytes);
   std::vector<std::byte> bytes;
@@ -75,7 +75,7 @@ void print_npy(Output& out, const inspect::TensorSource& source, const Slice& sl
   }
 }
 
-void print_raw(Output& out, const inspect::TensorSource& source, const Slice& slice,
+void print_raw(Output& out, const inspect::OpenedTensor& source, const Slice& slice,
                const CatArguments& arguments) {
   if (source.entries && !arguments.dense) {
     if (arguments.slice) {
@@ -99,7 +99,7 @@ void print_raw(Output& out, const inspect::TensorSource& source, const Slice& sl
   }
 }
 
-Slice slice_of(const inspect::TensorSource& source, const CatArguments& arguments) {
+Slice slice_of(const inspect::OpenedTensor& source, const CatArguments& arguments) {
   if (!arguments.slice) return whole(source.layout.shape);
   try {
     return parse_slice(*arguments.slice, source.layout.shape);
@@ -111,7 +111,7 @@ Slice slice_of(const inspect::TensorSource& source, const CatArguments& argument
   }
 }
 
-void print_tensor(Output& out, const inspect::TensorSource& source, const CatArguments& arguments) {
+void print_tensor(Output& out, const inspect::OpenedTensor& source, const CatArguments& arguments) {
   const Slice slice = slice_of(source, arguments);
   switch (arguments.format) {
     case Format::text:
@@ -135,7 +135,7 @@ void print_tensor(Output& out, const inspect::TensorSource& source, const CatArg
 
 // The tensor of that very name; nullopt where there is none, and the name may be a pattern. Those
 // of version 0.1 are looked for as patterns are.
-std::optional<inspect::TensorSource> open_named(const CatArguments& arguments,
+std::optional<inspect::OpenedTensor> open_named(const CatArguments& arguments,
                                                 const ChainOptions& options) {
   if (input_format(arguments.file, options.read.input.access) == FileFormat::thalia_0_1)
     return std::nullopt;

@@ -96,7 +96,7 @@ void plot_weights(const PlotArguments& arguments, const Session& session) {
     inspect::Selection selection("PATTERN", patterns);
     inspect::visit_tensors(file, selection, options, [&](const inspect::FileTensor& tensor) {
       if (!taken[place++]) return;
-      const inspect::TensorSource source = tensor.open();
+      const inspect::OpenedTensor source = tensor.open();
       histograms.push_back(histogram_of(
           source, measured(source, session.options<ReadOptions>().work), session.stop));
     });

@@ -15,7 +15,7 @@
 namespace thalia::cli {
 namespace {
 
-void open_object(Output& out, const inspect::TensorSource& source, const Slice& slice,
+void open_object(Output& out, const inspect::OpenedTensor& source, const Slice& slice,
                  std::string_view last_key) {
   std::string text;
   JsonWriter json(text);
@@ -46,7 +46,7 @@ void print_dimension(Output& out, const Shape& shape, unsigned d, ElementStream&
 
 }  // namespace
 
-void print_array_json(Output& out, const inspect::TensorSource& source, const Slice& slice) {
+void print_array_json(Output& out, const inspect::OpenedTensor& source, const Slice& slice) {
   open_object(out, source, slice, "values");
   if (inspect::range_elements(slice.ranges) == 0) {
     out.write("[]");
@@ -57,7 +57,7 @@ void print_array_json(Output& out, const inspect::TensorSource& source, const Sl
   out.write("}\n");
 }
 
-void print_entries_json(Output& out, const inspect::TensorSource& source, const Slice& slice) {
+void print_entries_json(Output& out, const inspect::OpenedTensor& source, const Slice& slice) {
   open_object(out, source, slice, "entries");
   const ByteSpan values = source.entries->values();
   std::string_view separator = "[";

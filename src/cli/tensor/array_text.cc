@@ -46,7 +46,7 @@ void add_edges(const Slice& slice, std::size_t depth, std::vector<SliceRange>& a
   }
 }
 
-ElementStream edge_stream(const inspect::TensorSource& source, const Slice& slice) {
+ElementStream edge_stream(const inspect::OpenedTensor& source, const Slice& slice) {
   auto parts = std::make_shared<std::vector<std::vector<SliceRange>>>();
   std::vector<SliceRange> at = slice.ranges;
   add_edges(slice, 0, at, *parts);
@@ -146,7 +146,7 @@ class ArrayPrinter {
 
 }  // namespace
 
-void print_array(Output& out, const inspect::TensorSource& source, const Slice& slice, bool all) {
+void print_array(Output& out, const inspect::OpenedTensor& source, const Slice& slice, bool all) {
   const std::uint64_t elements = inspect::range_elements(slice.ranges);
   if (elements == 0) {
     out.write("[]\n");
@@ -162,7 +162,7 @@ void print_array(Output& out, const inspect::TensorSource& source, const Slice& 
             counted(elements, "element", "elements"));
 }
 
-void print_entries(Output& out, const inspect::TensorSource& source, const Slice& slice, bool all) {
+void print_entries(Output& out, const inspect::OpenedTensor& source, const Slice& slice, bool all) {
   const auto for_each = [&](const inspect::SparseEntries::Visit& visit) {
     source.entries->visit(slice.ranges, visit);
   };

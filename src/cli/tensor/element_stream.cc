@@ -8,10 +8,10 @@
 
 namespace thalia::cli {
 
-ElementStream::ElementStream(const inspect::TensorSource& source, NextBlock next_block)
+ElementStream::ElementStream(const inspect::OpenedTensor& source, NextBlock next_block)
     : source_(source), next_block_(std::move(next_block)) {}
 
-ElementStream::ElementStream(const inspect::TensorSource& source, std::vector<SliceRange> ranges)
+ElementStream::ElementStream(const inspect::OpenedTensor& source, std::vector<SliceRange> ranges)
     : source_(source),
       next_block_(
           [cursor = std::make_shared<inspect::BlockCursor>(

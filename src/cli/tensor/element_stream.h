@@ -9,7 +9,7 @@
 
 #include "cli/tensor/element.h"
 #include "cli/tensor/slice.h"
-#include "inspect/tensor_source.h"
+#include "inspect/opened_tensor.h"
 
 namespace thalia::cli {
 
@@ -21,15 +21,15 @@ class ElementStream {
   /// The next part to read, nullopt at the end.
   using NextBlock = std::function<std::optional<std::vector<SliceRange>>()>;
 
-  ElementStream(const inspect::TensorSource& source, NextBlock next_block);
+  ElementStream(const inspect::OpenedTensor& source, NextBlock next_block);
   /// All elements of the ranges in row-major order.
-  ElementStream(const inspect::TensorSource& source, std::vector<SliceRange> ranges);
+  ElementStream(const inspect::OpenedTensor& source, std::vector<SliceRange> ranges);
 
   /// nullopt after the last one.
   std::optional<Element> next();
 
  private:
-  const inspect::TensorSource& source_;
+  const inspect::OpenedTensor& source_;
   NextBlock next_block_;
   std::vector<std::byte> block_;
   std::uint64_t count_ = 0;

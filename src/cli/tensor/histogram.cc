@@ -53,7 +53,7 @@ std::uint64_t Histogram::inside() const noexcept {
   return std::accumulate(bins.begin(), bins.end(), std::uint64_t{0});
 }
 
-Histogram histogram_of(const inspect::TensorSource& source, MeasuredTensor tensor,
+Histogram histogram_of(const inspect::OpenedTensor& source, MeasuredTensor tensor,
                        const std::stop_token& stop) {
   Histogram histogram{.tensor = std::move(tensor)};
   place_bins(histogram);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/tensor/measured_tensor.h"
-#include "inspect/tensor_source.h"
+#include "inspect/opened_tensor.h"
 
 namespace thalia::cli {
 
@@ -26,7 +26,7 @@ inline constexpr std::size_t kHistogramBins = 48;
 
 /// Reads the elements in pieces, after measured() has. Of complex ones the absolute values.
 /// @throws what reading them throws; CancelledError.
-Histogram histogram_of(const inspect::TensorSource& source, MeasuredTensor tensor,
+Histogram histogram_of(const inspect::OpenedTensor& source, MeasuredTensor tensor,
                        const std::stop_token& stop);
 
 }  // namespace thalia::cli

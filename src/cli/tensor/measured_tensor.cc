@@ -6,13 +6,13 @@
 
 namespace thalia::cli {
 
-MeasuredTensor measured(const inspect::TensorSource& source, const Work& work) {
+MeasuredTensor measured(const inspect::OpenedTensor& source, const Work& work) {
   Measuring measuring(work);
   measuring.add(source);
   return std::move(measuring.finish().front());
 }
 
-void Measuring::add(inspect::TensorSource source) {
+void Measuring::add(inspect::OpenedTensor source) {
   // So much, and that threads come and go does not count.
   constexpr std::uint64_t kTogether = 64 << 20;
   const TensorLayout layout = source.layout;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "inspect/tensor_source.h"
+#include "inspect/opened_tensor.h"
 #include "thalia/options.h"
 #include "thalia/statistics.h"
 #include "thalia/tensor_layout.h"
@@ -27,7 +27,7 @@ class Measuring {
  public:
   explicit Measuring(Work work) : work_(std::move(work)) {}
   /// @throws what reading it, or those added before it, throws; CancelledError.
-  void add(inspect::TensorSource source);
+  void add(inspect::OpenedTensor source);
   /// All of them, in their order; to be called once. @throws as add().
   std::vector<MeasuredTensor> finish();
 
@@ -42,6 +42,6 @@ class Measuring {
 };
 
 /// Reads all of its elements, in pieces. @throws what reading it throws; CancelledError.
-MeasuredTensor measured(const inspect::TensorSource& source, const Work& work);
+MeasuredTensor measured(const inspect::OpenedTensor& source, const Work& work);
 
 }  // namespace thalia::cli

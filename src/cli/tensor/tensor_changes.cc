@@ -23,7 +23,7 @@ double relative_change(const ValueDiff& values) {
 
 struct Earlier {
   inspect::ListedTensor listed;
-  std::function<inspect::TensorSource()> open;
+  std::function<inspect::OpenedTensor()> open;
   bool is_met = false;
 };
 

@@ -22,9 +22,9 @@
 namespace thalia {
 namespace {
 
-std::shared_ptr<const interop::TensorSource> open_source(const std::filesystem::path& path,
-                                                         FileFormat format,
-                                                         const OpenOptions& options) {
+std::shared_ptr<const interop::SourceFile> open_source(const std::filesystem::path& path,
+                                                       FileFormat format,
+                                                       const OpenOptions& options) {
   if (format == FileFormat::thalia_0_1) return interop::open_original_source(path, options);
   if (format != FileFormat::thalia) return interop::format_row(format).open(path, options);
   const ResolvedFile file(path, {},
@@ -43,7 +43,7 @@ void check_number(std::size_t i, std::size_t count) {
 struct AnyFile::Impl {
   std::string path;
   FileFormat format = FileFormat::thalia;
-  std::shared_ptr<const interop::TensorSource> source;
+  std::shared_ptr<const interop::SourceFile> source;
   std::unordered_map<std::string_view, std::size_t> places;
   mutable io::ReadAhead ahead;  ///< by addresses
 };

@@ -165,7 +165,7 @@ class Exported {
     stored_ = std::move(apart->stored);
   }
 
-  const interop::TensorSource& source() const noexcept { return *source_; }
+  const interop::SourceFile& source() const noexcept { return *source_; }
   DType choose(std::size_t i, interop::PrecisionRun& precision) const {
     return file_->choose(stored(i), source_->facts().tensors[i].layout, precision);
   }
@@ -184,7 +184,7 @@ class Exported {
   std::size_t stored(std::size_t i) const { return stored_.empty() ? i : stored_[i]; }
 
   std::shared_ptr<const interop::ThaliaSource> file_;
-  std::shared_ptr<const interop::TensorSource> source_;
+  std::shared_ptr<const interop::SourceFile> source_;
   std::vector<std::size_t> stored_;  ///< where views were taken apart
 };
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "interop/shared/source_file.h"
 #include "interop/shared/tensor_sink.h"
-#include "interop/shared/tensor_source.h"
 #include "thalia/formats/file_format.h"
 
 namespace thalia::interop {

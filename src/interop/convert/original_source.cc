@@ -11,7 +11,7 @@
 namespace thalia::interop {
 namespace {
 
-class OriginalSource final : public TensorSource {
+class OriginalSource final : public SourceFile {
  public:
   explicit OriginalSource(const V01File& file) {
     facts_.version = file.document.header.version.to_string();
@@ -38,8 +38,8 @@ class OriginalSource final : public TensorSource {
 
 }  // namespace
 
-std::shared_ptr<const TensorSource> open_original_source(const std::filesystem::path& path,
-                                                         const SourceOptions& options) {
+std::shared_ptr<const SourceFile> open_original_source(const std::filesystem::path& path,
+                                                       const SourceOptions& options) {
   return std::make_shared<OriginalSource>(read_v01(path, options.read));
 }
 

@@ -36,7 +36,7 @@ TensorLayout dense(TensorLayout layout) {
 }
 
 // A sparse tensor of few bytes may claim any shape.
-Tensor with_all_elements(const TensorSource& source, std::size_t i, const ReadLimits& limits) {
+Tensor with_all_elements(const SourceFile& source, std::size_t i, const ReadLimits& limits) {
   const Tensor tensor = source.read(i);
   io::check_allocation("payload", tensor.shape().byte_length(tensor.dtype()).value_or(UINT64_MAX),
                        limits, tensor.bytes().size());
@@ -44,7 +44,7 @@ Tensor with_all_elements(const TensorSource& source, std::size_t i, const ReadLi
 }
 
 // Hands on tensor i as `to` asks for it.
-void pass_on(const TensorSource& source, std::size_t i, const TensorLayout& to,
+void pass_on(const SourceFile& source, std::size_t i, const TensorLayout& to,
              PrecisionRun& precision, const ReadLimits& limits, const PieceSink& sink) {
   const SourceTensor& tensor = source.facts().tensors[i];
   TensorSpec spec = spec_of_source(tensor);
@@ -140,13 +140,13 @@ SinkOptions sink_options(const ConvertOptions& options) {
           .announce = {}};
 }
 
-ChooseDType choose_by_name(const TensorSource& source, const RegionGrouping& grouping) {
+ChooseDType choose_by_name(const SourceFile& source, const RegionGrouping& grouping) {
   return [&source, grouping](std::size_t i, PrecisionRun& precision) {
     return precision.choose(grouping, spec_of_source(source.facts().tensors[i]));
   };
 }
 
-void flow_to_thalia(const TensorSource& source, const FormatRow& from, const path& input,
+void flow_to_thalia(const SourceFile& source, const FormatRow& from, const path& input,
                     const path& output, const ConvertOptions& options, ConvertResult& result) {
   // A tensor that is decoded or converted on its way.
   struct Streamed {
@@ -199,7 +199,7 @@ void flow_to_thalia(const TensorSource& source, const FormatRow& from, const pat
   result.output_bytes = writer.commit().file_bytes;
 }
 
-void flow_to_format(const TensorSource& source, const FormatRow& from, const ChooseDType& choose,
+void flow_to_format(const SourceFile& source, const FormatRow& from, const ChooseDType& choose,
                     const path& output, const FormatRow& to, const ConvertOptions& options,
                     ConvertResult& result) {
   const SourceFacts& facts = source.facts();

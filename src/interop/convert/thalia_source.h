@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "interop/convert/precision_run.h"
-#include "interop/shared/tensor_source.h"
+#include "interop/shared/source_file.h"
 #include "thalia/convert.h"
 #include "thalia/reader.h"
 
@@ -15,7 +15,7 @@ namespace thalia::interop {
 
 /// Of a full file; of a delta, its state. Connections become tensors "SOURCE->TARGET.weights". What
 /// regions say beside their tensors is in the losses.
-class ThaliaSource final : public TensorSource {
+class ThaliaSource final : public SourceFile {
  public:
   /// @throws UnsupportedError where two tensors get one name; FormatError.
   ThaliaSource(Reader reader, const RegionGrouping& grouping, const ReadOptions& read);

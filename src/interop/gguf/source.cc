@@ -20,7 +20,7 @@ namespace {
 // Elements that are restored before they are handed on, for each thread.
 constexpr std::size_t kVisitElements = 1u << 18;
 
-class GgufSource final : public TensorSource {
+class GgufSource final : public SourceFile {
  public:
   GgufSource(const std::filesystem::path& path, const SourceOptions& options)
       : file_(GgufFile::open(path, options.read)),
@@ -107,8 +107,8 @@ class GgufSource final : public TensorSource {
 
 }  // namespace
 
-std::shared_ptr<const TensorSource> open_gguf_source(const std::filesystem::path& path,
-                                                     const SourceOptions& options) {
+std::shared_ptr<const SourceFile> open_gguf_source(const std::filesystem::path& path,
+                                                   const SourceOptions& options) {
   return std::make_shared<GgufSource>(path, options);
 }
 

@@ -37,7 +37,7 @@ struct OpenFile {
   std::function<StoredBytes(std::size_t blob)> bytes_of;
 };
 
-class LoomSource : public TensorSource {
+class LoomSource : public SourceFile {
  private:
   template <typename Call>
   decltype(auto) of_tensor(std::size_t i, const Call& call) const {
@@ -220,8 +220,8 @@ void refuse_other_objects(const Document& document) {
 }  // namespace
 }  // namespace loom
 
-std::shared_ptr<const TensorSource> open_entity_source(const std::filesystem::path& path,
-                                                       const SourceOptions& options) {
+std::shared_ptr<const SourceFile> open_entity_source(const std::filesystem::path& path,
+                                                     const SourceOptions& options) {
   const EntityFile file = EntityFile::open(path, options.read);
   loom::OpenFile open{
       .kind = loom::FileKind::entity,
@@ -242,8 +242,8 @@ std::shared_ptr<const TensorSource> open_entity_source(const std::filesystem::pa
   return std::make_shared<loom::LoomSource>(std::move(open), options);
 }
 
-std::shared_ptr<const TensorSource> open_loom_json_source(const std::filesystem::path& path,
-                                                          const SourceOptions& options) {
+std::shared_ptr<const SourceFile> open_loom_json_source(const std::filesystem::path& path,
+                                                        const SourceOptions& options) {
   const auto file =
       io::FileBytes::open_whole(path, options.read.input.access, options.read.work.cancel);
   const ByteSpan bytes = file->bytes();

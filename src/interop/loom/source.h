@@ -2,15 +2,15 @@
 // weights, under its path. docs/loom.md.
 #pragma once
 
+#include "interop/shared/source_file.h"
 #include "interop/shared/tensor_sink.h"
-#include "interop/shared/tensor_source.h"
 
 namespace thalia::interop {
 
-std::shared_ptr<const TensorSource> open_entity_source(const std::filesystem::path& path,
-                                                       const SourceOptions& options);
-std::shared_ptr<const TensorSource> open_loom_json_source(const std::filesystem::path& path,
-                                                          const SourceOptions& options);
+std::shared_ptr<const SourceFile> open_entity_source(const std::filesystem::path& path,
+                                                     const SourceOptions& options);
+std::shared_ptr<const SourceFile> open_loom_json_source(const std::filesystem::path& path,
+                                                        const SourceOptions& options);
 
 /// What was read from a file of either kind is written as either kind: as the same kind byte for
 /// byte, as the other as the original would. @throws UnsupportedError for anything else, because

@@ -10,7 +10,7 @@ namespace thalia::interop {
 namespace mckp {
 namespace {
 
-class Source final : public TensorSource {
+class Source final : public SourceFile {
  public:
   Source(const std::filesystem::path& path, const SourceOptions& options)
       : path_(path), options_(options), file_(MckpFile::open(path, read_options(false))) {
@@ -69,8 +69,8 @@ class Source final : public TensorSource {
 }  // namespace
 }  // namespace mckp
 
-std::shared_ptr<const TensorSource> open_mckp_source(const std::filesystem::path& path,
-                                                     const SourceOptions& options) {
+std::shared_ptr<const SourceFile> open_mckp_source(const std::filesystem::path& path,
+                                                   const SourceOptions& options) {
   return std::make_shared<mckp::Source>(path, options);
 }
 

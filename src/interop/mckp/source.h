@@ -1,7 +1,7 @@
 // MCKP files, read through the interface of all formats.
 #pragma once
 
-#include "interop/shared/tensor_source.h"
+#include "interop/shared/source_file.h"
 
 namespace thalia::interop {
 
@@ -9,7 +9,7 @@ namespace thalia::interop {
 /// opened when the first tensor is read, or at once where verification is at_open. So is the
 /// checksum of the whole file compared, unless verification is off or by_tensor: a tensor's own
 /// always is. The metadata are those of the file's user, verbatim.
-std::shared_ptr<const TensorSource> open_mckp_source(const std::filesystem::path& path,
-                                                     const SourceOptions& options);
+std::shared_ptr<const SourceFile> open_mckp_source(const std::filesystem::path& path,
+                                                   const SourceOptions& options);
 
 }  // namespace thalia::interop

@@ -12,7 +12,7 @@ namespace mithril_quantized {
 namespace {
 
 // A file is one frame, so all of it is decoded when it is opened.
-class Source final : public TensorSource {
+class Source final : public SourceFile {
  public:
   Source(const MithrilQuantized& tensor, int level, std::uint64_t file_bytes, bool dequantize) {
     if (dequantize) {
@@ -49,8 +49,8 @@ class Source final : public TensorSource {
 }  // namespace
 }  // namespace mithril_quantized
 
-std::shared_ptr<const TensorSource> open_mithril_quantized_source(const std::filesystem::path& path,
-                                                                  const SourceOptions& options) {
+std::shared_ptr<const SourceFile> open_mithril_quantized_source(const std::filesystem::path& path,
+                                                                const SourceOptions& options) {
   const InputOptions& input = options.read.input;
   const auto file = io::FileBytes::open_whole(path, input.access, options.read.work.cancel);
   return with_path(path.native(), [&] {

@@ -12,7 +12,7 @@ namespace thalia::interop {
 namespace mst {
 namespace {
 
-class Source final : public TensorSource {
+class Source final : public SourceFile {
  public:
   explicit Source(MstFile file) : file_(std::move(file)) {
     facts_.version = std::to_string(file_.version());
@@ -42,8 +42,8 @@ class Source final : public TensorSource {
 }  // namespace
 }  // namespace mst
 
-std::shared_ptr<const TensorSource> open_mst_source(const std::filesystem::path& path,
-                                                    const SourceOptions& options) {
+std::shared_ptr<const SourceFile> open_mst_source(const std::filesystem::path& path,
+                                                  const SourceOptions& options) {
   return std::make_shared<mst::Source>(MstFile::open(path, options.read));
 }
 

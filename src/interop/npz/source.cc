@@ -29,7 +29,7 @@ SourceTensor source_tensor(const NpyArray& array, const NpyHeader& header) {
   return tensor;
 }
 
-class NpzSource final : public TensorSource {
+class NpzSource final : public SourceFile {
  public:
   NpzSource(std::string path, StoredBytes bytes, const ReadOptions& options)
       : path_(std::move(path)), archive_(std::move(bytes), options) {
@@ -58,7 +58,7 @@ class NpzSource final : public TensorSource {
   Archive archive_;
 };
 
-class NpySource final : public TensorSource {
+class NpySource final : public SourceFile {
  public:
   NpySource(std::string path, StoredBytes bytes, std::string name, const ReadLimits& limits)
       : path_(std::move(path)), bytes_(std::move(bytes)), limits_(limits) {
@@ -95,8 +95,8 @@ class NpySource final : public TensorSource {
 
 namespace thalia::interop {
 
-std::shared_ptr<const TensorSource> open_npz_source(const std::filesystem::path& path,
-                                                    const SourceOptions& options) {
+std::shared_ptr<const SourceFile> open_npz_source(const std::filesystem::path& path,
+                                                  const SourceOptions& options) {
   const auto file =
       io::FileBytes::open_whole(path, options.read.input.access, options.read.work.cancel);
   return with_path(path.native(), [&] {
@@ -105,8 +105,8 @@ std::shared_ptr<const TensorSource> open_npz_source(const std::filesystem::path&
   });
 }
 
-std::shared_ptr<const TensorSource> open_npy_source(const std::filesystem::path& path,
-                                                    const SourceOptions& options) {
+std::shared_ptr<const SourceFile> open_npy_source(const std::filesystem::path& path,
+                                                  const SourceOptions& options) {
   const auto file =
       io::FileBytes::open_whole(path, options.read.input.access, options.read.work.cancel);
   const std::string name = npz::array_name(path.filename().string());

@@ -82,13 +82,13 @@ void GraphReader::initialiser(const Message& message, const Field& field, bool i
   TensorLayout layout;
   Stored stored = parse_either(
       message.inner(field, is_sparse ? "SparseTensorProto" : "TensorProto"), is_sparse, layout);
-  std::string name(stored.values.name);
+  const std::string_view name = stored.values.name;
   if (name.empty())
     message.fail(ErrorCode::bad_name, "initializer", field.offset, "no name", "a name");
   if (!names_.insert(name).second)
     message.fail(ErrorCode::bad_name, "initializer", field.offset, printable(name), "",
                  "the name repeats");
-  add(std::move(name), true, layout, std::move(stored));
+  add(std::string(name), true, layout, std::move(stored));
 }
 
 void GraphReader::constant(const Message& message, const Field& field, bool is_sparse,

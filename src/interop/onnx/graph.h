@@ -50,7 +50,7 @@ class GraphReader {
   // Of nodes: they come behind the initialisers.
   std::vector<OnnxTensor> constant_tensors_;
   std::vector<Stored> constant_stored_;
-  std::unordered_set<std::string> names_;
+  std::unordered_set<std::string_view> names_;  ///< in the file, or in constant_tensors_
   std::vector<std::string_view> outputs_;
   CheckedSum held_;
 };

@@ -35,7 +35,7 @@ std::vector<std::string> losses_of(const OnnxGraph& graph) {
   return losses;
 }
 
-class OnnxSource final : public TensorSource {
+class OnnxSource final : public SourceFile {
  public:
   OnnxSource(const std::filesystem::path& path, const SourceOptions& options)
       : file_(OnnxFile::open(path, {.input = options.read.input,
@@ -87,8 +87,8 @@ class OnnxSource final : public TensorSource {
 }  // namespace
 }  // namespace onnx
 
-std::shared_ptr<const TensorSource> open_onnx_source(const std::filesystem::path& path,
-                                                     const SourceOptions& options) {
+std::shared_ptr<const SourceFile> open_onnx_source(const std::filesystem::path& path,
+                                                   const SourceOptions& options) {
   return std::make_shared<const onnx::OnnxSource>(path, options);
 }
 

@@ -4,12 +4,12 @@
 #include <filesystem>
 #include <memory>
 
-#include "interop/shared/tensor_source.h"
+#include "interop/shared/source_file.h"
 
 namespace thalia::interop {
 
 /// An OpenSource.
-std::shared_ptr<const TensorSource> open_onnx_source(const std::filesystem::path& path,
-                                                     const SourceOptions& options);
+std::shared_ptr<const SourceFile> open_onnx_source(const std::filesystem::path& path,
+                                                   const SourceOptions& options);
 
 }  // namespace thalia::interop

@@ -20,7 +20,7 @@ namespace orbax {
 namespace {
 
 // Thousands of arrays are thousands of files, so none stays open.
-class Source final : public TensorSource {
+class Source final : public SourceFile {
  public:
   Source(const std::filesystem::path& path, const SourceOptions& options)
       : folder_(path), options_(options) {
@@ -127,8 +127,8 @@ bool is_orbax_folder(const std::filesystem::path& path) {
          folder->facts(std::string(orbax::kMarkerFile));
 }
 
-std::shared_ptr<const TensorSource> open_orbax_source(const std::filesystem::path& path,
-                                                      const SourceOptions& options) {
+std::shared_ptr<const SourceFile> open_orbax_source(const std::filesystem::path& path,
+                                                    const SourceOptions& options) {
   return std::make_shared<orbax::Source>(path, options);
 }
 

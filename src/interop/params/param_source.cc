@@ -58,7 +58,7 @@ struct ParamSource::Impl {
     bool landed = false;
   };
 
-  Impl(std::shared_ptr<const interop::TensorSource> from, const ParamSourceOptions& options)
+  Impl(std::shared_ptr<const interop::SourceFile> from, const ParamSourceOptions& options)
       : source(std::move(from)),
         prefetch_layers(options.prefetch_layers),
         model(options.model ? *options.model : next_model_namespace()) {
@@ -89,7 +89,7 @@ struct ParamSource::Impl {
     return info;
   }
 
-  std::shared_ptr<const interop::TensorSource> source;
+  std::shared_ptr<const interop::SourceFile> source;
   std::uint64_t prefetch_layers;
   ModelNamespaceId model;
   std::vector<ParamInfo> params;
@@ -241,7 +241,7 @@ ParamStatistics ParamSource::statistics() const {
 
 namespace thalia::interop {
 
-ParamSource make_param_source(std::shared_ptr<const TensorSource> source,
+ParamSource make_param_source(std::shared_ptr<const SourceFile> source,
                               const ParamSourceOptions& options) {
   return ParamSource(std::make_shared<ParamSource::Impl>(std::move(source), options));
 }

@@ -14,7 +14,7 @@
 namespace thalia::interop::pt {
 namespace {
 
-class PtSource final : public TensorSource {
+class PtSource final : public SourceFile {
   struct Item {
     const Part* part;
     const Stored* stored;
@@ -143,8 +143,8 @@ std::string PtSource::metadata() const {
 
 }  // namespace
 
-std::shared_ptr<const TensorSource> open_pt_source(const std::filesystem::path& path,
-                                                   const SourceOptions& options) {
+std::shared_ptr<const SourceFile> open_pt_source(const std::filesystem::path& path,
+                                                 const SourceOptions& options) {
   return std::make_shared<const PtSource>(path, options);
 }
 

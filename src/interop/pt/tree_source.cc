@@ -28,9 +28,9 @@ bool is_whole(const TensorRecord& record, const TensorLayout& layout) {
          is_contiguous(record);
 }
 
-class TreeSource final : public TensorSource {
+class TreeSource final : public SourceFile {
  public:
-  TreeSource(std::shared_ptr<const TensorSource> source, Plan plan, const ReadLimits& limits)
+  TreeSource(std::shared_ptr<const SourceFile> source, Plan plan, const ReadLimits& limits)
       : source_(std::move(source)), plan_(std::move(plan)), limits_(limits) {
     const Tree tree = make_tree(plan_.graph, limits_);
     listing_ = list_stored(plan_.graph, tree, {}, limits_);
@@ -84,7 +84,7 @@ class TreeSource final : public TensorSource {
   }
   void visit(std::size_t i, const PieceSink& sink) const override {
     if (parts_[i].is_whole) return source_->visit(parts_[i].stored, sink);
-    TensorSource::visit(i, sink);
+    SourceFile::visit(i, sink);
   }
   void check(std::size_t i) const override { source_->check(parts_[i].stored); }
 
@@ -111,7 +111,7 @@ class TreeSource final : public TensorSource {
     return tensor;
   }
 
-  std::shared_ptr<const TensorSource> source_;
+  std::shared_ptr<const SourceFile> source_;
   Plan plan_;
   ReadLimits limits_;
   Listing listing_;
@@ -121,7 +121,7 @@ class TreeSource final : public TensorSource {
 
 }  // namespace
 
-std::optional<TreeTensors> tree_tensors(std::shared_ptr<const TensorSource> source,
+std::optional<TreeTensors> tree_tensors(std::shared_ptr<const SourceFile> source,
                                         const ReadLimits& limits) {
   const SourceFacts& facts = source->facts();
   if (facts.metadata.find(kTreeMember) == std::string::npos) return std::nullopt;

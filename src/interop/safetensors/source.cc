@@ -42,7 +42,7 @@ SafetensorsOrigin origin_of(const OpenedModel& model) {
   return origin;
 }
 
-class SafetensorsSource : public TensorSource {
+class SafetensorsSource : public SourceFile {
  public:
   explicit SafetensorsSource(OpenedModel model) : model_(std::move(model)) {
     if (model_.index_text) facts_.file_bytes = model_.index_text->size();
@@ -85,8 +85,8 @@ class SafetensorsSource : public TensorSource {
 
 }  // namespace
 
-std::shared_ptr<const TensorSource> open_safetensors_source(const std::filesystem::path& path,
-                                                            const SourceOptions& options) {
+std::shared_ptr<const SourceFile> open_safetensors_source(const std::filesystem::path& path,
+                                                          const SourceOptions& options) {
   return std::make_shared<SafetensorsSource>(
       safetensors::open_model(path, {.read = options.read,
                                      .bases = options.bases,

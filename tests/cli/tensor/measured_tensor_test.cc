@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(come_in_their_order_whatever_their_size) {
 BOOST_AUTO_TEST_CASE(of_several_that_cannot_be_read_the_first_is_named) {
   Measuring measuring(Work{.threads = 2});
   for (int i = 0; i < 40; ++i) {
-    inspect::TensorSource source = inspect::source_of(ramp(8, 0), "", std::to_string(i));
+    inspect::OpenedTensor source = inspect::source_of(ramp(8, 0), "", std::to_string(i));
     if (i % 10 == 7) {
       source.read = [i](std::span<const SliceRange>, MutableByteSpan) {
         throw std::runtime_error(std::to_string(i));

@@ -45,7 +45,7 @@ using Sink = interop::WriteTensors;
 const interop::SourceOptions kLegacy{.read = {.input = {.legacy = true}}};
 
 // Tensors in the reverse order: what is written does not depend on it.
-Written through(Sink sink, const std::shared_ptr<const interop::TensorSource>& source,
+Written through(Sink sink, const std::shared_ptr<const interop::SourceFile>& source,
                 const std::string& metadata, SinkOptions options = {}) {
   const test::TemporaryFolder folder;
   const auto& tensors = source->facts().tensors;
@@ -69,8 +69,8 @@ Written through(Sink sink, const std::shared_ptr<const interop::TensorSource>& s
   return written;
 }
 
-std::shared_ptr<const interop::TensorSource> source_of(const std::string& bytes,
-                                                       const GptrsReadOptions& options = {}) {
+std::shared_ptr<const interop::SourceFile> source_of(const std::string& bytes,
+                                                     const GptrsReadOptions& options = {}) {
   return interop::gptrs_source(gptrs_from(bytes, options));
 }
 

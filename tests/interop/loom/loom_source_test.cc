@@ -23,13 +23,13 @@ namespace {
 struct LoomFiles {
   test::TemporaryFolder folder;
 
-  std::shared_ptr<const interop::TensorSource> entity(const std::string& text,
-                                                      const interop::SourceOptions& options = {}) {
+  std::shared_ptr<const interop::SourceFile> entity(const std::string& text,
+                                                    const interop::SourceOptions& options = {}) {
     test::write_file(folder / "a.entity", text);
     return interop::open_entity_source(folder / "a.entity", options);
   }
-  std::shared_ptr<const interop::TensorSource> json(const std::string& text,
-                                                    const interop::SourceOptions& options = {}) {
+  std::shared_ptr<const interop::SourceFile> json(const std::string& text,
+                                                  const interop::SourceOptions& options = {}) {
     test::write_file(folder / "a.json", text);
     return interop::open_loom_json_source(folder / "a.json", options);
   }

@@ -4,7 +4,7 @@
 
 namespace thalia::test {
 
-std::string through(const interop::TensorSource& source, interop::WriteTensors write,
+std::string through(const interop::SourceFile& source, interop::WriteTensors write,
                     const std::function<void(interop::SinkInput&)>& edit,
                     std::vector<std::string>* losses) {
   static const TemporaryFolder folder;

@@ -23,7 +23,7 @@ std::filesystem::path original(const char* name) {
   return std::filesystem::path(THALIA_SOURCE_ROOT) / "tests/data/interop/mithril" / name;
 }
 
-SinkInput input_of(const interop::TensorSource& source) {
+SinkInput input_of(const interop::SourceFile& source) {
   SinkInput input{.metadata = source.facts().metadata};
   for (const SourceTensor& tensor : source.facts().tensors)
     input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});

@@ -21,7 +21,7 @@ bool is_npz(const std::string& path) {
   return path.ends_with(".npz");
 }
 
-std::shared_ptr<const interop::TensorSource> open_source(const std::string& path) {
+std::shared_ptr<const interop::SourceFile> open_source(const std::string& path) {
   return is_npz(path) ? interop::open_npz_source(path, {}) : interop::open_npy_source(path, {});
 }
 

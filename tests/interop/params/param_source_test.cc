@@ -27,7 +27,7 @@ struct Param {
   std::uint64_t elements;  ///< of f32, each the tensor's number
 };
 
-class CountingSource final : public interop::TensorSource {
+class CountingSource final : public interop::SourceFile {
  public:
   explicit CountingSource(const std::vector<Param>& params) {
     for (const Param& param : params)

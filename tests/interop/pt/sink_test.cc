@@ -25,20 +25,20 @@ namespace {
 using interop::PieceSink;
 using interop::SinkInput;
 using interop::SinkOptions;
-using interop::TensorSource;
+using interop::SourceFile;
 using interop::pt::open_pt_source;
 using interop::pt::write_pt;
 
 const interop::SourceOptions kShared{.shared_memory = true};
 
-SinkInput input_of(const TensorSource& source) {
+SinkInput input_of(const SourceFile& source) {
   SinkInput input{.metadata = source.facts().metadata};
   for (const interop::SourceTensor& tensor : source.facts().tensors)
     input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});
   return input;
 }
 
-std::vector<std::string> write(const std::filesystem::path& path, const TensorSource& source,
+std::vector<std::string> write(const std::filesystem::path& path, const SourceFile& source,
                                const SinkInput& input) {
   std::vector<std::string> said;
   SinkOptions options;
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(each_tensor_is_read_by_itself) {
       BOOST_TEST_REQUIRE(apart->facts().tensors.size() == file.tensors().size());
       for (std::size_t i = 0; i < file.tensors().size(); ++i) {
         const PtTensor& tensor = file.tensors()[i];
-        for (const TensorSource* const source :
+        for (const SourceFile* const source :
              {apart.get(), from_tree ? from_tree->source.get() : apart.get()}) {
           BOOST_TEST(source->facts().tensors[i].name == tensor.name);
           BOOST_TEST((source->facts().tensors[i].layout.shape == tensor.layout.shape));

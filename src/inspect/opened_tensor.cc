@@ -1,7 +1,7 @@
-// Each format becomes a TensorSource, whose functions hold the file open for as long as they live.
+// Each format becomes a OpenedTensor, whose functions hold the file open for as long as they live.
 // What can be read in parts is; quantized tensors, and those of .mckp and .mst files, are restored
 // whole and cut afterwards.
-#include "inspect/tensor_source.h"
+#include "inspect/opened_tensor.h"
 
 #include <fmt/format.h>
 
@@ -92,7 +92,7 @@ void read_rows(const ChainReader& chain, const TensorView& view, const TensorLay
   copy_slice(layout.dtype, shape, rows, within, out);
 }
 
-void add_entries(TensorSource& source, const Tensor& tensor) {
+void add_entries(OpenedTensor& source, const Tensor& tensor) {
   source.entries = std::make_shared<SparseEntries>(tensor);
   source.read = [entries = source.entries](std::span<const SliceRange> ranges,
                                            MutableByteSpan out) {
@@ -102,9 +102,9 @@ void add_entries(TensorSource& source, const Tensor& tensor) {
 
 }  // namespace
 
-TensorSource source_of(const ChainReader& chain, const TensorView& view) {
+OpenedTensor source_of(const ChainReader& chain, const TensorView& view) {
   const TensorLayout layout = chain.describe(view).layout;
-  TensorSource source{.region = std::string(Reader::region_name(view)),
+  OpenedTensor source{.region = std::string(Reader::region_name(view)),
                       .name = std::string(view.name()),
                       .layout = layout};
   source.logical_bytes = [chain, view] {
@@ -121,9 +121,9 @@ TensorSource source_of(const ChainReader& chain, const TensorView& view) {
   return source;
 }
 
-TensorSource source_of(const Tensor& tensor, std::string region, std::string name,
+OpenedTensor source_of(const Tensor& tensor, std::string region, std::string name,
                        const BeforeRead& before_read) {
-  TensorSource source{.region = std::move(region),
+  OpenedTensor source{.region = std::move(region),
                       .name = std::move(name),
                       .layout = {.dtype = tensor.dtype(),
                                  .shape = tensor.shape(),
@@ -145,12 +145,12 @@ TensorSource source_of(const Tensor& tensor, std::string region, std::string nam
   return source;
 }
 
-TensorSource source_of(const TensorView& view, const ReadLimits& limits) {
+OpenedTensor source_of(const TensorView& view, const ReadLimits& limits) {
   std::string region(Reader::region_name(view));
   std::string name(view.name());
   if (view.encoding() == Encoding::quantized)
     return source_of(Tensor::from(view, limits), std::move(region), std::move(name));
-  TensorSource source{
+  OpenedTensor source{
       .region = std::move(region), .name = std::move(name), .layout = view.layout()};
   source.logical_bytes = [view] {
     std::string bytes(view.logical_bytes(), '\0');
@@ -169,7 +169,7 @@ TensorSource source_of(const TensorView& view, const ReadLimits& limits) {
 
 namespace {
 
-TensorSource from_thalia(const std::filesystem::path& path, std::string_view name,
+OpenedTensor from_thalia(const std::filesystem::path& path, std::string_view name,
                          const ChainOptions& options) {
   const Reader reader = Reader::open(path, options.read);
   const TensorView view = find_tensor(reader, name);
@@ -179,7 +179,7 @@ TensorSource from_thalia(const std::filesystem::path& path, std::string_view nam
 
 }  // namespace
 
-TensorSource open_tensor(const std::filesystem::path& path, std::string_view name,
+OpenedTensor open_tensor(const std::filesystem::path& path, std::string_view name,
                          const ChainOptions& options) {
   const FileFormat format = input_format(path, options.read.input.access);
   if (is_packed(format)) return open_packed(path, format, std::string(name), options);

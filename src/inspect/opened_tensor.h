@@ -17,7 +17,7 @@
 
 namespace thalia::inspect {
 
-struct TensorSource {
+struct OpenedTensor {
   std::string region;  ///< empty where the format has none
   std::string name;
   TensorLayout layout{};
@@ -32,17 +32,17 @@ struct TensorSource {
 };
 
 /// One that is quantized is restored whole. @throws what reading it throws.
-TensorSource source_of(const TensorView& view, const ReadLimits& limits);
+OpenedTensor source_of(const TensorView& view, const ReadLimits& limits);
 /// A tensor of the full state that a delta and its bases make up.
-TensorSource source_of(const ChainReader& chain, const TensorView& view);
+OpenedTensor source_of(const ChainReader& chain, const TensorView& view);
 /// Told which bytes of a tensor are read next.
 using BeforeRead = std::function<void(const Tensor& tensor, ByteSpan part)>;
-TensorSource source_of(const Tensor& tensor, std::string region, std::string name,
+OpenedTensor source_of(const Tensor& tensor, std::string region, std::string name,
                        const BeforeRead& before_read = {});
 
 /// `name` is "region/tensor", or the tensor's own name where only one has it; as it is, or as ls
 /// escapes it. @throws UsageError (not_found, bad_argument); what opening the file throws.
-TensorSource open_tensor(const std::filesystem::path& path, std::string_view name,
+OpenedTensor open_tensor(const std::filesystem::path& path, std::string_view name,
                          const ChainOptions& options);
 
 }  // namespace thalia::inspect

@@ -37,11 +37,11 @@ struct SourceFacts {
 };
 
 /// Immutable; any number of threads.
-class TensorSource {
+class SourceFile {
  public:
-  TensorSource(const TensorSource&) = delete;
-  TensorSource& operator=(const TensorSource&) = delete;
-  virtual ~TensorSource() = default;
+  SourceFile(const SourceFile&) = delete;
+  SourceFile& operator=(const SourceFile&) = delete;
+  virtual ~SourceFile() = default;
 
   const SourceFacts& facts() const noexcept { return facts_; }
   /// The files that are read beside the one at the path: of a model, with external data, of a
@@ -58,12 +58,12 @@ class TensorSource {
   virtual void check(std::size_t i) const { static_cast<void>(read(i)); }
 
  protected:
-  TensorSource() = default;
+  SourceFile() = default;
   SourceFacts facts_;
 };
 
 /// How a room opens a file. @throws IoError, FormatError, IntegrityError, UnsupportedError.
-using OpenSource = std::shared_ptr<const TensorSource> (*)(const std::filesystem::path& path,
-                                                           const SourceOptions& options);
+using OpenSource = std::shared_ptr<const SourceFile> (*)(const std::filesystem::path& path,
+                                                         const SourceOptions& options);
 
 }  // namespace thalia::interop
