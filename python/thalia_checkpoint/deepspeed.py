@@ -56,7 +56,7 @@ class ThaliaCheckpointEngine(_Engine):  # type: ignore[misc, unused-ignore]
         self.name: str = type(self).__name__
         self._options: dict[str, Any] = dict(options)
         self._failed: Exception | None = None
-        self._group: dist.ProcessGroup | None = None
+        self._group: Any = None  # of processes; PyTorch says of a new one that it may be a number
         # DeepSpeed may hold its engine, and with it this one, beyond the end of the interpreter.
         atexit.register(self.cleanup)
 
