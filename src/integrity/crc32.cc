@@ -5,6 +5,11 @@
 
 #include <isa-l/crc.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "base/parallel.h"
 #include "integrity/vector_state.h"
 
 namespace thalia::integrity {
@@ -33,6 +38,20 @@ std::uint32_t crc32(ByteSpan bytes, std::uint32_t crc) noexcept {
   crc = crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   // ISA-L leaves that to its caller.
   clear_upper_vectors();
+  return crc;
+}
+
+std::uint32_t crc32_of_all(ByteSpan bytes, unsigned threads) {
+  // Long beside the start of a thread.
+  constexpr std::size_t kPiece = 4 << 20;
+  const auto piece = [&](std::size_t i) {
+    return bytes.subspan(i * kPiece, std::min(kPiece, bytes.size() - i * kPiece));
+  };
+  std::vector<std::uint32_t> crcs((bytes.size() + kPiece - 1) / kPiece);
+  parallel_for(crcs.size(), resolve_threads(threads, crcs.size()),
+               [&](std::size_t i) { crcs[i] = crc32(piece(i)); });
+  std::uint32_t crc = 0;
+  for (std::size_t i = 0; i < crcs.size(); ++i) crc = crc32_combine(crc, crcs[i], piece(i).size());
   return crc;
 }
 

@@ -79,6 +79,16 @@ BOOST_AUTO_TEST_CASE(combining_gives_the_crc_of_the_concatenation) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(threads_give_the_crc_of_one) {
+  const auto bytes = test::random_bytes((9 << 20) + 3);
+  for (const std::size_t size :
+       {0u, 1u, (4u << 20) - 1, 4u << 20, (4u << 20) + 1, (9u << 20) + 3}) {
+    const ByteSpan all = ByteSpan(bytes).first(size);
+    for (const unsigned threads : {0u, 1u, 3u})
+      BOOST_TEST(integrity::crc32_of_all(all, threads) == crc32(all));
+  }
+}
+
 // From zlib 1.2.13, crc32_combine64(0xcbf43926, 0xe8b7be43, length).
 BOOST_AUTO_TEST_CASE(combining_known_answers_at_lengths_beyond_32_bits) {
   BOOST_TEST(crc32_combine(0xcbf43926, 0xe8b7be43, 1ull << 20) == 0xf705afdeu);

@@ -142,4 +142,9 @@ void ZipDirectory::visit(const ZipMember& member, const PieceSink& sink) const {
   compare_crc(member, crc);
 }
 
+void ZipDirectory::check_crc(const ZipMember& member) const {
+  if (member.method != ZipMethod::stored) return visit(member, [](ByteSpan) {});
+  if (has_checksums_) compare_crc(member, integrity::crc32_of_all(stored_bytes(member), 0));
+}
+
 }  // namespace thalia::interop
