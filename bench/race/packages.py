@@ -17,8 +17,6 @@ class Pt:
     def __init__(self):
         import torch
 
-        # Its CRC-32 of every tensor costs time, and loading does not need it.
-        torch.serialization.set_crc32_options(False)
         self._torch = torch
         self.loads = {"torch.load(mmap=True)": self._map, "torch.load": self._load}
         self.finds = {"torch.load(mmap=True)": lambda path, name: self._map(path)[name]}

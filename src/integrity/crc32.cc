@@ -42,14 +42,15 @@ std::uint32_t crc32(ByteSpan bytes, std::uint32_t crc) noexcept {
 }
 
 std::uint32_t crc32_of_all(ByteSpan bytes, unsigned threads) {
-  // Long beside the start of a thread.
-  constexpr std::size_t kPiece = 4 << 20;
+  constexpr std::size_t kLeast = 1 << 20;  // long beside the start of a thread
+  threads = resolve_threads(threads, bytes.size() / kLeast);
+  // Few, as combining takes microseconds, and more than threads, as these need not be as fast.
+  const std::size_t length = std::max(kLeast, bytes.size() / (2 * threads) + 1);
   const auto piece = [&](std::size_t i) {
-    return bytes.subspan(i * kPiece, std::min(kPiece, bytes.size() - i * kPiece));
+    return bytes.subspan(i * length, std::min(length, bytes.size() - i * length));
   };
-  std::vector<std::uint32_t> crcs((bytes.size() + kPiece - 1) / kPiece);
-  parallel_for(crcs.size(), resolve_threads(threads, crcs.size()),
-               [&](std::size_t i) { crcs[i] = crc32(piece(i)); });
+  std::vector<std::uint32_t> crcs((bytes.size() + length - 1) / length);
+  parallel_for(crcs.size(), threads, [&](std::size_t i) { crcs[i] = crc32(piece(i)); });
   std::uint32_t crc = 0;
   for (std::size_t i = 0; i < crcs.size(); ++i) crc = crc32_combine(crc, crcs[i], piece(i).size());
   return crc;
