@@ -430,17 +430,12 @@ class AsyncSaver:
         """Memory held for copies."""
         return self._raw.snapshot_bytes
 
-    def _close(self) -> None:
-        finished = False
-        try:
-            while not finished:
-                try:
-                    self._raw.wait_all()
-                    finished = True
-                except Exception as error:
-                    sys.excepthook(type(error), error, error.__traceback__)
-        finally:
-            self._raw.close(not finished)
+    def _finish(self) -> None:
+        while True:
+            try:
+                return self._raw.wait_all()
+            except Exception as error:
+                sys.excepthook(type(error), error, error.__traceback__)
 
 
 _savers: weakref.WeakSet[AsyncSaver] = weakref.WeakSet()
@@ -449,5 +444,13 @@ os.register_at_fork(after_in_child=_savers.clear)  # their threads are not there
 
 @atexit.register
 def _close_savers() -> None:
-    for saver in list(_savers):
-        saver._close()
+    savers = list(_savers)
+    finished = False
+    try:
+        for saver in savers:
+            saver._finish()
+        finished = True
+    finally:
+        # All of them, also after Ctrl-C: no thread of theirs may be left.
+        for saver in savers:
+            saver._raw.close(not finished)

@@ -81,8 +81,8 @@ BOOST_AUTO_TEST_CASE(combining_gives_the_crc_of_the_concatenation) {
 
 BOOST_AUTO_TEST_CASE(threads_give_the_crc_of_one) {
   const auto bytes = test::random_bytes((9 << 20) + 3);
-  for (const std::size_t size :
-       {0u, 1u, (4u << 20) - 1, 4u << 20, (4u << 20) + 1, (9u << 20) + 3}) {
+  for (const std::size_t size : {0u, 1u, (1u << 20) - 1, 1u << 20, (1u << 20) + 1, (4u << 20) - 1,
+                                 4u << 20, (4u << 20) + 1, (9u << 20) + 3}) {
     const ByteSpan all = ByteSpan(bytes).first(size);
     for (const unsigned threads : {0u, 1u, 3u})
       BOOST_TEST(integrity::crc32_of_all(all, threads) == crc32(all));

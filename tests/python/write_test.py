@@ -206,6 +206,7 @@ def test_a_save_that_would_wait_is_skipped(path):
     assert not second.skipped and thalia.open(path.with_name("other.thalia"))["r/w"].shape == (10,)
 
 
+CTRL_C = "signal.signal(signal.SIGALRM, signal.default_int_handler); signal.setitimer(signal.ITIMER_REAL, 0.5)"
 # What keeps the saver at the end of the process, which then is not freed, or late.
 KEEPS = ["", "sys.saver = saver", "saver.itself = saver; del saver", "del saver"]
 
@@ -242,8 +243,21 @@ def test_errors_that_nobody_has_seen_are_printed_at_the_end(path):
 
 
 def test_ctrl_c_at_the_end_cancels(path):
-    late = "signal.signal(signal.SIGALRM, signal.default_int_handler); signal.setitimer(signal.ITIMER_REAL, 0.5)"
-    ended = end_while_saving(path, KEEPS[1], each="time.sleep(0.2)", last=f"begun.wait(); {late}")
+    ended = end_while_saving(path, KEEPS[1], each="time.sleep(0.2)", last=f"begun.wait(); {CTRL_C}")
+    assert ended.returncode == 0 and "KeyboardInterrupt" in ended.stderr and "terminate" not in ended.stderr
+    assert os.listdir(path.parent) == []
+
+
+def test_ctrl_c_at_the_end_cancels_the_saves_of_all_savers(path):
+    more = """
+others = [thalia.AsyncSaver() for _ in range(3)]
+for i, other in enumerate(others):
+    options = {"durability": "none", "chunk_bytes": 1 << 16, "compression": "zstd"}
+    writer = thalia.Writer(f"{sys.argv[1]}.{i}", progress=progress, **options)
+    writer.add("r/w", np.random.default_rng(i).bytes(8 << 20))
+    other.save(writer)
+"""
+    ended = end_while_saving(path, KEEPS[1], each="time.sleep(0.2)", last=f"{more}begun.wait(); {CTRL_C}")
     assert ended.returncode == 0 and "KeyboardInterrupt" in ended.stderr and "terminate" not in ended.stderr
     assert os.listdir(path.parent) == []
 
