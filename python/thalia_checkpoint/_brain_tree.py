@@ -183,7 +183,8 @@ class RegionEncoder:
             self._distinct([key for key, _ in pairs], component, path)
             return python("ordered" if type(value) is OrderedDict else "dict", pairs)
         node = {key: self._node(v, component, _below(path, key), role) for key, v in value.items()}
-        return {"_type": "object", "_members": node} if value.get("_type") in TYPES else node
+        kind = value.get("_type")  # anything: an array compares its elements
+        return {"_type": "object", "_members": node} if isinstance(kind, str) and kind in TYPES else node
 
     def _distinct(self, nodes: list[Any], component: str, path: str) -> None:
         """Members of enumerations become their values, which may be those of others."""

@@ -480,6 +480,13 @@ def test_a_killed_save_leaves_the_old_file_and_the_next_one_sweeps(tmp_path):
     assert same(loaded(path), state(2)) and [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
+def test_members_may_have_the_names_that_files_use(path):
+    odd = [np.zeros(0), np.ones(3), "object", [1]]
+    members = {"regions": {"r": {"weights": {f"s{i}": {"_type": each} for i, each in enumerate(odd)}}}}
+    BrainCheckpoint.save(members, path)
+    assert same(loaded(path)["regions"], members["regions"])
+
+
 def test_torch_is_imported_only_where_it_is_needed(path):
     code = (
         "import sys, numpy as np\n"
