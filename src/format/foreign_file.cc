@@ -17,14 +17,20 @@ struct Foreign {
 // Formats that conversions read, where a .thalia file is wanted.
 #define CONVERT "; make a .thalia file of it with thalia convert"
 constexpr std::string_view kPyTorch = "a PyTorch file" CONVERT;
+constexpr std::string_view kOldPyTorch =
+    "a file of PyTorch before 1.6, which is a row of pickles; load it with "
+    "torch.load(weights_only=True) and save it again with torch.save";
+// Whoever made it: torch.load() opens none of these.
 constexpr std::string_view kPickle =
-    "a Python pickle, as old versions of torch.save wrote, which is never opened; load it with "
-    "torch.load(weights_only=True) and save it again with a newer version";
+    "a Python pickle, which can run code when it is loaded and is never opened here; if you trust "
+    "where it comes from, load it with the program that wrote it, and save its arrays with "
+    "numpy.savez or thalia_checkpoint";
+constexpr std::string_view kCoreMl =
+    "a Core ML model, which is not read; coremltools gives its weights as arrays";
 constexpr std::string_view kOnnx = "an ONNX model" CONVERT;
 constexpr std::string_view kSafetensors = "a safetensors file" CONVERT;
 constexpr std::string_view kTar =
-    "a tar archive; unpack it first, or, where PyTorch before 0.2 wrote it and you trust it, load "
-    "it "
+    "a tar archive; unpack it first, or, if PyTorch before 0.2 wrote it and you trust it, load it "
     "with torch.load and save it again with torch.save";
 constexpr std::string_view kWebPage = "a web page; the download of the file failed";
 
@@ -35,6 +41,8 @@ constexpr Foreign kForeign[] = {
     {"PK\3\4"sv, "/data.pkl"sv, kPyTorch},
     {"PK\3\4"sv, "/data/"sv, kPyTorch},  // as torch.jit.save orders its members
     {"PK\3\4"sv, {}, "a zip archive; unpack it first"},
+    // PROTO 2, LONG1 with the number that torch.save wrote first.
+    {"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv, {}, kOldPyTorch},
     {"\x80\2"sv, {}, kPickle},
     {"\x80\3"sv, {}, kPickle},
     {"\x80\4"sv, {}, kPickle},
@@ -79,13 +87,25 @@ std::string_view text_of(ByteSpan start) {
   return {reinterpret_cast<const char*>(start.data()), start.size()};
 }
 
+constexpr std::size_t kTarMagicAt = 257;
+
+// Core ML's models begin as ONNX's do, with the version of their language. Their second field is a
+// message whose first field describes an input; ONNX has a name there, which is text.
+bool begins_as_core_ml(std::string_view text) {
+  if (text.size() < 3 || text[0] != '\x08' || text[1] < 1 || text[1] > 32 || text[2] != '\x12')
+    return false;
+  std::size_t at = 3;
+  while (at < text.size() && (text[at] & 0x80) != 0) ++at;  // the length of the message
+  return at + 1 < text.size() && text[at + 1] == '\x0a';
+}
+
 }  // namespace
 
 bool begins_as_onnx(ByteSpan start) noexcept {
   constexpr char kNewestVersion = 32;
   const std::string_view text = text_of(start);
   return text.size() > 2 && text[0] == '\x08' && text[1] > 2 && text[1] <= kNewestVersion &&
-         (text[2] == '\x12' || text[2] == '\x3a' || text[2] == '\x42');
+         (text[2] == '\x12' || text[2] == '\x3a' || text[2] == '\x42') && !begins_as_core_ml(text);
 }
 
 bool begins_as_safetensors(ByteSpan start) noexcept {
@@ -108,8 +128,8 @@ std::string_view foreign_file(ByteSpan start) noexcept {
       });
   if (found != std::end(kForeign)) return found->what;
   if (begins_as_onnx(start)) return kOnnx;
+  if (begins_as_core_ml(text)) return kCoreMl;
   if (begins_as_safetensors(start)) return kSafetensors;
-  constexpr std::size_t kTarMagicAt = 257;
   if (text.size() > kTarMagicAt && text.substr(kTarMagicAt).starts_with("ustar")) return kTar;
   return {};
 }

@@ -71,9 +71,10 @@ void declare_shared(CLI::App& app, CompressArguments& arguments) {
 
 Run declare_compress(CLI::App& app) {
   app.description(
-      "Writes a whole file as zstd or lz4 frames with a table of where each begins. Other commands "
-      "read the result as it is, and only the frames they need; 'thalia decompress', 'zstd -d' or "
-      "'lz4 -d' give back the exact file.");
+      "Writes a whole file as zstd or lz4 frames with a table of where each begins. 'thalia "
+      "decompress', 'zstd -d' or 'lz4 -d' give back the exact file. A compressed .thalia file is "
+      "read by the other commands as it is, and only the frames that they need; a file of another "
+      "format has to be decompressed first.");
   const auto arguments = std::make_shared<CompressArguments>();
   declare_shared(app, *arguments);
   constexpr std::array kFrameCodecs{Codec::zstd, Codec::lz4};

@@ -84,7 +84,14 @@ void refuse_wrapped(const Path& path, ByteSpan start) {
                    : "what torch.save wrote, wrapped by mithril: a Python pickle");
 }
 
+// Archives one after the other, a tensor or an object each, without a directory of them all.
+constexpr std::string_view kDistributedPart =
+    "a part of a distributed checkpoint of PyTorch, whose index is the file .metadata beside it; "
+    "load "
+    "the folder with thalia_checkpoint.dcp or torch.distributed.checkpoint";
+
 FileFormat format_in_zip(const Path& path, Access access) {
+  if (path.extension() == ".distcp") refuse(path, std::string(kDistributedPart));
   const auto file = io::FileBytes::open_whole(path, access, {});
   const auto directory = interop::ZipDirectory::parse(file->bytes());
   // An archive without members is what numpy.savez() writes of no arrays. Beside arrays anything

@@ -17,30 +17,20 @@ namespace {
 constexpr unsigned kLatestVersion = 10;
 constexpr std::uint64_t kSmallRecord = 4096;
 
-// PROTO 2, LONG1 with the number that torch.save wrote first before version 1.6.
-constexpr std::string_view kLegacyStart{"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19",
-                                        14};
-constexpr std::string_view kAdvice =
-    "; load it with torch.load where you trust it, and save it again with torch.save";
-
-void refuse_older_formats(std::string_view file) {
-  const auto refuse = [](const std::string& what) {
-    throw UnsupportedError(ErrorCode::unsupported_version, what + std::string(kAdvice),
-                           {.section = "archive"});
-  };
-  if (file.starts_with(kLegacyStart))
-    refuse("a file of PyTorch before 1.6, which is a row of pickles");
-  if (file.size() > 262 && file.substr(257, 5) == "ustar")
-    refuse("a tar archive, as PyTorch before 0.2 wrote them");
-  if (file.starts_with('\x80')) refuse("a bare pickle, not an archive of PyTorch");
+void refuse_other_files(ByteSpan file) {
   if (file.empty()) {
     throw FormatError(ErrorCode::truncated, std::string(format::kEmptyFile),
                       {.section = "archive", .offset = 0});
   }
+  if (file.size() >= 2 && file[0] == std::byte{'P'} && file[1] == std::byte{'K'}) return;
+  const std::string_view what =
+      format::foreign_file(file.first(std::min(file.size(), format::kForeignStart)));
+  if (what.empty()) return;
+  throw UnsupportedError(ErrorCode::unsupported_version, std::string(what), {.section = "archive"});
 }
 
 ZipDirectory parse_archive(ByteSpan file, const ReadLimits& limits) {
-  refuse_older_formats({reinterpret_cast<const char*>(file.data()), file.size()});
+  refuse_other_files(file);
   return ZipDirectory::parse(file, limits);
 }
 

@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(other_objects_are_refused_by_name_and_older_files_with_advi
           "'torch.nn.modules.linear.Linear', which is not loaded; save model.state_dict()");
   refusal("legacy.pt", ErrorCode::unsupported_version, "save it again with torch.save");
   BOOST_CHECK_EXCEPTION(pt_from("\x80\x02N."), UnsupportedError,
-                        says(ErrorCode::unsupported_version, "a bare pickle"));
+                        says(ErrorCode::unsupported_version, "a Python pickle"));
   BOOST_CHECK_EXCEPTION(pt_from(""), FormatError, has_code(ErrorCode::truncated));
   BOOST_CHECK_EXCEPTION(PtFile::open(pt_path("bare.pt")).read("w"), UsageError,
                         has_code(ErrorCode::not_found));
