@@ -75,6 +75,9 @@ struct ConvertResult {
   PrecisionStatistics precision{};      ///< of the output's tensors
   std::uint32_t converted_tensors = 0;  ///< to another type
   RoundingLoss rounding{};
+  /// What was done otherwise than asked for, a sentence each: a precision policy that changed
+  /// nothing.
+  std::vector<std::string> warnings{};
   double seconds = 0;
 };
 

@@ -36,10 +36,18 @@ struct VerifyReport {
   std::vector<Finding> findings;
   std::uint64_t suppressed = 0;         ///< findings beyond VerifyOptions::max_findings
   std::uint64_t suppressed_errors = 0;  ///< of these, those of severity error
+  /// Of what a checksum was compared with; 0: of nothing.
   std::uint64_t bytes_checked = 0;
   std::uint32_t regions = 0;
   std::uint32_t tensors = 0;
+  /// Tensors whose bytes were compared with a checksum. The others may have changed unnoticed:
+  /// their format has no checksums, the file was written without, or VerifyOptions::quick was set.
+  std::uint32_t tensors_compared = 0;
   double seconds = 0;
+  /// Names, tables and bounds were checked, and no element of any tensor.
+  bool structure_only() const noexcept {
+    return tensors_compared == 0 && (tensors != 0 || bytes_checked == 0);
+  }
   /// No finding of severity error, and none suppressed.
   bool ok() const noexcept;
 };

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -71,6 +72,8 @@ class ConvertResult:
     tensors: int
     losses: tuple[str, ...]
     """What the output cannot hold, a sentence each."""
+    warnings: tuple[str, ...]
+    """What was done otherwise than asked for, a sentence each. Each is also a UserWarning."""
     types: dict[str, tuple[int, int]]
     """Tensors and bytes of "fp32", "fp16", "bf16", "fp64", "int" and "other" that there are."""
     converted_tensors: int
@@ -254,6 +257,9 @@ def _result(result: dict[str, Any]) -> ConvertResult:
         rounding[kind] = RoundedNumbers(**rounding[kind])
     result["rounding"] = Rounding(**rounding)
     result["losses"] = tuple(result["losses"])
+    result["warnings"] = tuple(result["warnings"])
+    for warning in result["warnings"]:
+        warnings.warn(warning, UserWarning, stacklevel=3)
     return ConvertResult(**result)
 
 

@@ -57,7 +57,9 @@ class ChecksumFacts:
     """What the bytes of the file are checked against."""
 
     type: str
-    """"none", "sha256", "crc32", "block_tree", "xxh64"."""
+    """"none", "sha256", "crc32", "block_tree", "xxh64", "sha1"."""
+    tensors: int | None
+    """Tensors that it covers; None for all, or none."""
     leaves: str | None
     """The hash of the blocks of a tree; None for other types."""
     block_bytes: int | None
@@ -104,7 +106,10 @@ class Info:
     """With the matrices of connections. None, as all down to `lossy`, of a delta of 0.1, which is a
     pickle and never opened."""
     parameters: int | None
-    """Elements of tensors that are learned: by their roles, or where there are none by their names."""
+    """Elements of tensors that are learned: by their roles, or where there are none by their names. Of
+    integers into which a quantizer packed several weights, the weights."""
+    uncounted_tensors: int | None
+    """Packed tensors that are not in `parameters`: no table tells how many bits a weight has."""
     logical_bytes: int | None
     value_bytes: int | None
     """Of all tensors in memory once restored; None of a delta that has not all of this itself."""

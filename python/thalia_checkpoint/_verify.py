@@ -51,8 +51,13 @@ class VerifyReport:
     suppressed_errors: int
     """Of these, errors."""
     bytes_checked: int
+    """Of what a checksum was compared with."""
     regions: int
     tensors: int
+    tensors_compared: int
+    """Tensors whose bytes were compared with a checksum. The others may have changed unnoticed."""
+    structure_only: bool
+    """Names, tables and bounds were checked, and no element: the file has no checksums, or quick=True."""
     seconds: float
 
 
@@ -69,8 +74,8 @@ def verify(
     """Everything that is wrong with a file of any format, as `thalia verify --resolve` tells it.
 
     Damage is reported and never raised. Of a delta all that it is based on is verified too, and
-    whether each tensor comes out as it was saved. A safetensors file has no checksums: its structure
-    is all that can be checked.
+    whether each tensor comes out as it was saved. Most formats of others have no checksums: their
+    structure is all that can be checked, and the report says structure_only.
 
     quick: structure alone, no payload is read.
     access: "copied" to read in parts, so that what the disk cannot give is a finding.

@@ -159,12 +159,24 @@ std::string shown_metadata(const AnyFile& file) {
   return texts != nullptr && !texts->members().empty() ? json_of(*texts) : std::string();
 }
 
+// A format has one kind of checksum, and a file may have it for some tensors only.
+void take_checksums(ChecksumFacts& facts, const AnyFile& file) {
+  std::uint64_t covered = 0;
+  for (const AnyTensor& tensor : file.tensors()) {
+    if (tensor.checksum.empty()) continue;
+    facts.type = tensor.checksum;
+    ++covered;
+  }
+  if (covered != 0 && covered != file.tensors().size()) facts.tensors = covered;
+}
+
 void describe_flat(FileFacts& facts, const ChainOptions& options) {
   const AnyFile file = open_any(facts.path, open_options(options), facts.format);
   if (!file.version().empty()) facts.version = file.version();
   if (file.metadata_json() != "{}") facts.metadata = shown_metadata(file);
   facts.progress = training_progress(facts.metadata);
   if (file.training_steps()) take_steps(facts, *file.training_steps());
+  take_checksums(facts.checksum, file);
   facts.disk_bytes = file.file_bytes();  // of a folder, all of its files
   facts.beside = file.losses();
 }

@@ -23,12 +23,14 @@ void add_wrapper(JsonWriter& json, const std::optional<WrapperFacts>& wrapper) {
 
 void add_totals(JsonWriter& json, const std::optional<TensorTotals>& totals) {
   if (!totals) {
-    for (const char* name : {"tensor_count", "parameters", "logical_bytes", "value_bytes",
-                             "stored_bytes", "dtypes", "codecs", "lossy"})
+    for (const char* name : {"tensor_count", "parameters", "uncounted_tensors", "logical_bytes",
+                             "value_bytes", "stored_bytes", "dtypes", "codecs", "lossy"})
       json.key(name).null();
     return;
   }
-  json.member("tensor_count", totals->tensors()).member("parameters", totals->parameters());
+  const PackedWords::Count parameters = totals->parameters();
+  json.member("tensor_count", totals->tensors()).member("parameters", parameters.parameters);
+  json.member("uncounted_tensors", parameters.unknown);
   json.member("logical_bytes", totals->logical_bytes());
   add_known(json, "value_bytes", totals->value_bytes());
   add_known(json, "stored_bytes", totals->stored_bytes());
@@ -52,6 +54,7 @@ void add_totals(JsonWriter& json, const std::optional<TensorTotals>& totals) {
 
 void add_checksum(JsonWriter& json, const ChecksumFacts& checksum) {
   json.key("checksum").begin_object().member("type", checksum.type);
+  add_known(json, "tensors", checksum.tensors);
   add_known(json, "leaves", checksum.leaves);
   add_known(json, "block_bytes", checksum.block_bytes);
   add_known(json, "digest", checksum.digest);

@@ -27,6 +27,7 @@ struct WrapperFacts {
 
 struct ChecksumFacts {
   std::string type = "none";
+  std::optional<std::uint64_t> tensors{};  ///< that it covers, where it does not cover all
   std::optional<std::string> leaves{};
   std::optional<std::uint64_t> block_bytes{};
   std::optional<std::string> digest{};

@@ -151,11 +151,15 @@ VerifyReport verify_flat(const std::filesystem::path& path, FileFormat format,
     for (const AnyTensor& tensor : file.tensors()) total += tensor.stored_bytes.value_or(0);
     std::uint64_t done = 0;
     for (std::size_t i = 0; i < file.tensors().size(); ++i) {
+      const AnyTensor& tensor = file.tensors()[i];
       find([&] { file.check(i); });
-      done += file.tensors()[i].stored_bytes.value_or(0);
+      if (!tensor.checksum.empty()) {
+        ++report.tensors_compared;
+        report.bytes_checked += tensor.stored_bytes.value_or(file.logical_bytes(i));
+      }
+      done += tensor.stored_bytes.value_or(0);
       if (options.work.progress) options.work.progress(done, total);
     }
-    report.bytes_checked = file.file_bytes();
   });
   report.seconds = watch.seconds();
   return report;

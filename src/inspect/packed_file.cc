@@ -143,7 +143,6 @@ VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format,
       report.tensors = static_cast<std::uint32_t>(file.tensors().size());
       if (quick) return report;
       for (const MstTensor& tensor : file.tensors()) static_cast<void>(file.read(tensor.name));
-      report.bytes_checked = file.file_bytes();
     } else {
       const MckpFile file = MckpFile::open(path, mckp_options(chain));
       report.tensors = static_cast<std::uint32_t>(file.tensors().size());
@@ -152,6 +151,7 @@ VerifyReport verify_packed(const std::filesystem::path& path, FileFormat format,
       // The content hash is that of the restored tensors, so a delta needs the files before it.
       MckpChain::open(path, mckp_options(chain)).verify_content();
       report.bytes_checked = file.file_bytes();
+      report.tensors_compared = report.tensors;
     }
   } catch (const FormatError& error) {
     // A limit says nothing about the file.

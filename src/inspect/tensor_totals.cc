@@ -25,7 +25,7 @@ void TensorTotals::add(const ListedTensor& tensor) {
   of_dtype.logical_bytes += tensor.logical_bytes;
   ++tensors_;
   elements_ += tensor.elements();
-  if (tensor.is_parameter()) parameters_ += tensor.elements();
+  parameters_.add(tensor);
   logical_bytes_ += tensor.logical_bytes;
   add_to(stored_bytes_, tensor.stored_bytes);
   add_to(value_bytes_, tensor.value_bytes());

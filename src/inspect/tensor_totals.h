@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "inspect/listed_tensor.h"
+#include "inspect/packed_words.h"
 #include "thalia/dtype.h"
 #include "thalia/options.h"
 
@@ -26,8 +27,9 @@ class TensorTotals {
   void add(const ListedTensor& tensor);
 
   std::uint64_t tensors() const noexcept { return tensors_; }
-  /// Stored elements of those that are learned.
-  std::uint64_t parameters() const noexcept { return parameters_; }
+  /// Stored elements of those that are learned; of words into which a quantizer packed several
+  /// weights, these.
+  PackedWords::Count parameters() const { return parameters_.count(); }
   std::uint64_t logical_bytes() const noexcept { return logical_bytes_; }
   /// nullopt where that of one tensor is not known.
   const std::optional<std::uint64_t>& stored_bytes() const noexcept { return stored_bytes_; }
@@ -54,7 +56,7 @@ class TensorTotals {
   std::array<DTypeTotal, kDTypeCount> dtypes_{};
   std::uint64_t tensors_ = 0;
   std::uint64_t elements_ = 0;
-  std::uint64_t parameters_ = 0;
+  PackedWords parameters_;
   std::uint64_t logical_bytes_ = 0;
   std::optional<std::uint64_t> stored_bytes_ = 0;
   std::optional<std::uint64_t> value_bytes_ = 0;

@@ -20,6 +20,7 @@ VerifyReport verify_original(const std::string& path, const ReadOptions& read) {
     report.bytes_checked = file.file_bytes;
     for (const V01Entry& entry : file.document.entries)
       for_each_tensor(entry.state, [&](const std::string&, const Tensor&) { ++report.tensors; });
+    report.tensors_compared = report.tensors;  // reading it compared the checksum of the whole file
     for (const std::string& warning : file.warnings) {
       report.findings.push_back({.severity = Severity::warning,
                                  .code = ErrorCode::bad_value,

@@ -118,6 +118,7 @@ nb::dict converted(ConvertOptions& options, const Run& run) {
   out["output_bytes"] = result.output_bytes;
   out["tensors"] = result.tensors;
   out["losses"] = text_list(result.losses);
+  out["warnings"] = text_list(result.warnings);
   out["types"] = types;
   out["converted_tensors"] = result.converted_tensors;
   out["rounding"] = rounding_dict(result.rounding);

@@ -62,6 +62,8 @@ nb::dict run_verify(const Path& path, bool quick, const std::string& access, uns
   out["bytes_checked"] = report.bytes_checked;
   out["regions"] = report.regions;
   out["tensors"] = report.tensors;
+  out["tensors_compared"] = report.tensors_compared;
+  out["structure_only"] = report.structure_only();
   return out;
 }
 

@@ -8,7 +8,8 @@ Lines that start with "#" are comments.
 
 --accept writes what comes back now into the transcripts. Each transcript runs in a folder of its
 own with the files of make_files.cc in it. Commands are run by bash; "flip FILE OFFSET" changes the
-lowest bit of a byte, "overwrite FILE OFFSET HEX" some bytes.
+lowest bit of a byte, "overwrite FILE OFFSET HEX" some bytes; "safetensors FILE NAME=DTYPE:SHAPE…"
+writes tensors of zeros.
 """
 
 import argparse
@@ -41,6 +42,20 @@ import sys
 with open(sys.argv[1], "r+b") as file:
     file.seek(int(sys.argv[2]))
     file.write(bytes.fromhex(sys.argv[3]))
+""",
+    "safetensors": """#!/usr/bin/env python3
+import json, math, struct, sys
+header, end = {}, 0
+for tensor in sys.argv[2:]:
+    name, _, layout = tensor.partition("=")
+    dtype, _, extents = layout.partition(":")
+    shape = [int(extent) for extent in extents.split(",") if extent]
+    size = {"F32": 4, "F16": 2, "I32": 4, "I64": 8}.get(dtype, 1) * math.prod(shape)
+    header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [end, end + size]}
+    end += size
+text = json.dumps(header).encode()
+with open(sys.argv[1], "wb") as file:
+    file.write(struct.pack("<Q", len(text)) + text + bytes(end))
 """,
 }
 

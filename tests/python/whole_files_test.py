@@ -252,3 +252,37 @@ def test_ctrl_c_ends_a_conversion(tmp_path):
         thalia.convert(source, out, compression="zstd", level=19, threads=1, progress=lambda *_: begun.set())
     thread.join()
     assert os.listdir(tmp_path) == [source.name]
+
+
+def test_verify_says_what_no_checksum_covers(tmp_path):
+    arrays = {"w": np.arange(6, dtype=np.float32)}
+    for name, structure_only in ("a.thalia", False), ("a.safetensors", True):
+        save_file(arrays, tmp_path / name)
+        report = thalia.verify(tmp_path / name)
+        assert report.ok and report.structure_only is structure_only
+        assert report.tensors_compared == (0 if structure_only else 1)
+        assert (report.bytes_checked == 0) is structure_only
+        assert thalia.verify(tmp_path / name, quick=True).structure_only
+    np.savez(tmp_path / "a.npz", **arrays)
+    report = thalia.verify(tmp_path / "a.npz")
+    assert not report.structure_only and report.bytes_checked == 24
+    assert thalia.info(tmp_path / "a.npz").checksum.type == "crc32"
+
+
+def test_a_policy_that_converts_nothing_warns(tmp_path):
+    save_file({"layer.bias": np.zeros(4, np.float32)}, tmp_path / "a.thalia")
+    with pytest.warns(UserWarning, match="the precision policy fp16 changed no tensor"):
+        result = thalia.convert(tmp_path / "a.thalia", tmp_path / "b.thalia", precision="fp16")
+    assert result.converted_tensors == 0 and len(result.warnings) == 1
+
+
+def test_weights_that_are_packed_in_integers_are_counted(tmp_path):
+    layer = {
+        "q.qweight": np.zeros((8, 32), np.int32),
+        "q.qzeros": np.zeros((2, 4), np.int32),
+        "q.scales": np.zeros((2, 32), np.float16),
+        "n.weight": np.zeros(8, np.float32),
+    }
+    save_file(layer, tmp_path / "a.safetensors")
+    told = thalia.info(tmp_path / "a.safetensors")
+    assert told.parameters == 64 * 32 + 8 and told.uncounted_tensors == 0

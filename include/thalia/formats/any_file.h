@@ -54,7 +54,8 @@ class AnyFile {
   /// Says that `part` of the bytes of a tensor, which read() gave, is read next: where it lies in
   /// the mapping, and such parts follow each other, the system reads ahead of them.
   void read_ahead(const Tensor& tensor, ByteSpan part) const noexcept;
-  /// Everything of the tensor that can be wrong, checksums too. @throws as read().
+  /// Everything of the tensor that can be wrong, its checksum too where the file has one
+  /// (AnyTensor::checksum). @throws as read().
   void check(std::size_t i) const;
 
  private:

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "thalia/options.h"
@@ -24,6 +25,10 @@ struct AnyTensor {
   std::optional<std::uint64_t> stored_bytes{};
   /// The bytes lie in the file as read() gives them: it copies nothing.
   bool in_place = false;
+  /// The checksum that the file has of the stored bytes, and that AnyFile::check() compares:
+  /// "crc32", "sha1", "sha256" or "xxh64". Empty: the file has none, and changed bytes look like
+  /// others.
+  std::string_view checksum{};
 };
 
 struct OpenOptions {

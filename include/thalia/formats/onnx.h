@@ -67,6 +67,7 @@ struct OnnxTensor {
   std::string location{};   ///< the file that has its elements; empty: the model's own
   std::optional<std::uint64_t> offset{};  ///< in that file, where elements lie there as they are
   std::uint64_t stored_bytes = 0;         ///< of its message, or in the other file
+  bool has_checksum = false;              ///< the model has the SHA-1 of that other file
 };
 
 struct OnnxReadOptions {

@@ -102,6 +102,10 @@ void print_result(const Session& session, std::string_view schema,
               counted(result.tensors, "tensor", "tensors"), human_bytes(result.output_bytes),
               human_bytes(result.input_bytes), result.seconds);
     for (const std::string& loss : result.losses) out.print("lost: {}\n", escape(loss));
+    for (const std::string& warning : result.warnings) {
+      out.write(Style::warning, "warning");
+      out.print(": {}\n", escape(warning));
+    }
     print_precision(out, result);
     return;
   }
@@ -115,6 +119,7 @@ void print_result(const Session& session, std::string_view schema,
     json.member("tensor_count", result.tensors);
     add_sizes_and_time(json, result);
     add_list(json, "losses", result.losses);
+    add_list(json, "warnings", result.warnings);
     json.key("precision").begin_object();
     json.member("converted_tensors", result.converted_tensors);
     json.key("rounding");

@@ -12,9 +12,9 @@
 
 #include "cli/command/command.h"
 #include "cli/print/error_json.h"
-#include "cli/print/finding_place.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
+#include "cli/print/verify_text.h"
 #include "cli/terminal/escape.h"
 #include "inspect/finding.h"
 #include "inspect/packed_file.h"
@@ -34,8 +34,7 @@ struct VerifyArguments {
   bool resolve = false;
 };
 
-void print_text(Output& out, const std::string& path, FileFormat format, const VerifyReport& report,
-                bool quick) {
+void print_text(Output& out, const std::string& path, const VerifyReport& report, bool quick) {
   for (const Finding& finding : report.findings) {
     const bool is_error = finding.severity == Severity::error;
     out.print("{}: ", escape(path));
@@ -46,13 +45,8 @@ void print_text(Output& out, const std::string& path, FileFormat format, const V
     out.print("{}: {}\n", escape(path),
               counted(report.suppressed, "more finding", "more findings"));
   if (!report.ok()) return;
-  std::string checked = "structure checked";
-  if (format != FileFormat::thalia_0_1 && !quick) {
-    checked =
-        fmt::format("{} checked in {:.2f} s", human_bytes(report.bytes_checked), report.seconds);
-  }
   out.print("{}: ok: {}, {}\n", escape(path), counted(report.tensors, "tensor", "tensors"),
-            checked);
+            what_was_checked(report, quick));
 }
 
 // Of a file that could not be examined `error` says why, and `report` is empty.
@@ -61,8 +55,9 @@ void add_json(JsonWriter& json, const std::string& path, std::optional<FileForma
   json.begin_object().member("path", as_utf8(path)).key("format");
   format ? json.value(file_format_name(*format)) : json.null();
   json.member("ok", error == nullptr && report.ok()).member("region_count", report.regions);
-  json.member("tensor_count", report.tensors).member("bytes_checked", report.bytes_checked);
-  json.member("seconds", report.seconds).key("error");
+  json.member("tensor_count", report.tensors).member("structure_only", report.structure_only());
+  json.member("tensors_compared", report.tensors_compared);
+  json.member("bytes_checked", report.bytes_checked).member("seconds", report.seconds).key("error");
   error != nullptr ? add_error(json, *error) : static_cast<void>(json.null());
   json.member("suppressed", report.suppressed).key("findings").begin_array();
   for (const Finding& finding : report.findings) {
@@ -98,7 +93,7 @@ int run_verify(const VerifyArguments& arguments, const Session& session) {
       if (session.common.json) {
         add_json(json, path, format, report, nullptr);
       } else {
-        print_text(session.out, path, format, report, arguments.quick);
+        print_text(session.out, path, report, arguments.quick);
       }
     } catch (const CancelledError&) {
       throw;
@@ -121,7 +116,9 @@ Run declare_verify(CLI::App& app) {
   app.description(
       "Checks structure, padding, checksums, every tensor's CRC-32 and content hash, names, JSON "
       "and sparse indices, and prints every finding on a line of its own. Files of other formats: "
-      "their structure. Exit status 1 where a finding is an error; warnings alone are no failure.");
+      "their structure, and the checksums that they have; most have none, and then the result says "
+      "'structure only'. Exit status 1 where a finding is an error; warnings alone are no "
+      "failure.");
   const auto arguments = std::make_shared<VerifyArguments>();
   add_file(app, "FILE", arguments->files, "The files to check");
   app.add_flag("--quick", arguments->quick, "Structure only: no payload is read");

@@ -122,6 +122,7 @@ std::string checksum_text(const inspect::ChecksumFacts& checksum) {
     text += fmt::format(" of {} blocks, {} leaves", human_bytes(*checksum.block_bytes),
                         *checksum.leaves);
   }
+  if (checksum.tensors) text += " of " + counted(*checksum.tensors, "tensor", "tensors");
   if (checksum.digest) text += "; " + *checksum.digest;
   return text;
 }
@@ -183,7 +184,13 @@ std::string what_it_is(const inspect::FileFacts& facts) {
 std::vector<FactLine> fact_lines(const inspect::FileFacts& facts) {
   FactLines out;
   if (facts.totals) {
-    out.line("parameters", human_count(facts.totals->parameters()));
+    const inspect::PackedWords::Count parameters = facts.totals->parameters();
+    std::string text = human_count(parameters.parameters);
+    if (parameters.unknown != 0) {
+      text += fmt::format(", and those in {} whose bits a weight are not in the file",
+                          counted(parameters.unknown, "packed tensor", "packed tensors"));
+    }
+    out.line("parameters", text);
     out.line("dtypes", dtypes_text(*facts.totals));
   }
   add_training(out, facts.progress);

@@ -16,9 +16,9 @@
 #include "cli/draw/chain_svg.h"
 #include "cli/draw/histogram_svg.h"
 #include "cli/print/facts_text.h"
-#include "cli/print/finding_place.h"
 #include "cli/print/json_text.h"
 #include "cli/print/print.h"
+#include "cli/print/verify_text.h"
 #include "cli/report/change_section.h"
 #include "cli/report/html.h"
 #include "cli/report/layer_map.h"
@@ -114,14 +114,18 @@ class Page {
   void write_verification() {
     begin_section("verification", "Verification");
     const VerifyReport& of = report_.verified;
-    const std::string checked =
-        of.bytes_checked == 0
-            ? fmt::format("the structure of {}", counted(of.tensors, "tensor", "tensors"))
-            : fmt::format("{}, {}", counted(of.tensors, "tensor", "tensors"),
-                          human_bytes(of.bytes_checked));
-    html_.open("p").element("span", of.ok() ? "Whole." : "Damaged.",
-                            {{"class", of.ok() ? "good" : "bad"}});
-    html_.text(" Checked: " + checked + ".").close();
+    // Green is for what a checksum vouches for.
+    const bool is_plain = of.ok() && of.structure_only();
+    html_.open("p").element("span",
+                            !of.ok()   ? "Damaged."
+                            : is_plain ? "Well formed."
+                                       : "Whole.",
+                            {{"class", !of.ok()   ? "bad"
+                                       : is_plain ? "quiet"
+                                                  : "good"}});
+    html_.text(fmt::format(" {}: {}.", counted(of.tensors, "tensor", "tensors"),
+                           what_was_checked(of, false)));
+    html_.close();
     if (!of.findings.empty()) write_findings(of);
     html_.close();
   }

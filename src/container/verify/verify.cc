@@ -96,6 +96,7 @@ void verify_open_file(const detail::OpenFile& file, const VerifyOptions& options
   if (file.mapping().backing() == io::Backing::decoded)
     findings.check([&] { file.mapping().touch(0, file.mapping().bytes().size()); });
   report.bytes_checked = file.header().file_length;
+  report.tensors_compared = report.tensors;
 }
 
 }  // namespace

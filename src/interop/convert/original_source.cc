@@ -23,8 +23,10 @@ class OriginalSource final : public SourceFile {
         std::string name = fmt::format("{}.{}", entry.name, path);
         const unsigned before = seen[name]++;
         if (before > 0) name += fmt::format("#{}", before + 1);
-        facts_.tensors.push_back(
-            {.name = std::move(name), .layout = tensor.layout(), .in_place = true});
+        facts_.tensors.push_back({.name = std::move(name),
+                                  .layout = tensor.layout(),
+                                  .in_place = true,
+                                  .checksum = "sha256"});
         tensors_.push_back(tensor);
       });
     }

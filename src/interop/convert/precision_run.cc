@@ -3,6 +3,8 @@
 // changes. Loss is measured on the converted piece while it is still in the cache.
 #include "interop/convert/precision_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -73,8 +75,35 @@ DType PrecisionRun::choose(const model::TensorNames& tensor, Role role, const Te
   }
   const std::uint64_t elements = spec.shape.element_count().value_or(~std::uint64_t{0});
   const DType dtype = decide(policy_, path, role, spec.dtype, elements);
-  if (dtype != spec.dtype) changed_[spec.name] = {spec.dtype, dtype};
+  if (dtype != spec.dtype) {
+    changed_[spec.name] = {spec.dtype, dtype};
+  } else if (codec::is_convertible(dtype)) {
+    // A policy that keeps a tensor would keep it in another type too.
+    const DType other = dtype == DType::f32 ? DType::f64 : DType::f32;
+    ++(decide(policy_, path, role, other, elements) == other ? kept_ : already_);
+  }
   return count(spec, dtype);
+}
+
+void PrecisionRun::check_effect() {
+  patterns_.check();
+  if (keeps_all_ || result_.converted_tensors != 0) return;
+  const std::uint64_t all = result_.precision.total().count;
+  if (all == 0) return;
+  std::string why;
+  const auto add = [&](std::uint64_t count, std::string_view singular, std::string_view plural) {
+    if (count == 0) return;
+    why += fmt::format("{}{} {}", why.empty() ? "" : ", ", count, count == 1 ? singular : plural);
+  };
+  add(already_, "has the type that it gives it", "have the types that it gives them");
+  add(kept_, "is kept as it is", "are kept as they are");
+  add(all - already_ - kept_, "is of a type that is never converted",
+      "are of types that are never converted");
+  result_.warnings.push_back(fmt::format(
+      "the precision policy {} changed no tensor: {}; biases, norms and states have a "
+      "precision of their own, and what an optimizer keeps is converted by a pattern alone, "
+      "as '*=fp16'",
+      to_string(policy_), why));
 }
 
 // Without a policy the path does not matter, and is not made for each of many tensors.

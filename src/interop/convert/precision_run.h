@@ -31,9 +31,10 @@ class PrecisionRun {
   DType choose(const RegionGrouping& grouping, const TensorSpec& spec);
   DType choose(const ConnectionView& connection, std::string_view matrix, const TensorSpec& spec);
 
-  /// Once all tensors are chosen, and before the output gets its name. @throws UsageError
-  /// (not_found) for a pattern of the policy that fits none of them.
-  void check_patterns() const { patterns_.check(); }
+  /// Once all tensors are chosen, and before the output gets its name: warns of a policy that
+  /// changes none of them. @throws UsageError (not_found) for a pattern of the policy that fits
+  /// none of them.
+  void check_effect();
 
   /// Hands on the payload of `spec` with its elements, or the values of its sparse arrays, as `to`.
   /// It comes in pieces, one of which is in memory. A dense payload may itself be given in pieces,
@@ -55,6 +56,8 @@ class PrecisionRun {
   ConvertResult& result_;
   const bool keeps_all_;
   model::PatternUse patterns_;
+  std::uint32_t kept_ = 0;     ///< of types that can be converted, which the policy keeps
+  std::uint32_t already_ = 0;  ///< that have the type that the policy gives them
   pt::ChangedTypes changed_;
   std::vector<std::byte> piece_;
   std::string label_;             ///< of the tensor that is being converted

@@ -183,7 +183,7 @@ void flow_to_thalia(const SourceFile& source, const FormatRow& from, const path&
                         .position = i,
                         .layout = layout});
   }
-  precision.check_patterns();
+  precision.check_effect();
   writer.set_metadata(precision.note_in(metadata.metadata, depth));
   // Tensors are written in the order of the output. A compressing writer takes them in no other,
   // and regions may have been declared in between.
@@ -219,7 +219,7 @@ void flow_to_format(const SourceFile& source, const FormatRow& from, const Choos
     if (!type.empty() && std::ranges::find(input.types, type) == input.types.end())
       input.types.push_back(type);
   }
-  precision.check_patterns();
+  precision.check_effect();
   // A file of the same format is to say what this one says.
   CarriedMetadata metadata = from.format == to.format
                                  ? own_metadata(facts)

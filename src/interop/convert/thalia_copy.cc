@@ -112,7 +112,7 @@ ByteSpan ThaliaCopy::borrowed(std::string_view label, const TensorView& tensor, 
 }
 
 void ThaliaCopy::finish() {
-  precision_.check_patterns();
+  precision_.check_effect();
   std::string metadata =
       precision_.note_in(std::move(metadata_), read_.input.limits.max_json_depth);
   if (!metadata.empty()) writer_.set_metadata(std::move(metadata));

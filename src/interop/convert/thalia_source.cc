@@ -58,7 +58,8 @@ void ThaliaSource::add(std::string name, Place place) {
                             .layout = spec_of(view).layout(),
                             .offset = view.stored_offset(),
                             .stored_bytes = view.stored_bytes(),
-                            .in_place = view.is_raw() && !quantized});
+                            .in_place = view.is_raw() && !quantized,
+                            .checksum = "crc32"});
   places_.push_back(std::move(place));
 }
 

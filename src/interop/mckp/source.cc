@@ -19,7 +19,8 @@ class Source final : public SourceFile {
       facts_.tensors.push_back({.name = tensor.name,
                                 .layout = tensor.layout(),
                                 .offset = tensor.offset,
-                                .stored_bytes = tensor.compressed_size});
+                                .stored_bytes = tensor.compressed_size,
+                                .checksum = "xxh64"});
     }
     facts_.metadata = file_.header().metadata;
     facts_.training_steps = file_.header().training_step;

@@ -34,8 +34,10 @@ class NpzSource final : public SourceFile {
   NpzSource(std::string path, StoredBytes bytes, const ReadOptions& options)
       : path_(std::move(path)), archive_(std::move(bytes), options) {
     facts_.file_bytes = archive_.file_bytes();
-    for (std::size_t i = 0; i < archive_.arrays().size(); ++i)
+    for (std::size_t i = 0; i < archive_.arrays().size(); ++i) {
       facts_.tensors.push_back(source_tensor(archive_.arrays()[i], archive_.header(i)));
+      facts_.tensors.back().checksum = "crc32";
+    }
     facts_.metadata = origin_to_json("npz", origin_of(archive_));
     if (!archive_.others().empty())
       facts_.losses.push_back(

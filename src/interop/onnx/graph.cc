@@ -67,6 +67,7 @@ void GraphReader::add(std::string name, bool is_initialiser, TensorLayout layout
     tensor.location = values.external->location;
     tensor.offset = values.external->offset;
     tensor.stored_bytes = values.bytes;
+    tensor.has_checksum = !values.external->checksum.empty();
   } else if (values.raw) {
     tensor.offset = values.raw->offset;
     tensor.stored_bytes = values.raw->length;

@@ -54,7 +54,8 @@ class OnnxSource final : public SourceFile {
                                 .layout = tensor.layout,
                                 .offset = tensor.offset,
                                 .stored_bytes = tensor.stored_bytes,
-                                .in_place = in_place && (is_held || tensor.location.empty())});
+                                .in_place = in_place && (is_held || tensor.location.empty()),
+                                .checksum = tensor.has_checksum ? "sha1" : ""});
     }
     OnnxMetadata metadata = file_.metadata();
     for (const auto& [key, text] : metadata)

@@ -109,6 +109,7 @@ void PtSource::add(const Part& part, const Stored& stored) {
     }
   }
   tensor.in_place = tensor.offset.has_value() && !contents_->archive().big_endian();
+  if (contents_->archive().zip().has_checksums()) tensor.checksum = "crc32";
   facts_.tensors.push_back(std::move(tensor));
   items_.push_back({&part, &stored});
 }

@@ -27,6 +27,7 @@ class ZipDirectory {
   ZipDirectory& operator=(ZipDirectory&&) = default;
   /// From now on no CRC-32 is compared: of an archive whose writer made none.
   void ignore_checksums() noexcept { has_checksums_ = false; }
+  bool has_checksums() const noexcept { return has_checksums_; }
 
   /// In the order of the directory, which need not be that of the file.
   const std::vector<ZipMember>& members() const noexcept { return members_; }
