@@ -79,6 +79,16 @@ class _Held:
         self.__array_interface__ = interface
 
 
+def as_stored(value: Any) -> Any:
+    """A value whose memory holds its elements: DLPack and pointers know nothing of a torch tensor that is
+    marked as the conjugate, or the negative, of what lies there. Any other value is itself."""
+    for marked, resolve in (("is_conj", "resolve_conj"), ("is_neg", "resolve_neg")):
+        is_marked = getattr(value, marked, None)
+        if callable(is_marked) and is_marked() is True:
+            value = getattr(value, resolve)()
+    return value
+
+
 def imported(name: str, value: Any) -> tuple[str, npt.NDArray[Any]]:
     """The format's dtype, and an array over the memory of what has __dlpack__; read-only.
 
@@ -87,6 +97,7 @@ def imported(name: str, value: Any) -> tuple[str, npt.NDArray[Any]]:
     without a copy, such as a torch tensor that needs a gradient.
     """
     try:
+        value = as_stored(value)
         kind, number = (int(part) for part in value.__dlpack_device__())
         if kind not in _HOST:
             where = f"on the {_DEVICES.get(kind, f'DLPack type {kind}')} device {number}"

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 
 from . import _core
+from ._dlpack import as_stored
 from ._dtypes import carrier_dtype, is_packed, unpack
 from ._file import File
 from ._flat import Named
@@ -45,7 +46,7 @@ def tensor_of(tensor: Tensor, *, device: torch.device | str | None = None) -> to
     if is_packed(tensor.dtype):
         return _over(tensor, dtype, tensor.raw()).to(device)
     if tensor.encoding != "dense":
-        return torch.from_numpy(tensor.dense()).to(device)
+        return _over(tensor, dtype, tensor.dense().reshape(-1).view(np.uint8)).to(device)
     out = torch.empty(tensor.shape, dtype=dtype)
     if out.numel() != 0:
         tensor._source.read(bytes_of(out))
@@ -162,10 +163,7 @@ def named(name: str, tensor: torch.Tensor, host: Callable[[torch.Tensor], torch.
             value=str(tensor.dtype),
         )
     # Detached: of whoever has the tensor, nobody can give this one other memory.
-    dense = host(tensor.detach())
-    if dense.is_conj() or dense.is_neg():
-        dense = dense.resolve_conj().resolve_neg()
-    dense = dense.contiguous()
+    dense = as_stored(host(tensor.detach())).contiguous()
     # numpy() takes several times as long.
     return Named(name, NAMES[tensor.dtype], tensor.shape, _core.bytes_at(dense.data_ptr(), dense.nbytes, dense))
 

@@ -14,7 +14,6 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from . import _core
-from ._dtypes import array_bytes
 from ._elements import elements
 from ._file import Path
 from ._operations import collector_paused
@@ -335,7 +334,7 @@ class Writer:
     ) -> None:
         if shape is None:
             raise TypeError("sparse arrays need the tensor's shape")
-        dtype, values = array_bytes(np.asarray(arrays.values))
+        dtype, _, values = elements(f"{region}/{name}, values", arrays.values)
         indices = arrays.column_indices if isinstance(arrays, CsrArrays) else arrays.indices
         wide = np.dtype(indices.dtype).itemsize == 8
         index = np.dtype("<u8" if wide else "<u4")

@@ -3,6 +3,8 @@
 import array
 import ctypes
 import gc
+import re
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -185,3 +187,11 @@ def test_what_cannot_be_handed_over_is_a_buffer_error(tensor, tmp_path):
         for name, options in (("w", {"copy": False, "max_version": (1, 0)}), ("i4", {})):
             with pytest.raises(BufferError):
                 file[name].__dlpack__(**options)
+
+
+def test_memory_of_arrays_is_asked_for_in_two_places_alone():
+    # Each of these resolves what torch has marked as the negative, or the conjugate, of its memory.
+    asks = re.compile(r"(?<!\))\.__dlpack__\(|bytes_at\(|[.\w]from_dlpack\(|__(?:cuda_)?array_interface__")
+    package = Path(thalia.__file__).parent
+    found = {path.name for path in package.glob("*.py") if asks.search(path.read_text("utf-8"))}
+    assert found == {"_dlpack.py", "_torch_tensors.py"}
