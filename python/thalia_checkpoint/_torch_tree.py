@@ -28,6 +28,8 @@ from .errors import UnsupportedError
 if TYPE_CHECKING:
     from ._staging import Staging
 
+#: Of a node of these, each of which has the name of what is stored.
+TENSORS = frozenset(("tensor", "array", "scalar"))
 #: Of a state_dict; load_state_dict() looks at it.
 ATTRIBUTE = "_metadata"
 PLAIN = (
@@ -225,53 +227,71 @@ def decode(tree: Any, load: Callable[[str], torch.Tensor], array: Callable[[str]
 
     Raises FormatError for a tree that breaks the rules.
     """
-    loaded: dict[str, torch.Tensor] = {}
-    parameters: dict[tuple[str, bool], torch.nn.Parameter] = {}
-    with_gradients: dict[str, torch.Tensor] = {}
+    decoder = Decoder(load, array)
+    with tree_rules():
+        found = decoder.value(tree)
+        _set_attributes(found, attributes, decoder.special)
+        return found
 
-    def tensor(node: Mapping[str, Any]) -> torch.Tensor:
+
+class Decoder:
+    """Makes values of nodes of one tree; within tree_rules().
+
+    load, array: give what is stored under a name, as a tensor or an array. load() is called once for each.
+    """
+
+    def __init__(self, load: Callable[[str], torch.Tensor], array: Callable[[str], Any]) -> None:
+        self._load = load
+        self._array = array
+        self._loaded: dict[str, torch.Tensor] = {}
+        self._parameters: dict[tuple[str, bool], torch.nn.Parameter] = {}
+        self._with_gradients: dict[str, torch.Tensor] = {}
+
+    def value(self, node: Any) -> Any:
+        """What it stands for."""
+        return value_of(node, self.special)
+
+    def special(self, node: Mapping[str, Any]) -> Any:
+        """As of value_of()."""
+        if "tensor" in node:
+            return self._tensor(node)
+        ((kind, inner),) = node.items()
+        if kind == "array":
+            return self._array(inner)
+        if kind == "scalar":
+            return self._array(inner)[()]
+        return TORCH_LEAVES[kind](inner) if kind in TORCH_LEAVES else NO_LEAF
+
+    def _tensor(self, node: Mapping[str, Any]) -> torch.Tensor:
         name = node["tensor"]
-        if name not in loaded:
-            loaded[name] = load(name)
-        found = loaded[name]
+        if name not in self._loaded:
+            self._loaded[name] = self._load(name)
+        found = self._loaded[name]
         if "view" in node:
-            view = node["view"]
-            shape, stride, offset = view["shape"], view["stride"], view["offset"]
-            dtype = _dtype(view["dtype"])
-            found = _as(found, dtype)
-            reach = offset + 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
-            if min([offset, *shape, *stride], default=0) < 0 or reach > found.numel():
-                raise ValueError(f"{name}: a view of elements up to {reach}")
-            found = found.as_strided(shape, stride, found.storage_offset() + offset)
+            found = _view(name, found, node["view"])
         if "parameter" in node:
             key = (name, bool(node["parameter"]))
             if "view" in node:
                 return torch.nn.Parameter(found, requires_grad=key[1])
-            if key not in parameters:
-                parameters[key] = torch.nn.Parameter(found, requires_grad=key[1])
-            return parameters[key]
+            if key not in self._parameters:
+                self._parameters[key] = torch.nn.Parameter(found, requires_grad=key[1])
+            return self._parameters[key]
         if node.get("requires_grad") is True:
             if "view" in node:
                 return found.detach().requires_grad_()
-            if name not in with_gradients:
-                with_gradients[name] = found.detach().requires_grad_()
-            return with_gradients[name]
+            if name not in self._with_gradients:
+                self._with_gradients[name] = found.detach().requires_grad_()
+            return self._with_gradients[name]
         return found
 
-    def special(node: Mapping[str, Any]) -> Any:
-        if "tensor" in node:
-            return tensor(node)
-        ((kind, inner),) = node.items()
-        if kind == "array":
-            return array(inner)
-        if kind == "scalar":
-            return array(inner)[()]
-        return TORCH_LEAVES[kind](inner) if kind in TORCH_LEAVES else NO_LEAF
 
-    with tree_rules():
-        found = value_of(tree, special)
-        _set_attributes(found, attributes, special)
-        return found
+def _view(name: str, stored: torch.Tensor, view: Mapping[str, Any]) -> torch.Tensor:
+    shape, stride, offset = view["shape"], view["stride"], view["offset"]
+    found = _as(stored, dtype_of(view["dtype"]))
+    reach = offset + 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
+    if min([offset, *shape, *stride], default=0) < 0 or reach > found.numel():
+        raise ValueError(f"{name}: a view of elements up to {reach}")
+    return found.as_strided(shape, stride, found.storage_offset() + offset)
 
 
 def tree_of(file: File | FlatFile | ShardedFile) -> tuple[Any, Any]:
@@ -301,31 +321,33 @@ def _set_attributes(value: Any, attributes: Any, special: Callable[[dict[str, An
         todo += [(member, f"{path}.{key}" if path else str(key)) for key, member in members]
 
 
-def names(tree: Any) -> dict[str, str]:
-    """For each path of a tree at which a whole tensor stands, the name that it is stored under.
-
-    Raises FormatError for a tree that breaks the rules.
-    """
-    found: dict[str, str] = {}
-    todo: list[tuple[Any, tuple[str, ...]]] = [(tree, ())]
-    with tree_rules():
-        while todo:
-            node, path = todo.pop()
-            if not isinstance(node, dict):
-                continue
-            if "tensor" in node:
-                if "view" not in node:
-                    found[".".join(path)] = str(node["tensor"])
-                continue
-            for kind, inner in node.items():
-                if kind in ("dict", "ordered"):
-                    todo += [(v, (*path, str(k))) for k, v in inner]
-                elif kind in CONTAINERS:
-                    todo += [(v, (*path, str(i))) for i, v in enumerate(inner)]
-    return found
+def is_tensor(node: Any) -> bool:
+    """Whether it stands for a tensor, or an array."""
+    return isinstance(node, dict) and not TENSORS.isdisjoint(node)
 
 
-def _dtype(name: str) -> torch.dtype:
+def members(node: Any) -> list[tuple[str, Any]] | None:
+    """What a container holds, by the names that lead to it; None for what is no container."""
+    if not isinstance(node, dict) or is_tensor(node):
+        return None
+    ((kind, inner),) = node.items()
+    if kind in ("dict", "ordered"):
+        return [(str(key), value) for key, value in inner]
+    return [(str(i), value) for i, value in enumerate(inner)] if kind in CONTAINERS else None
+
+
+def names(tree: Any) -> Iterator[str]:
+    """The paths at which tensors stand; within tree_rules()."""
+    todo = [("", tree)]
+    while todo:
+        path, node = todo.pop()
+        if is_tensor(node):
+            yield path
+        todo += [(f"{path}.{key}" if path else key, inner) for key, inner in reversed(members(node) or [])]
+
+
+def dtype_of(name: str) -> torch.dtype:
+    """Of torch, by its name there. Raises ValueError, AttributeError for what is none."""
     found = getattr(torch, name)
     if not isinstance(found, torch.dtype):
         raise ValueError(f"{name} is no dtype")
@@ -334,6 +356,6 @@ def _dtype(name: str) -> torch.dtype:
 
 TORCH_LEAVES: dict[str, Callable[[Any], Any]] = {
     "size": torch.Size,  # of numbers, which stand as they are
-    "dtype": _dtype,
+    "dtype": dtype_of,
     "device": torch.device,
 }

@@ -28,7 +28,8 @@ from ._operations import collector_paused
 from ._shards import open as open_file
 from ._shards import parts, verify_ahead
 from ._staging import Staging
-from ._torch_load_into import LoadReport, load_into
+from ._torch_load_into import load_into
+from ._torch_misfit import LoadReport
 from ._torch_tensors import mapped_tensor, named, overlapping, tensor_of
 from ._writer import Writer
 

@@ -30,7 +30,7 @@ from ._random_state import random_state, set_random_state
 from ._shards import INDEX, parts
 from ._shards import open as open_file
 from ._shards_save import SHARD, save_shards
-from ._torch_load_into import LoadReport, misfit
+from ._torch_misfit import LoadReport, misfit
 from .errors import ThaliaError
 
 __all__ = ["ThaliaTrainer", "from_pretrained", "last_checkpoint", "save_pretrained"]

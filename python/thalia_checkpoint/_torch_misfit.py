@@ -1,0 +1,126 @@
+"""What load_into() found, and what it says where a file does not fit a module."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ._file import Path
+from .errors import UsageError, make_error
+
+#: Names that a message has of each kind.
+_SHOWN = 10
+#: Names that are looked at for what they differ by.
+_LOOKED_AT = 3
+#: What wrappers put into the names of what they wrap, wherever that is: torch.compile(), data parallelism.
+_WRAPPERS = ("_orig_mod.", "module.")
+
+
+class LoadReport(NamedTuple):
+    """What load_into() found."""
+
+    loaded: list[str]
+    missing: list[str]
+    """Of the module, and neither in the file nor tied to one that is."""
+    unexpected: list[str]
+    """Of the file, and not in the module."""
+    mismatched: list[str]
+    """With both shapes: "weight: [3, 4] in the file, [3, 5] in the module"; or with the dtype that does not fit."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether nothing is missing, unexpected or mismatched."""
+        return not (self.missing or self.unexpected or self.mismatched)
+
+
+def misfit(path: Path, report: LoadReport, more: str = "") -> Exception:
+    """An error that lists what is missing, unexpected or mismatched, a line each, the first names of many.
+
+    more: a line behind these, such as a hint.
+    """
+    kinds = (("missing", report.missing), ("unexpected", report.unexpected), ("mismatched", report.mismatched))
+    lines = [f"{what}: {_shown(names)}" for what, names in kinds if names]
+    return make_error(
+        UsageError,
+        "\n  ".join([f"{os.fspath(path)} does not fit the module", *lines, *filter(None, [more])]),
+        "shape_mismatch" if report.mismatched else "not_found",
+        path=os.fspath(path),
+    )
+
+
+def nothing_loaded(path: Path, file_names: Sequence[str], own_names: Sequence[str], more: str) -> Exception:
+    """An error of a file of which nothing came into a module."""
+    lines = [
+        f"{os.fspath(path)}: nothing of it is in the module, and nothing was loaded",
+        f"in the file: {_shown(file_names, 3) or 'no tensors'}",
+        f"in the module: {_shown(own_names, 3)}",
+    ]
+    return make_error(UsageError, "\n  ".join([*lines, *filter(None, [more])]), "not_found", path=os.fspath(path))
+
+
+def no_module(value: Any) -> Exception:
+    """An error of what load_into() cannot fill."""
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    way = ""
+    if callable(getattr(value, "load_state_dict", None)):
+        way = '; the way for it is load_state_dict(load(path)["optimizer"]), or whichever name it was saved under'
+    return make_error(
+        UsageError,
+        f"module: got {kind}, expected a torch.nn.Module{way}",
+        "bad_argument",
+        field="module",
+        value=kind,
+        expected="a torch.nn.Module",
+    )
+
+
+def difference(file_names: Sequence[str], own_names: Iterable[str], prefix: str) -> str:
+    """What names of a file and of a module differ by, and how to say so; empty where it is nothing simple.
+
+    file_names: all, as the file has them. prefix: as it was asked for.
+    """
+    there, own = set(file_names), set(own_names)
+    begin_so = [name for name in file_names if name.startswith(prefix)]
+    if own - {name.removeprefix(prefix) for name in begin_so}:
+        front, n = _front(own, there)
+        if n and front != prefix:
+            return _said(n, len(own), f"{front!r} in front in the file", f"prefix={front!r}")
+        front, n = _front({name.removeprefix(prefix) for name in begin_so}, own)
+        if n and front:
+            return _said(n, len(own), f"{front!r} in front in the module", f"rename={{'': {front!r}}}")
+        for wrapper in _WRAPPERS:
+            plain = {name.removeprefix(prefix).replace(wrapper, "") for name in begin_so}
+            if 2 * (n := len(plain & own)) >= len(own):
+                return _said(
+                    n, len(own), f"{wrapper!r} in the file", f'rename=lambda name: name.replace("{wrapper}", "")'
+                )
+    if prefix and not begin_so and there:
+        fronts = sorted({f"{name.partition('.')[0]}." for name in file_names if "." in name})
+        return f"no name of the file begins with {prefix!r}" + (f"; they begin with {_shown(fronts)}" if fronts else "")
+    if any(".lora_" in name for name in file_names) and not any(".lora_" in name for name in own):
+        return "these are the weights of an adapter (LoRA): they go into a model that the adapter was put on"
+    return ""
+
+
+def _front(names: set[str], longer: set[str]) -> tuple[str, int]:
+    """What most of some names lack in front, of other names; and how many of them. None where it is not
+    half of the names at least."""
+    found: Counter[str] = Counter()
+    for name in sorted(names - longer)[:_LOOKED_AT]:
+        found.update({other.removesuffix(name) for other in longer if other.endswith(f".{name}")})
+    counts = {front: sum(front + name in longer for name in names) for front, _ in found.most_common(_LOOKED_AT)}
+    front = max(counts, key=lambda front: (counts[front], -len(front)), default="")
+    n = counts.get(front, 0)
+    return (front, n) if 2 * n >= min(len(names), len(longer)) else ("", 0)
+
+
+def _said(n: int, of: int, what: str, how: str) -> str:
+    names = "all names differ" if n == of else f"{n} of {of} names differ"
+    return f"{names} by {what} alone: {how}"
+
+
+def _shown(names: Sequence[str], most: int = _SHOWN) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
