@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import mmap
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 #: Of a chunk that is decoded at a time.
 PIECE_BYTES = 16 << 20
 _ALIGNMENT = 64
+_EPOCH = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 
 
 def consolidate(
@@ -201,12 +203,44 @@ def _tree(document: Document, values: Mapping[str, Any], path: str) -> dict[str,
 class _Leaf:
     def __init__(self, node: Any) -> None:
         self.node = node
+        self.is_dict = isinstance(node, dict)
+
+
+class _Numbered(dict[Any, Any]):
+    """A dictionary whose keys are numbers, and no list."""
 
 
 def _node(inner: Any) -> Any:
     if isinstance(inner, _Leaf):
         return inner.node
-    if inner and all(isinstance(key, int) for key in inner):
+    if inner and not isinstance(inner, _Numbered) and all(isinstance(key, int) for key in inner):
         # Items without a name were empty.
         return {"list": [_node(inner[i]) if i in inner else {"dict": []} for i in range(max(inner) + 1)]}
+    # dcp makes texts of all keys. torch has numbers here, and knows nothing else.
+    for name, numbers in (("state", _parameters(inner)), ("milestones", _epochs(inner))):
+        if numbers:
+            inner[name] = _Numbered((numbers[key], value) for key, value in inner[name].items())
     return {"dict": [[key, _node(value)] for key, value in inner.items()]}
+
+
+def _parameters(inner: Mapping[str | int, Any]) -> dict[Any, int]:
+    """The numbers of the parameters that the state of an optimizer tells of, by their texts."""
+    state, groups = inner.get("state"), inner.get("param_groups")
+    if not isinstance(state, dict) or not isinstance(groups, dict):
+        return {}
+    found: dict[Any, int] = {}
+    for group in groups.values():
+        parameters = group.get("params") if isinstance(group, dict) else None
+        numbers = parameters.node.get("list") if isinstance(parameters, _Leaf) and parameters.is_dict else None
+        found |= {str(n): n for n in numbers if type(n) is int} if isinstance(numbers, list) else {}
+    return found if all(key in found for key in state) else {}
+
+
+def _epochs(inner: Mapping[str | int, Any]) -> dict[Any, int]:
+    """The same of the epochs at which a MultiStepLR changes the rate."""
+    epochs = inner.get("milestones")
+    if not isinstance(epochs, dict) or "last_epoch" not in inner:
+        return {}
+    # Of another size it is the number of no epoch.
+    are_numbers = all(isinstance(key, str) and _EPOCH.fullmatch(key) for key in epochs)
+    return {key: int(key) for key in epochs} if are_numbers else {}

@@ -16,6 +16,7 @@ import thalia_checkpoint as thalia
 import thalia_checkpoint.torch as thalia_torch
 import torch
 import torch.distributed.checkpoint as dcp
+from states import same_state
 from thalia_checkpoint.dcp import ThaliaStorageReader, ThaliaStorageWriter, consolidate
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
@@ -169,6 +170,57 @@ def test_a_module_and_its_optimizer_go_on_bit_for_bit(tmp_path):
     for step in range(3, 6):
         train(net, optimizer, step)
     assert torch.equal(net[0].weight, expected[0][0].weight)
+
+
+@pytest.mark.parametrize("nested", [True, False])
+@pytest.mark.parametrize("make", [torch.optim.AdamW, lambda p: torch.optim.SGD(p, 0.1, momentum=0.9)])
+def test_an_optimizer_goes_on_from_one_file(tmp_path, make, nested):
+    def trained(steps, optimizer, scheduler):
+        for _ in range(steps):
+            net(torch.ones(2, 3)).sum().backward()
+            optimizer.step()
+            scheduler.step()
+            optimizer.zero_grad()
+
+    torch.manual_seed(1)
+    net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+    groups = [{"params": list(net[0].parameters())}, {"params": list(net[1].parameters()), "lr": 0.2}]
+    optimizer = make(groups)
+    scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, [4, 8, 8])
+    trained(3, optimizer, scheduler)
+    state = {"optimizer": optimizer.state_dict(), "scheduler": scheduler.state_dict()}
+    save(state if nested else state["optimizer"], tmp_path / "run")
+    consolidate(tmp_path / "run", tmp_path / "one.thalia")
+    whole = thalia_torch.load(tmp_path / "one.thalia")
+    loaded = whole["optimizer"] if nested else whole
+    assert list(loaded["state"]) == [0, 1, 2, 3] and same_state(loaded["state"], state["optimizer"]["state"])
+    other = make([{**group, "params": list(group["params"])} for group in groups])
+    other.load_state_dict(loaded)
+    assert same_state(other.state_dict()["state"], optimizer.state_dict()["state"])
+    if nested:
+        assert whole["scheduler"]["milestones"] == {4: 1, 8: 2}
+        again = torch.optim.lr_scheduler.MultiStepLR(other, [])
+        again.load_state_dict(whole["scheduler"])
+        rates = []
+        for which, its in ((optimizer, scheduler), (other, again)):
+            for _ in range(6):
+                which.step()
+                its.step()
+            rates.append([group["lr"] for group in which.param_groups])
+        assert rates[0] == rates[1]
+
+
+def test_texts_that_are_numbers_stay_texts_elsewhere(tmp_path):
+    state = {
+        "state": {"0": torch.ones(1), "x": torch.ones(2)},
+        "param_groups": [{"params": [0]}],
+        "other": {"state": {"0": torch.ones(1)}, "param_groups": {"params": ["0"]}},
+        "named": {"state": {"w": {"m": torch.ones(1)}}, "param_groups": [{"params": ["w"]}]},
+        "milestones": {"3": 1},
+    }
+    save(state, tmp_path / "run")
+    consolidate(tmp_path / "run", tmp_path / "one.thalia")
+    assert same(thalia_torch.load(tmp_path / "one.thalia"), state)
 
 
 def test_tied_weights_are_stored_once(tmp_path):
