@@ -31,16 +31,18 @@ from ._shards import INDEX, parts
 from ._shards import open as open_file
 from ._shards_save import SHARD, save_shards
 from ._torch_misfit import LoadReport, misfit
-from .errors import ThaliaError
+from .errors import ThaliaError, UsageError, make_error
 
 __all__ = ["ThaliaTrainer", "from_pretrained", "last_checkpoint", "save_pretrained"]
 
 _GENERATION = "generation_config.json"
 _TRAINING = "training.thalia"
+#: What torch.compile() calls what it wraps.
+_COMPILED = "_orig_mod"
 
 
 def save_pretrained(
-    model: PreTrainedModel,
+    model: PreTrainedModel | torch.nn.Module,
     folder: Path,
     *,
     max_shard_size: int | str = "5GB",
@@ -53,11 +55,14 @@ def save_pretrained(
 
     Weights that the folder had stay whole until the new ones are; then they are removed.
 
+    model: may be wrapped by torch.compile(), as a whole or its parts, and for data parallelism, and is
+        saved as if it was not. Of several processes one calls this.
     max_shard_size: bytes, or a text such as "500MB". options: those of SaveOptions; of safetensors
         durability, replace and threads.
-    Raises UsageError for another size or format; ExistsError with replace=False; IoError;
-        UnsupportedError for a dtype that no file holds.
+    Raises UsageError for another size or format, for what is no PreTrainedModel, and for one with
+        adapters; ExistsError with replace=False; IoError; UnsupportedError for a dtype that no file holds.
     """
+    model = _unwrapped(model)
     os.makedirs(folder, exist_ok=True)
     config = copy.deepcopy(model.config)
     config.dtype = model.dtype
@@ -68,14 +73,34 @@ def save_pretrained(
     save_shards(_weights(model), folder, max_shard_size, format, options)
 
 
+def _unwrapped(model: torch.nn.Module) -> PreTrainedModel:
+    """The model itself, of which from_pretrained() can make another."""
+    inner = model
+    while not isinstance(inner, PreTrainedModel):
+        wrapped = inner._modules.get(_COMPILED) if isinstance(inner, torch.nn.Module) else None
+        if isinstance(inner, torch.nn.DataParallel | torch.nn.parallel.DistributedDataParallel):
+            wrapped = inner.module
+        if wrapped is None:
+            raise _no_model(inner, "a transformers.PreTrainedModel, or one in torch.compile() or for data parallelism")
+        inner = wrapped
+    if getattr(inner, "_hf_peft_config_loaded", False):
+        raise _no_model(inner, "one without adapters; its own save_pretrained() writes these", " with adapters")
+    return inner
+
+
+def _no_model(model: object, expected: str, more: str = "") -> Exception:
+    kind = f"{type(model).__module__}.{type(model).__qualname__}{more}"
+    text = f"model: got {kind}, expected {expected}"
+    return make_error(UsageError, text, "bad_argument", field="model", value=kind, expected=expected)
+
+
 def _weights(model: PreTrainedModel) -> dict[str, torch.Tensor]:
-    """By name, tied ones once: by the name that transformers ties the others to."""
-    state = model.state_dict(keep_vars=True)
-    tied = getattr(model, "all_tied_weights_keys", {})
-    kept: dict[int, str] = {}
-    for name in sorted(state, key=lambda name: name in tied):
-        kept.setdefault(id(state[name]), name)
-    return {name: tensor for name, tensor in state.items() if kept[id(tensor)] == name}
+    """By name. Of tied ones, those that transformers ties to another when it reads the configuration
+    are left out; what is tied in memory alone would be missing then."""
+    state = {name.replace(f"{_COMPILED}.", ""): tensor for name, tensor in model.state_dict(keep_vars=True).items()}
+    find = getattr(model, "get_expanded_tied_weights_keys", None)  # older versions tie, and read, in other ways
+    tied: dict[str, str] = find(all_submodels=True) if find else {}
+    return {name: tensor for name, tensor in state.items() if name not in tied or state.get(tied[name]) is not tensor}
 
 
 def from_pretrained(cls: Any, folder: Path, *, mmap: bool = False, dtype: torch.dtype | str = "auto") -> Any:

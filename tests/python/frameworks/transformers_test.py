@@ -185,6 +185,87 @@ def test_how_to_generate_comes_back(tmp_path):
     assert loaded.name_or_path == loaded.config.name_or_path == str(tmp_path)
 
 
+def compiled_parts(model):
+    model.model.layers[0] = torch.compile(model.model.layers[0])
+    model.model.layers[1].mlp = torch.compile(model.model.layers[1].mlp)
+    return model
+
+
+@pytest.fixture
+def one_process(tmp_path_factory):
+    store = torch.distributed.FileStore(str(tmp_path_factory.mktemp("store") / "s"), 1)
+    torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    yield
+    torch.distributed.destroy_process_group()
+
+
+WRAPPERS = {
+    "compiled": torch.compile,
+    "parts": compiled_parts,
+    "data parallel": torch.nn.DataParallel,
+    "distributed": torch.nn.parallel.DistributedDataParallel,
+    "compiled and distributed": lambda model: torch.nn.parallel.DistributedDataParallel(torch.compile(model)),
+    "distributed and compiled": lambda model: torch.compile(torch.nn.parallel.DistributedDataParallel(model)),
+}
+
+
+@pytest.mark.usefixtures("one_process")
+@pytest.mark.parametrize("format", ["thalia", "safetensors"])
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_a_wrapped_model_is_saved_as_if_it_was_not(tmp_path, wrapper, format):
+    cls, config = models()[1]
+    model = seeded(cls, config)
+    save_pretrained(model, tmp_path / "plain", format=format)
+    save_pretrained(WRAPPERS[wrapper](seeded(cls, config)), tmp_path / "wrapped", format=format)
+    for name in ("config.json", "generation_config.json"):
+        assert (tmp_path / "plain" / name).read_bytes() == (tmp_path / "wrapped" / name).read_bytes()
+    assert_same(from_pretrained(AutoModelForCausalLM, tmp_path / "wrapped"), model)
+    if format == "safetensors":
+        assert_same(AutoModelForCausalLM.from_pretrained(tmp_path / "wrapped"), model)
+
+
+def test_what_no_folder_can_hold_leaves_the_folder_as_it_was(tmp_path):
+    cls, config = models()[0]
+    save_pretrained(seeded(cls, config), tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    adapted = seeded(cls, config, 2)
+    adapted._hf_peft_config_loaded = True
+    wrong = torch.nn.Sequential(adapted)
+    wrong.config = config
+    for model, words in (
+        (wrong, r"model: got torch\.nn\.modules\.container\.Sequential, expected a transformers\.PreTrainedModel"),
+        (torch.compile(wrong), r"model: got torch\.nn\.modules\.container\.Sequential"),
+        (adapted, r"GPT2LMHeadModel with adapters, expected one without adapters"),
+    ):
+        with pytest.raises(thalia.UsageError, match=words):
+            save_pretrained(model, tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("format", ["thalia", "safetensors"])
+def test_what_is_tied_in_memory_alone_comes_back(tmp_path, format):
+    config = LlamaConfig(
+        hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2, vocab_size=64,
+        tie_word_embeddings=False,
+    )  # fmt: skip
+    model = seeded(LlamaForCausalLM, config)
+    model.lm_head.weight = model.model.embed_tokens.weight
+    model.model.layers[1].mlp = model.model.layers[0].mlp
+    save_pretrained(model, tmp_path, format=format)
+    assert_same(from_pretrained(AutoModelForCausalLM, tmp_path), model)
+    if format == "safetensors":
+        assert_same(AutoModelForCausalLM.from_pretrained(tmp_path), model)
+
+
+@pytest.mark.parametrize("format", ["thalia", "safetensors"])
+def test_what_is_tied_by_the_configuration_alone_comes_back_as_it_was(tmp_path, format):
+    config = GPT2Config(n_layer=1, n_head=2, n_embd=32, vocab_size=64)
+    model = seeded(GPT2LMHeadModel, config)
+    model.lm_head.weight = torch.nn.Parameter(torch.randn(64, 32))
+    save_pretrained(model, tmp_path, format=format)
+    assert_same(from_pretrained(AutoModelForCausalLM, tmp_path), model)
+
+
 def test_a_save_takes_the_place_of_any_other(tmp_path):
     cls, config = models()[0]
     sizes = ["5GB", "20KB", "40KB", "5GB", "20KB"]
