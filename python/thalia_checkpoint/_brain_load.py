@@ -18,7 +18,8 @@ from ._brain_state import BrainState, LazyRegion
 from ._convert import migrate
 from ._file import File, Path, Region
 from ._file import open as open_file
-from .errors import FormatError, NotFoundError, UnsupportedError, make_error
+from ._missing import not_found
+from .errors import FormatError, UnsupportedError, make_error
 
 #: The source specification's: larger checkpoints are not loaded unless asked for.
 MAX_BYTES = 10_000_000_000
@@ -241,10 +242,5 @@ class Loader:
     def _known(self, name: str, names: list[str]) -> str:
         if name in names:
             return name
-        raise make_error(
-            NotFoundError,
-            f"{self._brain.path}: no region {name!r}; there are {', '.join(names) or 'none'}",
-            "not_found",
-            path=self._brain.path,
-            region=str(name),
-        )
+        text = f"{self._brain.path}: no region {name!r}; there are {', '.join(names) or 'none'}"
+        raise not_found(text, str(name), names, path=self._brain.path, region=str(name))

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._dtypes import is_packed
+from ._missing import ByName, not_found
 from ._operations import from_json, paths
 from ._tensor import Buffer, Tensor, bytes_of
 from .errors import IntegrityError, NotFoundError, UsageError, make_error
@@ -35,7 +37,7 @@ class Connection(NamedTuple):
     """None where it has none."""
 
 
-class Tensors(Mapping[str, Tensor]):
+class Tensors(ByName[Tensor]):
     """All tensors of a file by one flat name each, in the order of the file.
 
     That is the tensor's own name, or REGION.NAME for each of several that share theirs, as a
@@ -58,7 +60,10 @@ class Tensors(Mapping[str, Tensor]):
         try:
             return self._tensors[name]
         except KeyError:
-            raise make_error(NotFoundError, f"{name}: no such tensor", "not_found", tensor=name) from None
+            raise not_found(f"{name}: no such tensor", name, self, tensor=name) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tensors
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tensors)
@@ -80,6 +85,9 @@ class FlatTensors(Tensors):
             self._tensors[name] = self._make(self._places[name])
         return super().__getitem__(name)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
 
@@ -87,7 +95,7 @@ class FlatTensors(Tensors):
         return len(self._places)
 
 
-class Region(Mapping[str, Tensor]):
+class Region(ByName[Tensor]):
     """The tensors of one region by their names, in the order of these.
 
     It keeps the file mapped, also when the file object is closed. A name that there is not raises
@@ -143,14 +151,11 @@ class Region(Mapping[str, Tensor]):
     def __getitem__(self, name: str) -> Tensor:
         found = self._raw.find(name)
         if found is None:
-            raise make_error(
-                NotFoundError,
-                f"region {self.name!r} has no tensor {name!r}",
-                "not_found",
-                region=self.name,
-                tensor=name,
-            )
+            raise not_found(f"region {self.name!r} has no tensor {name!r}", name, self, region=self.name, tensor=name)
         return Tensor(found)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._raw.find(name) is not None
 
     def __iter__(self) -> Iterator[str]:
         for i in range(len(self._raw)):
@@ -232,7 +237,7 @@ class File(Mapping[str, Region]):
         """The region of that name. Raises NotFoundError, a KeyError."""
         found = self._raw.find_region(name)
         if found is None:
-            raise make_error(NotFoundError, f"{self.path}: no region {name!r}", "not_found", region=name)
+            raise not_found(f"{self.path}: no region {name!r}", name, self, region=name)
         return Region(found)
 
     def tensor(self, name: str) -> Tensor:
@@ -294,7 +299,15 @@ class File(Mapping[str, Region]):
 
     def __getitem__(self, name: str) -> Any:
         found = self._raw.find_region(name)
-        return self.tensor(name) if found is None else Region(found)
+        if found is not None:
+            return Region(found)
+        try:
+            return self.tensor(name)
+        except NotFoundError:
+            if "/" in name:
+                raise
+        names = chain(self, (tensor.name for tensor in self.tensors.values()))
+        raise not_found(f"{self.path}: no such region or tensor: {name!r}", name, names, path=self.path, tensor=name)
 
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._any_file import AnyFile
 from ._file import FlatSource
+from ._missing import not_found
 from ._operations import paths
 from ._tensor import Buffer, Tensor
-from .errors import NotFoundError, UsageError, make_error
+from .errors import UsageError, make_error
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -86,7 +87,7 @@ class ParamSource:
         Raises NotFoundError; FormatError, IntegrityError, IoError. The next call tries again.
         """
         if name not in self.params:
-            raise make_error(NotFoundError, f"{name}: no such tensor", "not_found", tensor=name)
+            raise not_found(f"{name}: no such tensor", name, self.params, tensor=name)
         of = self.params[name]
         return Tensor(_Loaded(of, self._wide[name], self._raw.load(name))).dense()
 

@@ -7,6 +7,7 @@ from typing import Any
 from . import _slicing
 from ._file import Path
 from ._flat import flat_metadata
+from ._missing import not_found
 from ._shards import open as open_file
 from ._tensor import Tensor
 from .errors import NotFoundError, UnsupportedError, UsageError, make_error
@@ -112,4 +113,5 @@ class safe_open:
         try:
             return self._file.tensors[name]
         except NotFoundError:
-            raise make_error(NotFoundError, f"File does not contain tensor {name}", "not_found", tensor=name) from None
+            names = self._file.tensors
+            raise not_found(f"File does not contain tensor {name}", name, names, tensor=name) from None

@@ -17,9 +17,10 @@ from typing import Any
 from . import _core
 from ._file import Access, File, FlatFile, Path, Verification
 from ._file import open as open_file
+from ._missing import ByName, not_found
 from ._operations import paths, read_bounded
 from ._tensor import Tensor
-from .errors import MissingFileError, NotFoundError, make_error, wrong_value
+from .errors import MissingFileError, make_error, wrong_value
 
 INDEX = ".index.json"
 KINDS = ("thalia", "safetensors")
@@ -29,7 +30,7 @@ NAMES = [f"model.{kind}{ending}" for kind in KINDS for ending in ("", INDEX)]
 MAX_INDEX_BYTES = 100_000_000
 
 
-class ShardedFile(Mapping[str, Tensor]):
+class ShardedFile(ByName[Tensor]):
     """A model in several files, open as one: tensors by name, in the order of the index.
 
     A file is opened, and checked against the index, when one of its tensors is first asked for; then
@@ -58,7 +59,7 @@ class ShardedFile(Mapping[str, Tensor]):
 
     def __getitem__(self, name: str) -> Tensor:
         if name not in self._shard_of:
-            raise make_error(NotFoundError, f"{self.path}: {name}: no such tensor", "not_found", tensor=name)
+            raise not_found(f"{self.path}: {name}: no such tensor", name, self, tensor=name)
         return self._file(self._shard_of[name]).tensors[name]
 
     def __contains__(self, name: object) -> bool:

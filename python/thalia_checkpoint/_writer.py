@@ -16,10 +16,10 @@ import numpy as np
 from . import _core
 from ._elements import elements
 from ._file import Path
+from ._missing import not_found
 from ._operations import collector_paused
 from ._progress import Progress, callback
 from ._tensor import CooArrays, CsrArrays
-from .errors import NotFoundError, make_error
 
 
 class SaveOptions(TypedDict, total=False):
@@ -269,7 +269,7 @@ class Writer:
         """
         for region in (source, target):
             if region not in self._regions:
-                raise make_error(NotFoundError, f"no region {region!r} was declared", "not_found", region=region)
+                raise not_found(f"no region {region!r} was declared", region, self._regions, region=region)
         name = f"{source} to {target}"
         dtype, shape, data = elements(f"{name}, weights", weights)
         if delays is None:

@@ -1,11 +1,14 @@
 // What names tell: regions, roles, versions.
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
 
+#include "base/suggestion.h"
 #include "python/bindings.h"
 #include "python/text.h"
 #include "thalia/convert.h"
@@ -33,6 +36,9 @@ void bind_names(nb::module_& module) {
     return role_name(role_of_name(name, rank));
   });
   module.def("detect_format", format_of);
+  module.def("suggestion", [](const std::string& mistyped, const std::vector<std::string>& names) {
+    return text_object(suggestion_among(mistyped, names));
+  });
 }
 
 }  // namespace thalia::python

@@ -1,12 +1,14 @@
 #include "python/options.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include <nanobind/stl/optional.h>
 
+#include "base/suggestion.h"
 #include "python/calls.h"
 #include "python/choices.h"
 #include "python/text.h"
@@ -57,6 +59,50 @@ void set_compression(SaveOptions& save, std::string_view name) {
                                           {"auto", Codec::store}});
 }
 
+struct SaveOption {
+  std::string_view name;
+  void (*set)(SaveOptions& save, nb::handle value);
+};
+
+template <typename T = std::string>
+T value_of(nb::handle value) {
+  return nb::cast<T>(value);
+}
+
+constexpr std::array kSaveOptions = {
+    SaveOption{"compression",
+               [](SaveOptions& s, nb::handle v) { set_compression(s, value_of(v)); }},
+    SaveOption{"level",
+               [](SaveOptions& s, nb::handle v) { s.compression.level = value_of<int>(v); }},
+    SaveOption{"chunk_bytes",
+               [](SaveOptions& s, nb::handle v) {
+                 s.compression.chunk_bytes = value_of<std::uint32_t>(v);
+               }},
+    SaveOption{"checksum",
+               [](SaveOptions& s, nb::handle v) { s.checksum = checksum_of(value_of(v)); }},
+    SaveOption{"leaves", [](SaveOptions& s, nb::handle v) { s.leaves = leaves_of(value_of(v)); }},
+    SaveOption{"sha256", [](SaveOptions& s, nb::handle v) { s.sha256 = value_of<bool>(v); }},
+    SaveOption{"timestamp",
+               [](SaveOptions& s, nb::handle v) { s.timestamp = value_of<std::uint64_t>(v); }},
+    SaveOption{
+        "durability",
+        [](SaveOptions& s, nb::handle v) { s.output.durability = durability_of(value_of(v)); }},
+    SaveOption{"replace",
+               [](SaveOptions& s, nb::handle v) { s.output.replace = value_of<bool>(v); }},
+    SaveOption{"reproducible",
+               [](SaveOptions& s, nb::handle v) { s.output.reproducible = value_of<bool>(v); }},
+    SaveOption{"io", [](SaveOptions& s, nb::handle v) { s.io = io_of(value_of(v)); }},
+    SaveOption{"queue_depth",
+               [](SaveOptions& s, nb::handle v) { s.queue_depth = value_of<unsigned>(v); }},
+    SaveOption{"threads",
+               [](SaveOptions& s, nb::handle v) { s.work.threads = value_of<unsigned>(v); }},
+    SaveOption{
+        "memory_bytes",
+        [](SaveOptions& s, nb::handle v) { s.work.memory_bytes = value_of<std::uint64_t>(v); }},
+    SaveOption{"progress",
+               [](SaveOptions& s, nb::handle v) { s.work.progress = progress_of(nb::borrow(v)); }},
+};
+
 }  // namespace
 
 Access access_of(std::string_view name) {
@@ -104,41 +150,12 @@ SaveOptions save_options(const nb::dict& arguments) {
   SaveOptions save;
   for (const auto& [key, value] : arguments) {
     const auto name = nb::cast<std::string>(key);
-    const auto text = [&, v = value] { return nb::cast<std::string>(v); };
-    if (value.is_none()) continue;  // as if it were not there
-    if (name == "compression") {
-      set_compression(save, text());
-    } else if (name == "level") {
-      save.compression.level = nb::cast<int>(value);
-    } else if (name == "chunk_bytes") {
-      save.compression.chunk_bytes = nb::cast<std::uint32_t>(value);
-    } else if (name == "checksum") {
-      save.checksum = checksum_of(text());
-    } else if (name == "leaves") {
-      save.leaves = leaves_of(text());
-    } else if (name == "sha256") {
-      save.sha256 = nb::cast<bool>(value);
-    } else if (name == "timestamp") {
-      save.timestamp = nb::cast<std::uint64_t>(value);
-    } else if (name == "durability") {
-      save.output.durability = durability_of(text());
-    } else if (name == "replace") {
-      save.output.replace = nb::cast<bool>(value);
-    } else if (name == "reproducible") {
-      save.output.reproducible = nb::cast<bool>(value);
-    } else if (name == "io") {
-      save.io = io_of(text());
-    } else if (name == "queue_depth") {
-      save.queue_depth = nb::cast<unsigned>(value);
-    } else if (name == "threads") {
-      save.work.threads = nb::cast<unsigned>(value);
-    } else if (name == "memory_bytes") {
-      save.work.memory_bytes = nb::cast<std::uint64_t>(value);
-    } else if (name == "progress") {
-      save.work.progress = progress_of(nb::borrow(value));
-    } else {
-      throw nb::type_error(("unexpected keyword argument '" + name + "'").c_str());
+    const auto* const option = std::ranges::find(kSaveOptions, name, &SaveOption::name);
+    if (option == std::ranges::end(kSaveOptions)) {
+      const std::string hint = suggestion_among(name, kSaveOptions, &SaveOption::name);
+      throw nb::type_error(("unexpected keyword argument '" + name + "'" + hint).c_str());
     }
+    if (!value.is_none()) option->set(save, value);  // else as if it were not there
   }
   return save;
 }

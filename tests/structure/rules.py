@@ -150,6 +150,7 @@ LENT = {
         "model/value/path_names.h",
     ),
     "src/measure": ("base/parallel.h",),
+    "src/python": ("base/suggestion.h",),
 }
 EXAMPLE_FOLDERS = ("spiking", "demo")
 
