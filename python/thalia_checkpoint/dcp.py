@@ -33,6 +33,7 @@ from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, W
 from torch.futures import Future
 
 from . import _dcp_folder, _dcp_join, _dcp_metadata, _dcp_parse
+from ._dcp_background import async_save
 from ._dcp_consolidate import consolidate
 from ._dcp_metadata import Chunk, Document, StoredFile, StoredTensor, StoredValue
 from ._dcp_read import OpenFiles, read_items
@@ -47,12 +48,12 @@ if TYPE_CHECKING:
 
     from ._writer import SaveOptions
 
-__all__ = ["ThaliaStorageReader", "ThaliaStorageWriter", "consolidate"]
+__all__ = ["ThaliaStorageReader", "ThaliaStorageWriter", "async_save", "consolidate"]
 
 
 # The base is Any to a checker of types that does not see torch.
 class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
-    """Writes checkpoints of dcp.save() and dcp.async_save(), of a thread or a process.
+    """Writes checkpoints of dcp.save() and of async_save(), of a thread or a process.
 
     The folder appears whole when all ranks have written, and takes the place of one that is there;
     until then, and where a rank dies, the old one stays. Ranks write their own elements side by
