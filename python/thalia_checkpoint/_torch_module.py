@@ -33,6 +33,12 @@ class ModulePlaces(NamedTuple):
         """Whether anything but torch's own code sees what is loaded."""
         return bool(self.deferred or self.extra)
 
+    def is_touched(self, name: str) -> bool:
+        """Whether code of the module's own may see the tensor before torch loads it: a set_extra_state() sees
+        those beneath."""
+        above = {extra.removesuffix(EXTRA_STATE)[:-1] for extra in self.extra} - {name.rpartition(".")[0]}
+        return self.is_deferred(name) or any(path in above for path in _outer(name))
+
     def is_open(self, names: Iterable[str]) -> bool:
         """Whether code of the module's own may still take what else nothing does."""
         return bool(self.deferred) and any(map(self.is_deferred, names))

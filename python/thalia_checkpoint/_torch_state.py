@@ -107,16 +107,19 @@ class FileState:
     def metadata(self) -> dict[str, Any]:
         """What torch keeps as _metadata of the state dict: by the paths of modules, their versions."""
         found: dict[str, Any] = {}
-        if self._tree is None or not isinstance(self._attributes, list):
+        if self._tree is None:
             return found
         with tree_rules(self.path):
-            for path, node in self._attributes:
-                for own, versions in dict(value_of(node, lambda _: NO_LEAF)).items():
+            for path, node in _torch_tree.told(self._attributes):
+                versions = value_of(node, lambda _: NO_LEAF)
+                for own, version in versions.items() if isinstance(versions, dict) else ():
                     # The path of a module is what is left of the name of a member of it.
-                    name = ".".join(filter(None, (path, own, _MEMBER)))
+                    name = ".".join(filter(None, (path, str(own), _MEMBER)))
                     renamed = self._own(name) if name.startswith(self._prefix) else None
-                    if renamed is not None and renamed.endswith(_MEMBER):
-                        found[renamed.removesuffix(_MEMBER).removesuffix(".")] = versions
+                    # torch trusts them.
+                    is_version = isinstance(version, dict) and isinstance(version.get("version"), int | None)
+                    if is_version and renamed is not None and renamed.endswith(_MEMBER):
+                        found[renamed.removesuffix(_MEMBER).removesuffix(".")] = version
         return found
 
     def _own(self, name: str) -> str | None:

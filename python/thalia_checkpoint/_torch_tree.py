@@ -303,15 +303,20 @@ def tree_of(file: File | FlatFile | ShardedFile) -> tuple[Any, Any]:
     return metadata.get(MEMBER), beside.get("attributes") if isinstance(beside, dict) else None
 
 
+def told(attributes: Any) -> list[tuple[str, Any]]:
+    """Paths and nodes of attributes as Encoded has them; what is none of these is passed over."""
+    pairs = attributes if isinstance(attributes, list) else []
+    return [(pair[0], pair[1]) for pair in pairs if isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is str]
+
+
 def _set_attributes(value: Any, attributes: Any, special: Callable[[dict[str, Any]], Any]) -> None:
     """Gives ordered dictionaries, by their paths, what they had beside their items."""
-    pairs = attributes if isinstance(attributes, list) else []
-    told = {pair[0]: pair[1] for pair in pairs if isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is str}
+    left = dict(told(attributes))
     todo: list[tuple[Any, str]] = [(value, "")]
-    while todo and told:
+    while todo and left:
         inner, path = todo.pop()
-        if type(inner) is OrderedDict and path in told:
-            setattr(inner, ATTRIBUTE, value_of(told.pop(path), special))
+        if type(inner) is OrderedDict and path in left:
+            setattr(inner, ATTRIBUTE, value_of(left.pop(path), special))
         if isinstance(inner, dict):
             members: Iterable[tuple[Any, Any]] = inner.items()
         elif type(inner) in (list, tuple):

@@ -396,6 +396,78 @@ def test_views_of_one_memory_are_loaded_from_a_file_that_has_it_once(tmp_path):
         assert all(torch.equal(tensor, state[name]) for name, tensor in module.state_dict().items())
 
 
+class Reaching(nn.Module):
+    """Its hook changes other modules than itself."""
+
+    def __init__(self, others):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2))
+        self.others = [others]
+        self.register_load_state_dict_post_hook(self.behind)
+
+    @staticmethod
+    def behind(module, keys):
+        with torch.no_grad():
+            for other in module.others[0]:
+                other.weight += 1
+
+
+@pytest.mark.parametrize("kind", ["thalia", "safetensors"])
+def test_a_hook_that_changes_other_modules_is_heeded(tmp_path, kind):
+    def make():
+        before, behind = nn.Linear(3, 3), nn.Linear(3, 3)
+        return nn.Sequential(before, Reaching([before, behind]), behind, nn.Linear(3, 3))
+
+    path, state = written(filled(make, 1, None).state_dict(), kind, tmp_path)
+    theirs, mine = filled(make, 2, None), filled(make, 2, None)
+    theirs.load_state_dict(state)
+    assert ours.load_into(mine, path).fits
+    assert same_state(list(everything(mine)), list(everything(theirs)))
+    assert torch.equal(mine[0].weight, state["0.weight"] + 1) and torch.equal(mine[2].weight, state["2.weight"])
+
+
+class Resetting(Extra):
+    """What it is given beside tensors makes it forget these, its own and those beneath."""
+
+    def set_extra_state(self, state):
+        self.state = state
+        with torch.no_grad():
+            for parameter in self.parameters():
+                parameter.zero_()
+
+
+def test_an_extra_state_that_changes_tensors_is_heeded(tmp_path):
+    path, state = written(filled(lambda: nn.Sequential(Resetting()), 1, {"a": 1}).state_dict(), "thalia", tmp_path)
+    theirs, mine = (filled(lambda: nn.Sequential(Resetting()), 2, None) for _ in range(2))
+    theirs.load_state_dict(state)
+    assert ours.load_into(mine, path).fits
+    assert same_state(list(everything(mine)), list(everything(theirs)))
+    assert (mine[0].scale == 0).all() and torch.equal(mine[0].inner.weight, state["0.inner.weight"])
+
+
+def test_what_no_code_of_the_module_sees_is_read_right_into_its_place(tmp_path, monkeypatch):
+    def make():
+        return nn.Sequential(nn.Linear(3, 3), Halved(), norms(), nn.Sequential(Extra(), nn.Linear(3, 3)), Tied())
+
+    path, state = written(without(filled(make, 1, {}).state_dict(), "num_batches_tracked"), "thalia", tmp_path)
+    theirs, mine = filled(make, 2, None), filled(make, 2, None)
+    theirs.load_state_dict(state)
+    own = {tensor.data_ptr(): name for name, tensor in (*mine.named_parameters(), *mine.named_buffers())}
+    copied, copy_ = [], torch.Tensor.copy_
+
+    def seen_copy(target, source, *arguments):
+        if target is not source:
+            copied.append(own[target.data_ptr()])
+        return copy_(target, source, *arguments)
+
+    monkeypatch.setattr(torch.Tensor, "copy_", seen_copy)
+    assert ours.load_into(mine, path).fits
+    assert same_state(list(everything(mine)), list(everything(theirs)))
+    # Beneath what has a state of its own, and of it itself what its code decides about.
+    # What has two names is loaded under each.
+    assert copied == ["1.weight", "3.0.inner.weight", "3.0.inner.bias", "4.embed.weight", "4.embed.weight"]
+
+
 def test_parameters_are_swapped_where_torch_was_told_to(tmp_path):
     path, state = written(filled(MODULES["attention"], 1, None).state_dict(), "thalia", tmp_path)
     theirs, mine = filled(MODULES["attention"], 2, None), filled(MODULES["attention"], 2, None)

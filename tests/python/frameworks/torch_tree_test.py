@@ -74,6 +74,36 @@ def test_a_tree_with_anything_in_it_is_an_error_of_ours_or_a_state(saved):
     assert refused > 1000
 
 
+def test_a_module_takes_no_tree_that_breaks_the_rules(tmp_path):
+    flat = torch.arange(10.0)
+    state = {
+        "w": torch.ones(2, 3),
+        "head": flat[:6],
+        "tail": flat[4:],
+        "_extra_state": {"a": (1, None)},
+        "more": [flat],
+    }
+    tree = _torch_tree.encode({"model": state}).tree
+    told = [["model", {"dict": [["", {"dict": [["version", 1]]}]]}]]
+    path, outcomes = tmp_path / "s.thalia", set()
+    module = torch.nn.BatchNorm1d(3)  # looks at the version
+    for name, size in (("w", (2, 3)), ("head", 6), ("tail", 6)):
+        module.register_parameter(name, torch.nn.Parameter(torch.zeros(size)))
+    hostile = [(replaced(tree, way, junk), told) for way in places(tree) for junk in JUNK]
+    hostile += [(tree, replaced(told, way, junk)) for way in places(told) for junk in JUNK]
+    for member, attributes in hostile:
+        with thalia.Writer(path, durability="none", checksum="none") as writer:
+            writer.metadata = {"thalia_checkpoint": {"version": 1, "tree": member}, "pt": {"attributes": attributes}}
+            for tensor in _torch_tree.encode({"model": state}).tensors:
+                writer.add_bytes(*tensor, region="r")
+        try:
+            thalia_torch.load_into(module, path, prefix="model.", strict=False)
+            outcomes.add("loaded")
+        except (thalia.FormatError, thalia.UsageError) as error:
+            outcomes.add(type(error).__name__)
+    assert outcomes == {"loaded", "FormatError", "UsageError"} and len(hostile) > 1000
+
+
 @pytest.mark.parametrize(
     "member", [None, 3, [], "x", {}, {"version": 2, "tree": None}, {"version": 1, "tree": {"dict": [1]}}]
 )
