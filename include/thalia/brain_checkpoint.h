@@ -33,6 +33,8 @@
 
 namespace thalia {
 
+class ChainReader;  // thalia/delta.h
+
 /// A checkpoint larger than this is not loaded unless ReadLimits::max_file_bytes says so: the
 /// specification's 10 GB. 0 allows any.
 inline constexpr std::uint64_t kDefaultMaxBrainBytes = 10'000'000'000;
@@ -229,6 +231,10 @@ class BrainCheckpoint {
   static BrainDeltaResult save_delta(const BrainState& brain, const std::filesystem::path& path,
                                      const std::filesystem::path& base_checkpoint,
                                      const BrainDeltaOptions& options = {});
+  /// The same against a checkpoint that is open. @throws as save() and write_delta().
+  static BrainDeltaResult save_delta(const BrainState& brain, const std::filesystem::path& path,
+                                     const ChainReader& base,
+                                     const BrainDeltaOptions& options = {});
 
   /// The same against a base in memory: its file is not read. Not against what was saved with a
   /// threshold, as that is not what is in memory. @throws as save() and write_delta(); UsageError
@@ -244,6 +250,11 @@ class BrainCheckpoint {
   static BrainDeltaHandle save_delta_async(AsyncSaver& saver, const BrainState& brain,
                                            const std::filesystem::path& path,
                                            const std::filesystem::path& base_checkpoint,
+                                           const BrainDeltaOptions& options = {},
+                                           Snapshot snapshot = Snapshot::copy);
+  static BrainDeltaHandle save_delta_async(AsyncSaver& saver, const BrainState& brain,
+                                           const std::filesystem::path& path,
+                                           const ChainReader& base,
                                            const BrainDeltaOptions& options = {},
                                            Snapshot snapshot = Snapshot::copy);
   static BrainDeltaHandle save_delta_async(AsyncSaver& saver, const BrainState& brain,

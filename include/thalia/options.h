@@ -90,7 +90,8 @@ enum class Access {
 /// Limits, checked before anything that a file claims is allocated or walked. What passes one
 /// throws FormatError with code limit_exceeded, naming the limit and how far it was passed.
 struct ReadLimits {
-  /// 0: any. The reader maps the file and allocates nothing in proportion to its size.
+  /// Of the whole file as it lies there, and of what frames around it hold. 0: any. The reader maps
+  /// the file and allocates nothing in proportion to its size.
   std::uint64_t max_file_bytes = 0;
   std::uint32_t max_regions = 1u << 24;
   std::uint32_t max_tensors = 1u << 28;
@@ -128,6 +129,12 @@ inline BasePolicy within(std::filesystem::path folder) {
   return {.absolute = true, .folder = std::move(folder)};
 }
 
+/// What a symbolic link at the path of an output is.
+enum class OutputLink {
+  refused,   ///< UsageError (bad_argument)
+  followed,  ///< the way to the file that is written, which need not exist yet
+};
+
 /// How a file is written.
 struct OutputOptions {
   Durability durability = Durability::full;
@@ -138,6 +145,20 @@ struct OutputOptions {
   /// and its identity follows from what it declares. A timestamp or a uuid that is given counts all
   /// the same.
   bool reproducible = false;
+  /// Of the path that the caller names. Files that get their names from it, as NAME.sha256 and the
+  /// shards of a model, are never written through a link.
+  OutputLink link = OutputLink::refused;
+  /// Not empty: the path begins with this folder, and no link below it is followed, at any of its
+  /// names; for folders in which strangers may have put links. docs/security.md, "Links".
+  std::filesystem::path within{};
+
+  bool follows_link() const noexcept { return link == OutputLink::followed && within.empty(); }
+  /// Of a file whose name follows from that of the output.
+  OutputOptions beside() const {
+    OutputOptions options = *this;
+    options.link = OutputLink::refused;
+    return options;
+  }
 };
 
 struct SaveOptions {

@@ -21,9 +21,10 @@ namespace thalia {
 /// then. Externally synchronised.
 class OutputFile {
  public:
-  /// Follows a symbolic link. The new file has the mode of the one that it replaces, and where
-  /// permitted its owner. @throws IoError; UsageError: (bad_argument) where the target exists and
-  /// is no regular file, (exists) where it does and OutputOptions do not replace it.
+  /// A symbolic link is followed if the options say so. The new file has the mode of the one that
+  /// it replaces, and where permitted its owner. @throws IoError; UsageError: (bad_argument) where
+  /// the target exists and is no regular file, (exists) where it does and OutputOptions do not
+  /// replace it.
   explicit OutputFile(const std::filesystem::path& path, const OutputOptions& output = {},
                       const std::stop_token& cancel = {});
   ~OutputFile();
@@ -44,7 +45,7 @@ class OutputFile {
   /// the error's path is the folder's: the new one is, but may be lost with the power.
   double commit();
 
-  /// Of the target, links resolved.
+  /// Of the target; of a link that was followed, the path that it leads to.
   const std::filesystem::path& path() const;
 
  private:

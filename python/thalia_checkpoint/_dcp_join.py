@@ -20,7 +20,7 @@ from ._dcp_metadata import RANKS_NAME, StoredFile, StoredValue, file_name, is_fi
 from ._dcp_write import Place, stored_file, write_items
 from ._file import File
 from ._file import open as open_file
-from ._operations import io_errors
+from ._operations import io_errors, without_link
 from ._writer import Writer
 from .errors import IoError, make_error
 
@@ -50,7 +50,7 @@ def write_data(
         return write_items(os.path.join(folder, file_name(rank)), plan, planner, options)
     part = os.path.join(folder, part_name(rank))
     results = write_items(part, plan, planner, {**options, **_PART_OPTIONS})
-    with io_errors(), open(part, "ab"):
+    with io_errors(), open(part, "ab", opener=without_link):
         pass  # makes an empty one for a rank that has nothing to write
     moves = _join(folder, group, options)
     return [*results, WriteResult(MetadataIndex(""), 0, moves)] if moves else results

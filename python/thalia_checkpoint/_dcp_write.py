@@ -35,7 +35,8 @@ class _RankWriter:
     """Declares tensors of one file, each under a name of its own."""
 
     def __init__(self, path: str, options: Mapping[str, Any]) -> None:
-        self._writer = Writer(path, **options)
+        # The folder is the save's own: no link is expected in it.
+        self._writer = Writer(path, **{**options, "follow_link": False})
         self._path = path
         self._names: set[tuple[str, str]] = set()
         self._stored: dict[Any, tuple[str, str, str]] = {}

@@ -32,6 +32,11 @@ def io_errors() -> Iterator[None]:
         raise told from error
 
 
+def without_link(path: str, flags: int) -> int:
+    """The opener of an open(): a link at the path is an OSError, and not followed."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+
+
 def read_bounded(path: str, most: int) -> bytes:
     """The content of a regular file. Raises MissingFileError, IoError; FormatError for anything else,
     and for a file of more than `most` bytes."""

@@ -79,7 +79,9 @@ def _save_all(
     try:
         for name, its in shards.items():
             _save(tensors, its, os.path.join(folder, name), options)
-        with io_errors(), open(os.path.join(folder, unfinished), "w", encoding="utf-8") as file:
+        _remove(folder, [unfinished])
+        # "x": nothing that is there by now is written to, nor what a link leads to.
+        with io_errors(), open(os.path.join(folder, unfinished), "x", encoding="utf-8") as file:
             metadata = {"total_size": sum(tensor.nbytes for tensor in tensors.values())}
             shard_of = {tensor: name for name, its in shards.items() for tensor in its}
             json.dump({"metadata": metadata, "weight_map": shard_of}, file, indent=2)
@@ -96,8 +98,10 @@ def _save_all(
 
 
 def _save(tensors: Mapping[str, torch.Tensor], names: list[str], path: str, options: Mapping[str, Any]) -> None:
+    # Links in a folder of a model are those of a cache, which many models share.
+    own = {**options, "follow_link": False}
     # Older versions of transformers read no safetensors file without it.
-    save_named([named(name, tensors[name]) for name in names], path, {"format": "pt"}, options)
+    save_named([named(name, tensors[name]) for name in names], path, {"format": "pt"}, own)
 
 
 def _bytes(size: int | str) -> int:

@@ -44,6 +44,8 @@ class SaveOptions(TypedDict, total=False):
     """"full": the file outlives a power loss once the save has returned."""
     replace: bool | None
     """False: a file that is there already stays, and saving raises ExistsError."""
+    follow_link: bool | None
+    """False: a symbolic link at the path is refused, and not followed to the file that is written."""
     reproducible: bool | None
     """The same input gives the same bytes."""
     io: Literal["automatic", "buffered", "direct"] | None

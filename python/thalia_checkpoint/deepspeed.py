@@ -23,7 +23,7 @@ from deepspeed.runtime.checkpoint_engine.checkpoint_engine import CheckpointComm
 
 from ._deepspeed_objects import as_dictionary, with_objects
 from ._file import Path
-from ._operations import io_errors
+from ._operations import io_errors, without_link
 from ._writer import AsyncSaver, SaveHandle, Writer
 from .errors import IoError, ThaliaError, make_error
 from .torch import declare, load
@@ -160,7 +160,7 @@ class ThaliaAsyncCheckpointEngine(ThaliaCheckpointEngine):
         self.commit(info)
         if info.save_latest and dist.get_rank() == 0:
             try:
-                with io_errors(), open(os.path.join(info.save_dir, "latest"), "w") as latest:
+                with io_errors(), open(os.path.join(info.save_dir, "latest"), "w", opener=without_link) as latest:
                     latest.write(info.tag)
             except IoError as error:
                 self._failed = error

@@ -26,6 +26,7 @@ from transformers import AutoConfig, GenerationConfig, PreTrainedModel, Trainer
 from . import torch as thalia_torch
 from ._file import Path
 from ._flat import Format
+from ._operations import without_link
 from ._random_state import random_state, set_random_state
 from ._shards import INDEX, parts
 from ._shards import open as open_file
@@ -172,7 +173,8 @@ class ThaliaTrainer(Trainer):  # type: ignore[misc, unused-ignore]
             if processor is not None:
                 processor.save_pretrained(folder)
             arguments: Any = self.args
-            (FilePath(folder) / "training_args.json").write_text(arguments.to_json_string(), "utf-8")
+            with open(os.path.join(folder, "training_args.json"), "w", encoding="utf-8", opener=without_link) as file:
+                file.write(arguments.to_json_string())
 
     def _is_plain(self, model: Any) -> bool:
         """Whether its state is all in this process, and is what transformers saves of it."""

@@ -36,6 +36,7 @@ SaveOptions save_options(const thalia_save_options* given, std::stop_token cance
   options.sha256 = flag(from.sha256, "sha256");
   options.output.durability = chosen(kDurabilities, from.durability, "durability");
   options.output.replace = !flag(from.keep_existing, "keep_existing");
+  options.output.link = OutputLink::followed;
   options.output.reproducible = flag(from.reproducible, "reproducible");
   options.io = chosen(kIoModes, from.io, "io");
   options.work.threads = from.threads;

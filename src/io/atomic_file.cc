@@ -2,6 +2,7 @@
 // leaves the old file or the whole new one: write, take over mode and owner, sync the file, give it
 // its name, sync the folder. The name is given by one linkat() or one renameat(); both are atomic.
 //
+// A path is followed to its target in front, where the caller asks for that, and nowhere else.
 // Everything goes through folder_fd_, so the target stays the same file if somebody changes the
 // working directory or renames the folder meanwhile. temporary_ is the one name to be removed: it
 // is set exactly as long as a file of that name exists and is ours.
@@ -18,6 +19,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "io/folder/beneath.h"
 #include "io/posix_error.h"
 #include "io/posix_file.h"
 #include "io/real_path.h"
@@ -37,16 +39,20 @@ std::optional<struct stat> stat_target(int folder_fd, const std::string& name,
     if (errno == ENOENT) return std::nullopt;
     throw_errno("fstatat", target);
   }
+  if (S_ISLNK(status.st_mode)) refuse_link(target);
   if (!S_ISREG(status.st_mode))
     throw UsageError(ErrorCode::bad_argument, not_a_file(status.st_mode),
                      {.path = target.string()});
   return status;
 }
 
-// The name of an open file for calls that take paths. linkat() with AT_EMPTY_PATH would do without
-// /proc, but asks for a capability before Linux 6.10.
+// linkat() with AT_EMPTY_PATH would do without /proc, but asks for a capability before Linux 6.10.
 std::string proc_path(int fd) {
-  return fmt::format("/proc/self/fd/{}", fd);
+  return descriptor_path(fd).string();
+}
+
+std::filesystem::path target_of(const std::filesystem::path& path, const OutputOptions& output) {
+  return output.follows_link() && !is_descriptor_path(path) ? follow_links(path) : path;
 }
 
 // False where it is not permitted, or the owner has no number in this user namespace (EINVAL).
@@ -73,20 +79,24 @@ void refuse_read(const std::filesystem::path& path, std::span<const std::filesys
 void check_output_name(const std::filesystem::path& path, const OutputOptions& output) {
   struct stat status;
   // Any other error is left to the call that makes the file, which knows more about it.
-  if (::lstat(path.c_str(), &status) != 0 && errno == ENAMETOOLONG) throw_errno("lstat", path);
+  const bool is_there = ::lstat(path.c_str(), &status) == 0;
+  if (!is_there && errno == ENAMETOOLONG) throw_errno("lstat", path);
+  if (is_there && S_ISLNK(status.st_mode) && !output.follows_link() && !is_descriptor_path(path))
+    refuse_link(path);
   if (!output.replace && is_file(path)) fail_exists(path);
 }
 
 AtomicFile::AtomicFile(const std::filesystem::path& path, AtomicFileOptions options)
-    : target_(follow_links(path)),
+    : target_(target_of(path, options.output)),
       name_(target_.filename().string()),
       options_(std::move(options)) {
   if (name_.empty())
     throw UsageError(ErrorCode::bad_argument, "names no file", {.path = path.string()});
+  fd_ = open_unnamed_again(target_);
+  if (fd_) return;
   // Only the fsync of the folder needs the right to read it. Without one, O_PATH is enough.
   const int access = options_.output.durability == Durability::full ? O_RDONLY : O_PATH;
-  folder_fd_.reset(retry_interrupted(
-      [&] { return ::open(folder().c_str(), access | O_DIRECTORY | O_CLOEXEC); }));
+  folder_fd_ = open_beneath(options_.output.within, folder(), access | O_DIRECTORY);
   if (!folder_fd_) throw_errno("open", folder());
 
   // Never more open to others than the file it replaces, even while it is written.
@@ -155,6 +165,7 @@ void AtomicFile::open_named(unsigned mode) {
 
 // The owner first, then the mode: fchown() clears the set-user-ID and set-group-ID bits.
 void AtomicFile::take_over_owner_and_mode() {
+  if (!folder_fd_) return;
   const auto replaced = stat_target(folder_fd_.get(), name_, target_);
   if (!replaced) return;
   struct stat own;
@@ -226,6 +237,10 @@ double AtomicFile::commit(bool synced) {
       seconds += sync_file(fd_.get(), options_.output.durability == Durability::full, target_);
     // The last look at the token: once the file has its name, nothing can be undone.
     stop_if_cancelled(options_.cancel);
+    if (!folder_fd_) {
+      fd_.reset();
+      return seconds;
+    }
     const bool in_place = temporary_.empty() && link_unnamed();
     // Closed before the rename, because network file systems, which have no unnamed files, report
     // late write errors here. EINTR is none: Linux closes all the same. A file that was linked in

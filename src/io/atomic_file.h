@@ -26,10 +26,12 @@ struct AtomicFileOptions {
 /// Externally synchronised. Destroyed without commit(), it removes what it made.
 class AtomicFile {
  public:
-  /// Follows a symbolic link to the file it names (also one that does not exist yet). Holds the
-  /// target's folder open, so that a later change of the working directory does not matter.
-  /// @throws IoError; UsageError: (bad_argument) where the target exists and is no regular file,
-  /// (exists) where it does and is not to be replaced.
+  /// A symbolic link is followed to the file it names (also one that does not exist yet) where
+  /// OutputOptions::link says so, and refused otherwise. Holds the target's folder open, so that a
+  /// later change of the working directory does not matter. The path of a TemporaryFile without a
+  /// name is written to as it is: commit() puts nothing in place then. @throws IoError; UsageError:
+  /// (bad_argument) where the target exists and is no regular file, or is a link that is not
+  /// followed, (exists) where it does and is not to be replaced.
   explicit AtomicFile(const std::filesystem::path& path, AtomicFileOptions options = {});
   ~AtomicFile();
   AtomicFile(AtomicFile&&) noexcept;
@@ -38,7 +40,7 @@ class AtomicFile {
   int fd() const noexcept { return fd_.get(); }  ///< open for reading and writing; -1 once done
   const std::filesystem::path& path() const noexcept {
     return target_;
-  }  ///< of the target, links resolved
+  }  ///< of the target; of a link that was followed, the path that it leads to
 
   /// The part of commit() that changes the file's metadata, for a caller that syncs the file
   /// itself between the two. @throws IoError; the temporary is gone then.
@@ -69,13 +71,14 @@ class AtomicFile {
   std::string temporary_;  ///< name in the folder; empty while the file has none
   AtomicFileOptions options_;
   bool prepared_ = false;
-  UniqueFd folder_fd_;
+  UniqueFd folder_fd_;  ///< none of a file without a name
   UniqueFd fd_;
 };
 
 /// What AtomicFile would refuse of the file's name, for outputs that are written at the end.
-/// @throws UsageError (exists) where a file is there and is not to be replaced; IoError
-/// (ENAMETOOLONG) where no file can have this path.
+/// @throws UsageError: (exists) where a file is there and is not to be replaced, (bad_argument)
+/// where a link is there that is not followed; IoError (ENAMETOOLONG) where no file can have this
+/// path.
 void check_output_name(const std::filesystem::path& path, const OutputOptions& output);
 /// @throws UsageError (bad_argument) where the path leads to one of the files that are read: it
 /// would take the place of what is needed to make it, or to read it again.

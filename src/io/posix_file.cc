@@ -61,8 +61,8 @@ std::size_t checked_progress(ssize_t written, const char* operation, std::uint64
 }  // namespace
 
 const char* not_a_file(unsigned mode) noexcept {
-  return S_ISDIR(mode) ? "a folder, where a file is expected; name the checkpoint in it"
-                       : "not a regular file";
+  if (S_ISDIR(mode)) return "a folder, where a file is expected; name the checkpoint in it";
+  return S_ISLNK(mode) ? "a symbolic link, which is not followed" : "not a regular file";
 }
 
 UniqueFd open_for_reading(const std::filesystem::path& path) {

@@ -15,16 +15,20 @@
 #include <string_view>
 #include <system_error>
 
+#include "io/folder/beneath.h"
+#include "io/posix_file.h"
 #include "io/random.h"
 #include "thalia/paths.h"
 
 namespace thalia::io {
 namespace {
 
+constexpr std::string_view kDescriptors = "/proc/self/fd/";
+
 // O_PATH: creating and removing files needs no right to list the folder.
-UniqueFd open_folder(const std::filesystem::path& folder) {
-  UniqueFd fd(
-      retry_interrupted([&] { return ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC); }));
+UniqueFd open_folder(const std::filesystem::path& folder,
+                     const std::filesystem::path& within = {}) {
+  UniqueFd fd = open_beneath(within, folder, O_PATH | O_DIRECTORY);
   if (!fd) throw_errno("open", folder);
   return fd;
 }
@@ -83,15 +87,46 @@ UniqueFd open_unnamed_file(const std::filesystem::path& folder) {
   return fd;
 }
 
-TemporaryFile::TemporaryFile(const std::filesystem::path& target)
-    : folder_fd_(open_folder(folder_of(target))),
-      name_(with_free_name(
-          folder_fd_.get(), target.filename().string(), target, "open of the temporary",
-          [&](const char* free_name) { return bool(create_in(folder_fd_.get(), free_name)); })),
-      path_(target.parent_path() / name_) {}
+std::filesystem::path descriptor_path(int fd) {
+  return fmt::format("{}{}", kDescriptors, fd);
+}
+
+bool is_descriptor_path(const std::filesystem::path& path) noexcept {
+  return path.native().starts_with(kDescriptors);
+}
+
+UniqueFd open_unnamed_again(const std::filesystem::path& path) {
+  if (!is_descriptor_path(path)) return {};
+  UniqueFd fd(
+      retry_interrupted([&] { return ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY); }));
+  struct stat status;
+  if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 0)
+    return {};
+  set_file_size(fd.get(), 0, path);
+  return fd;
+}
+
+TemporaryFile::TemporaryFile(const std::filesystem::path& target,
+                             const std::filesystem::path& within, bool allow_unnamed)
+    : folder_fd_(open_folder(folder_of(target), within)), within_(within) {
+  // With O_EXCL nobody can give it a name.
+  if (allow_unnamed)
+    unnamed_.reset(retry_interrupted([&] {
+      return ::openat(folder_fd_.get(), ".", O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+    }));
+  if (unnamed_ && ::access(descriptor_path(unnamed_.get()).c_str(), F_OK) == 0) {
+    path_ = descriptor_path(unnamed_.get());
+    return;
+  }
+  unnamed_.reset();
+  name_ = with_free_name(
+      folder_fd_.get(), target.filename().string(), target, "open of the temporary",
+      [&](const char* free_name) { return bool(create_in(folder_fd_.get(), free_name)); });
+  path_ = target.parent_path() / name_;
+}
 
 TemporaryFile::~TemporaryFile() {
-  ::unlinkat(folder_fd_.get(), name_.c_str(), 0);
+  if (!name_.empty()) ::unlinkat(folder_fd_.get(), name_.c_str(), 0);
 }
 
 }  // namespace thalia::io

@@ -11,6 +11,7 @@
 
 #include "io/posix_error.h"
 #include "io/unique_fd.h"
+#include "thalia/options.h"
 
 namespace thalia::io {
 
@@ -39,21 +40,37 @@ std::string with_free_name(int folder_fd, const std::string& name,
 /// descriptor. @throws IoError.
 UniqueFd open_unnamed_file(const std::filesystem::path& folder);
 
-/// A file beside `target`, empty and for the owner alone, under a temporary name, for what opens
-/// files by their names; removed with this.
+/// The path by which this process reaches an open file, with or without a name, where /proc is
+/// mounted.
+std::filesystem::path descriptor_path(int fd);
+/// True of a path that descriptor_path() may have made.
+bool is_descriptor_path(const std::filesystem::path& path) noexcept;
+/// The file at such a path once more, empty, if it has no name; none for every other path.
+UniqueFd open_unnamed_again(const std::filesystem::path& path);
+
+/// A file on the file system of `target`, empty and for the owner alone, for what opens files by
+/// their paths; gone with this. It has no name, so that nothing of it is left however the process
+/// ends: its path is good in this process alone, for as long as this lives. Where the file system
+/// has no such files, or /proc is not mounted, it has a temporary name beside the target.
 class TemporaryFile {
  public:
-  /// @throws IoError.
-  explicit TemporaryFile(const std::filesystem::path& target);
+  /// @param within as in OutputOptions. @param allow_unnamed as in AtomicFileOptions. @throws
+  /// IoError; UsageError, as open_beneath().
+  explicit TemporaryFile(const std::filesystem::path& target,
+                         const std::filesystem::path& within = {}, bool allow_unnamed = true);
   ~TemporaryFile();
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   const std::filesystem::path& path() const noexcept { return path_; }
+  /// How it is written: it goes, so that nothing of it has to reach the disk.
+  OutputOptions output() const { return {.durability = Durability::none, .within = within_}; }
 
  private:
   UniqueFd folder_fd_;
-  std::string name_;
+  UniqueFd unnamed_;
+  std::string name_;  ///< empty: it has none
+  std::filesystem::path within_;
   std::filesystem::path path_;
 };
 

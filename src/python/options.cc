@@ -89,6 +89,10 @@ constexpr std::array kSaveOptions = {
         [](SaveOptions& s, nb::handle v) { s.output.durability = durability_of(value_of(v)); }},
     SaveOption{"replace",
                [](SaveOptions& s, nb::handle v) { s.output.replace = value_of<bool>(v); }},
+    SaveOption{"follow_link",
+               [](SaveOptions& s, nb::handle v) {
+                 s.output.link = value_of<bool>(v) ? OutputLink::followed : OutputLink::refused;
+               }},
     SaveOption{"reproducible",
                [](SaveOptions& s, nb::handle v) { s.output.reproducible = value_of<bool>(v); }},
     SaveOption{"io", [](SaveOptions& s, nb::handle v) { s.io = io_of(value_of(v)); }},
@@ -148,6 +152,7 @@ ChainOptions chain_options(std::string_view access, std::vector<std::filesystem:
 
 SaveOptions save_options(const nb::dict& arguments) {
   SaveOptions save;
+  save.output.link = OutputLink::followed;
   for (const auto& [key, value] : arguments) {
     const auto name = nb::cast<std::string>(key);
     const auto* const option = std::ranges::find(kSaveOptions, name, &SaveOption::name);

@@ -202,8 +202,9 @@ BOOST_AUTO_TEST_CASE(ownership_is_kept_where_it_may_be_and_else_gives_nobody_mor
   }
 }
 
-BOOST_AUTO_TEST_CASE(symbolic_links_are_followed_and_stay) {
-  for (const AtomicFileOptions& options : kWays) {
+BOOST_AUTO_TEST_CASE(symbolic_links_that_are_to_be_followed_stay) {
+  for (AtomicFileOptions options : kWays) {
+    options.output.link = OutputLink::followed;
     const TemporaryFolder folder;
     std::filesystem::create_directory(folder / "real");
     write_file(folder / "real/f", "old");
@@ -225,7 +226,8 @@ BOOST_AUTO_TEST_CASE(a_circle_of_links_is_an_error) {
   const TemporaryFolder folder;
   std::filesystem::create_symlink("b", folder / "a");
   std::filesystem::create_symlink("a", folder / "b");
-  BOOST_CHECK_EXCEPTION(AtomicFile(folder / "a"), IoError, [&](const IoError& error) {
+  const AtomicFileOptions following{.output = {.link = OutputLink::followed}};
+  BOOST_CHECK_EXCEPTION(AtomicFile(folder / "a", following), IoError, [&](const IoError& error) {
     return error.errno_value() == ELOOP && error.context().path == (folder / "a").string();
   });
 }

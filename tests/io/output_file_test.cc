@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(temporary_files_fit_the_name_limit_are_private_and_go) {
   for (const std::size_t length : {1u, 240u, 255u}) {
     const std::string name(length, 'n');
     {
-      const io::TemporaryFile file(folder / name);
+      const io::TemporaryFile file(folder / name, {}, /*allow_unnamed=*/false);
       BOOST_REQUIRE(list_folder(folder.path()).size() == 1u);
       BOOST_TEST(file.path() == folder / list_folder(folder.path())[0]);
       struct stat status;
@@ -166,6 +166,21 @@ BOOST_AUTO_TEST_CASE(temporary_files_fit_the_name_limit_are_private_and_go) {
     }
     BOOST_TEST(list_folder(folder.path()).empty());
   }
+}
+
+BOOST_AUTO_TEST_CASE(temporary_files_without_a_name_are_private_and_go_too) {
+  const TemporaryFolder folder;
+  std::filesystem::path path;
+  {
+    const io::TemporaryFile file(folder / "n");
+    path = file.path();
+    BOOST_TEST(list_folder(folder.path()).empty());
+    struct stat status;
+    BOOST_REQUIRE(::stat(path.c_str(), &status) == 0);
+    BOOST_TEST((status.st_mode & 0777) == 0600u);
+    BOOST_TEST(status.st_nlink == 0u);
+  }
+  BOOST_TEST(!std::filesystem::exists(path));
 }
 
 BOOST_AUTO_TEST_CASE(a_spool_needs_no_name_in_its_folder) {

@@ -167,6 +167,27 @@ class BrokenTrees(unittest.TestCase):
                     self.assertEqual(len(found), count, f"{line} in {path}: {found}")
                     self.assertTrue(all(f.startswith(f"{path}:2: ") for f in found))
 
+    def test_ways_past_the_files_of_a_run_are_found_in_the_store(self):
+        for line in (
+            "const io::Folder folder(run.path());",
+            "return io::Folder::find(path);",
+            "const auto file = io::FileBytes::open(path, Access::mapped);",
+            "const Reader reader = Reader::open(path);",
+            "const ChainReader chain = ChainReader::open(path);",
+            "if (is_file(path)) return;",
+            "remove_file(path);",
+            "io::make_folders(path, Durability::full);",
+            "const io::UniqueFd fd = io::open_for_reading(path);",
+            "OutputFile out(path, output);",
+            "model::save_state(state, path, {.output = {.durability = durability}});",
+        ):
+            for path, count in (("src/store/save/a.cc", 1), ("src/store/run/run_files.cc", 0), ("src/model/a.cc", 0)):
+                with tempfile.TemporaryDirectory() as folder:
+                    file = Path(folder, path)
+                    file.parent.mkdir(parents=True)
+                    file.write_text(f"{line}\n", encoding="utf-8")
+                    self.assertEqual(len(rules.call_violations(Path(folder))), count, f"{line} in {path}")
+
     def test_references_to_what_dies_are_found_everywhere(self):
         for line, count in (
             ("const File& file = *std::make_shared<const File>(bytes);", 1),

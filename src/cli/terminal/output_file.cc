@@ -92,7 +92,8 @@ void refuse_input_as_output(const CLI::App& app, const Session& session) {
 void print_into(const std::filesystem::path& path, const Session& session,
                 const std::function<void(Output& out)>& print) {
   if (is_device(path)) return print_into_device(path, print);
-  OutputFile file(path, {.replace = session.common.replace}, session.stop);
+  OutputFile file(path, {.replace = session.common.replace, .link = OutputLink::followed},
+                  session.stop);
   Output out([&](std::string_view text) {
     file.write({reinterpret_cast<const std::byte*>(text.data()), text.size()});
   });

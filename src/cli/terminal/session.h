@@ -87,6 +87,7 @@ struct Session {
     if constexpr (requires { made.work.threads; }) made.work.threads = common.threads;
     if constexpr (requires { made.output; }) {
       made.output.replace = common.replace;
+      made.output.link = OutputLink::followed;
       made.output.reproducible = common.reproducible;
     }
     if constexpr (requires { made.wait; }) made.wait = common.wait;

@@ -14,6 +14,7 @@
 #include "container/verify/payloads.h"
 #include "container/verify/side_file.h"
 #include "container/verify/structure.h"
+#include "container/verify/verify_bytes.h"
 #include "format/constants.h"
 #include "format/header.h"
 #include "io/file_bytes.h"
@@ -102,12 +103,17 @@ void verify_open_file(const detail::OpenFile& file, const VerifyOptions& options
 }  // namespace
 
 VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& options) {
+  return container::verify_bytes(
+      with_path(path.native(), [&] { return io::FileBytes::open(path, options.input.access); }),
+      options);
+}
+
+VerifyReport container::verify_bytes(const std::shared_ptr<const io::FileBytes>& bytes,
+                                     const VerifyOptions& options) {
   const Stopwatch watch;
   VerifyReport report;
   container::Findings findings(options.max_findings);
-  with_path(path.native(), [&] {
-    const std::shared_ptr<const io::FileBytes> bytes =
-        io::FileBytes::open(path, options.input.access);
+  with_path(bytes->path().native(), [&] {
     // Reader checks are off: they would end verify at the first damage, and would hash what
     // payload_scan hashes anyway.
     const ReadOptions read{.input = {.limits = options.input.limits},

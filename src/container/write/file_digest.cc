@@ -87,11 +87,11 @@ std::filesystem::path sha256_path(std::filesystem::path path) {
 }  // namespace
 
 void check_sha256_name(const std::filesystem::path& path, const OutputOptions& output) {
-  io::check_output_name(sha256_path(path), output);
+  io::check_output_name(sha256_path(path), output.beside());
 }
 
 void remove_sha256_file(const std::filesystem::path& path, const OutputOptions& output) {
-  const io::Folder folder(folder_of(path));
+  const io::Folder folder(folder_of(path), output.within);
   if (!folder.remove(sha256_path(path).filename().string())) return;
   if (output.durability == Durability::full) folder.sync();
 }
@@ -108,7 +108,7 @@ void write_sha256_file(const std::filesystem::path& path, const Digest256& diges
   if (name != path.filename()) line.insert(0, "\\");
   line += name + "\n";
 
-  OutputFile out(sha256_path(path), output);
+  OutputFile out(sha256_path(path), output.beside());
   out.write(as_byte_span(line));
   out.commit();
 }

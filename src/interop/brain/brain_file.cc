@@ -11,14 +11,15 @@ namespace {
 using std::filesystem::path;
 
 // The file inside the frames.
-SaveOptions plain_options(const SaveOptions& options) {
+SaveOptions plain_options(const SaveOptions& options, OutputOptions output) {
   // The sum would be that of the temporary file, which nobody sees.
   if (options.sha256) {
     fail_argument(ErrorCode::bad_argument, "sha256", "true",
                   "false for a file that is compressed as a whole");
   }
   SaveOptions plain = options;
-  plain.output = {.durability = Durability::none, .reproducible = options.output.reproducible};
+  plain.output = std::move(output);
+  plain.output.reproducible = options.output.reproducible;
   plain.compression = {};
   return plain;
 }
@@ -26,9 +27,8 @@ SaveOptions plain_options(const SaveOptions& options) {
 Writer writer_of(const model::StoredBrain& stored, const path& target, const SaveOptions& options,
                  std::optional<io::TemporaryFile>& plain, bool is_wrapped) {
   if (!is_wrapped) return model::declared_writer(stored, target, options);
-  const SaveOptions inner = plain_options(options);
-  plain.emplace(target);
-  return model::declared_writer(stored, plain->path(), inner);
+  plain.emplace(target, options.output.within);
+  return model::declared_writer(stored, plain->path(), plain_options(options, plain->output()));
 }
 
 }  // namespace

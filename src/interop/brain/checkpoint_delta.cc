@@ -13,6 +13,7 @@
 #include "interop/brain/background.h"
 #include "interop/brain/packing.h"
 #include "io/temporary_file.h"
+#include "model/delta/save_state.h"
 #include "thalia/brain_checkpoint.h"
 #include "thalia/delta.h"
 #include "thalia/paths.h"
@@ -64,8 +65,7 @@ DeltaOptions delta_options(const BrainDeltaOptions& options, bool is_wrapped) {
           .work = save.work};
 }
 
-// Where frames go around the delta, write_delta() writes to a temporary file and cannot see that
-// the target is one of the bases. Replacing a base would make the delta unreadable.
+// Before the work begins: replacing a base would make the delta unreadable.
 void refuse_base(const path& target, const std::vector<path>& base) {
   for (const path& file : base) {
     if (!is_same_file(file, target)) continue;
@@ -110,8 +110,8 @@ BrainDeltaResult saved_delta(const StateSource& state, const Base& base, const p
   DeltaResult written;
   std::uint64_t file_bytes = 0;
   if (wrapper) {
-    const io::TemporaryFile plain(target);
-    written = write_delta(state, base, plain.path(), delta);
+    const io::TemporaryFile plain(target, options.brain.save.output.within);
+    written = model::write_delta_at(state, base, plain.path(), target, delta);
     file_bytes = interop::wrap(plain.path(), target, *wrapper, options.brain.save);
   } else {
     written = write_delta(state, base, target, delta);
@@ -152,18 +152,23 @@ DeltaPlan delta_plan_over(Base base, const path& target, const BrainDeltaOptions
           }};
 }
 
-DeltaPlan delta_plan(const path& target, const path& base_checkpoint,
+DeltaPlan delta_plan(const path& target, const ChainReader& base,
                      const BrainDeltaOptions& options) {
   const auto wrapper = interop::wrapper_for(target, options.brain.save);
+  check(options);
+  refuse_base(target, base.paths());
+  return delta_plan_over(base, target, with_policy(options, policy_of(base.reader())), wrapper);
+}
+
+DeltaPlan delta_plan(const path& target, const path& base_checkpoint,
+                     const BrainDeltaOptions& options) {
+  interop::wrapper_for(target, options.brain.save);
   check(options);
   ChainOptions chain;
   chain.read.work = options.brain.save.work;
   chain.search = options.search;
   chain.bases = options.bases;
-  ChainReader base = ChainReader::open(base_checkpoint, chain);
-  refuse_base(target, base.paths());
-  const PrecisionPolicy policy = policy_of(base.reader());
-  return delta_plan_over(std::move(base), target, with_policy(options, policy), wrapper);
+  return delta_plan(target, ChainReader::open(base_checkpoint, chain), options);
 }
 
 DeltaPlan delta_plan(const path& target, const SavedBrain& base, const BrainDeltaOptions& options) {
@@ -200,6 +205,12 @@ BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path
 }
 
 BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path& target,
+                                             const ChainReader& base,
+                                             const BrainDeltaOptions& options) {
+  return save_now(brain, delta_plan(target, base, options));
+}
+
+BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path& target,
                                              const SavedBrain& base,
                                              const BrainDeltaOptions& options) {
   return save_now(brain, delta_plan(target, base, options));
@@ -212,6 +223,14 @@ BrainDeltaHandle BrainCheckpoint::save_delta_async(AsyncSaver& saver, const Brai
   auto result = std::make_shared<BrainDeltaResult>();
   return {save_later(saver, brain, delta_plan(target, base_checkpoint, options), snapshot, result),
           result};
+}
+
+BrainDeltaHandle BrainCheckpoint::save_delta_async(AsyncSaver& saver, const BrainState& brain,
+                                                   const path& target, const ChainReader& base,
+                                                   const BrainDeltaOptions& options,
+                                                   Snapshot snapshot) {
+  auto result = std::make_shared<BrainDeltaResult>();
+  return {save_later(saver, brain, delta_plan(target, base, options), snapshot, result), result};
 }
 
 BrainDeltaHandle BrainCheckpoint::save_delta_async(AsyncSaver& saver, const BrainState& brain,

@@ -106,7 +106,7 @@ void run_v01(const std::filesystem::path& input, FileFormat from,
   first.precision = {};
   first.shard_bytes = {};
   first.dense = first.all_types = false;
-  first.save = {.output = {.durability = Durability::none}, .work = options.save.work};
+  first.save = {.output = between.output(), .work = options.save.work};
   first.save.work.progress = {};
   ConvertResult before;
   if (is_thalia(from)) {

@@ -58,7 +58,7 @@ std::uint64_t write_model(const std::filesystem::path& path, const std::vector<S
   for (const std::string& name : {data.name, data.unused})
     if (!name.empty()) io::refuse_read(folder / name, options.sources);
   if (plan.data_bytes > 0)
-    data_out.emplace(folder / data.name, options.output, options.work.cancel);
+    data_out.emplace(folder / data.name, options.output.beside(), options.work.cancel);
 
   std::uint64_t done = 0;
   out.write(as_byte_span(plan.front));

@@ -113,8 +113,10 @@ void check_sources(const ModelPlan& plan, const std::vector<std::string>& older,
 }  // namespace
 
 std::uint64_t write_model(io::HeldFolder& folder, const ModelPlan& plan,
-                          const OutputOptions& output, const Work& work,
-                          std::span<const std::filesystem::path> sources, const EmitPayload& emit) {
+                          const std::filesystem::path& named, const OutputOptions& given,
+                          const Work& work, std::span<const std::filesystem::path> sources,
+                          const EmitPayload& emit) {
+  const OutputOptions output = plan.path == named ? given : given.beside();
   io::check_output_name(plan.path, output);
   const std::vector<std::string> older = files_replaced(plan, folder.folder());
   if (!output.replace && !older.empty()) io::fail_exists(plan.folder / older.front());
@@ -128,7 +130,7 @@ std::uint64_t write_model(io::HeldFolder& folder, const ModelPlan& plan,
       sync_names(plan.folder, output);
   } else {
     PlacedFiles placed(plan.folder);
-    OutputOptions own = output;
+    OutputOptions own = output.beside();
     own.replace = false;
     for (const PlannedFile& file : plan.files) {
       bytes += write_file(plan.folder / file.name, file.header, own, work, written, emit);
@@ -163,7 +165,7 @@ SafetensorsModelSaved save_safetensors_model(const std::filesystem::path& path,
   SafetensorsModelSaved saved{.path = plan.path};
   for (const PlannedFile& file : plan.files) saved.files.push_back(file.name);
   saved.output_bytes =
-      write_model(folder, plan, options.output, options.work, {},
+      write_model(folder, plan, path, options.output, options.work, {},
                   [&](std::size_t i, const interop::PieceSink& sink) { sink(tensors[i].bytes); });
   return saved;
 }

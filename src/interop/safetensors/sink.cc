@@ -186,8 +186,8 @@ std::uint64_t write_safetensors_tensors(const std::filesystem::path& output, con
   if (options.announce) options.announce(losses);
   // Without a folder, it is a file like any other: its neighbours are none of its model.
   if (folder) {
-    const std::uint64_t bytes =
-        safetensors::write_model(*folder, plan, saved, options.save.work, options.sources, emit);
+    const std::uint64_t bytes = safetensors::write_model(*folder, plan, output, saved,
+                                                         options.save.work, options.sources, emit);
     const bool is_in_output = folder->folder().path() == output;
     if (!is_in_output && options.placed)
       options.placed(output.parent_path() / plan.path.filename());

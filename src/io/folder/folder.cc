@@ -13,6 +13,7 @@
 #include <memory>
 #include <utility>
 
+#include "io/folder/beneath.h"
 #include "io/posix_error.h"
 #include "io/posix_file.h"
 #include "io/real_path.h"
@@ -21,11 +22,6 @@
 
 namespace thalia::io {
 namespace {
-
-UniqueFd open_readable(const std::filesystem::path& path) {
-  return UniqueFd(
-      retry_interrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
-}
 
 FileKind kind_of_mode(mode_t mode) {
   if (S_ISREG(mode)) return FileKind::file;
@@ -55,12 +51,14 @@ struct CloseStream {
 
 }  // namespace
 
-Folder::Folder(const std::filesystem::path& path) : path_(path), fd_(open_readable(path)) {
+Folder::Folder(const std::filesystem::path& path, const std::filesystem::path& within)
+    : path_(path), fd_(open_beneath(within, path, O_RDONLY | O_DIRECTORY)) {
   if (!fd_) throw_errno("open", path);
 }
 
-std::optional<Folder> Folder::find(const std::filesystem::path& path) {
-  UniqueFd fd = open_readable(path);
+std::optional<Folder> Folder::find(const std::filesystem::path& path,
+                                   const std::filesystem::path& within) {
+  UniqueFd fd = open_beneath(within, path, O_RDONLY | O_DIRECTORY);
   if (fd) return Folder(path, std::move(fd));
   if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
   throw_errno("open", path);
@@ -129,6 +127,12 @@ bool Folder::replace_link(const std::string& name, const std::string& target) co
   const int code = errno;
   ::unlinkat(fd_.get(), temporary.c_str(), 0);
   throw_errno("rename", path_ / name, {}, code);
+}
+
+UniqueFd Folder::open(const std::string& name, int flags, unsigned mode) const {
+  UniqueFd fd = open_name(fd_.get(), name.c_str(), flags, mode, path_ / name);
+  if (!fd) throw_errno("open", path_ / name);
+  return fd;
 }
 
 bool Folder::remove(const std::string& name) const {

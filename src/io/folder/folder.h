@@ -30,10 +30,12 @@ struct FileFacts {
 /// Externally synchronised. Names are single names in the folder, no paths.
 class Folder {
  public:
-  /// @throws IoError.
-  explicit Folder(const std::filesystem::path& path);
-  /// nullopt where there is none. @throws IoError.
-  static std::optional<Folder> find(const std::filesystem::path& path);
+  /// @param within a folder that the path begins with: below it no link is followed. Empty: links
+  /// are. @throws IoError; UsageError, as open_beneath().
+  explicit Folder(const std::filesystem::path& path, const std::filesystem::path& within = {});
+  /// nullopt where there is none. @throws as above.
+  static std::optional<Folder> find(const std::filesystem::path& path,
+                                    const std::filesystem::path& within = {});
 
   const std::filesystem::path& path() const noexcept { return path_; }
   int fd() const noexcept { return fd_.get(); }
@@ -47,6 +49,9 @@ class Folder {
   /// Puts a symbolic link in place of what is there, in one step. @return false where the file
   /// system has no such links. @throws IoError.
   bool replace_link(const std::string& name, const std::string& target) const;
+  /// A file of the folder, as openat(2) opens it. @throws IoError; UsageError (bad_argument) for a
+  /// link.
+  UniqueFd open(const std::string& name, int flags, unsigned mode = 0) const;
   /// @return false where there was none. @throws IoError.
   bool remove(const std::string& name) const;
   /// What was done to names is on the disk afterwards. @throws IoError.

@@ -9,6 +9,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "io/folder/beneath.h"
 #include "io/open_descriptor.h"
 #include "io/posix_error.h"
 #include "io/posix_file.h"
@@ -22,14 +23,6 @@ namespace {
                    {.path = path.string(), .value = std::move(value), .bound = std::move(bound)});
 }
 
-// ELOOP: a link; of a folder ENOTDIR says that too.
-[[noreturn]] void fail_inner(const std::filesystem::path& path) {
-  const int code = errno;
-  if (code == ELOOP) refuse_inner(path, "a symbolic link", "no link below the folder");
-  if (code == ENOTDIR) refuse_inner(path, "a file or a link", "a folder");
-  throw_errno("open", path, std::nullopt, code);
-}
-
 }  // namespace
 
 bool is_inner_name(std::string_view name) noexcept {
@@ -37,9 +30,7 @@ bool is_inner_name(std::string_view name) noexcept {
          name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
 }
 
-std::shared_ptr<const FileBytes> open_inner_file(const Folder& folder,
-                                                 std::span<const std::string> names,
-                                                 Access access) {
+UniqueFd open_inner_descriptor(const Folder& folder, std::span<const std::string> names) {
   std::filesystem::path path = folder.path();
   UniqueFd inner;
   int at = folder.fd();
@@ -49,16 +40,25 @@ std::shared_ptr<const FileBytes> open_inner_file(const Folder& folder,
     path /= names[i];
     const bool is_last = i + 1 == names.size();
     // Not to wait where a queue lies in the file's place.
-    const int flags =
-        O_CLOEXEC | O_NOFOLLOW | O_RDONLY | (is_last ? O_NONBLOCK | O_NOCTTY : O_DIRECTORY);
-    UniqueFd next(retry_interrupted([&] { return ::openat(at, names[i].c_str(), flags); }));
-    if (!next) fail_inner(path);
+    const int flags = O_RDONLY | (is_last ? O_NONBLOCK | O_NOCTTY : O_DIRECTORY);
+    UniqueFd next = open_name(at, names[i].c_str(), flags, 0, path);
+    if (!next && errno == ENOTDIR) refuse_inner(path, "a file", "a folder");
+    if (!next) throw_errno("open", path);
     inner = std::move(next);
     at = inner.get();
   }
   struct stat status;
   if (::fstat(at, &status) != 0) throw_errno("fstat", path);
   if (!S_ISREG(status.st_mode)) refuse_inner(path, not_a_file(status.st_mode), "a regular file");
+  return inner;
+}
+
+std::shared_ptr<const FileBytes> open_inner_file(const Folder& folder,
+                                                 std::span<const std::string> names,
+                                                 Access access) {
+  UniqueFd inner = open_inner_descriptor(folder, names);
+  std::filesystem::path path = folder.path();
+  for (const std::string& name : names) path /= name;
   return open_descriptor(std::move(inner), path, access);
 }
 

@@ -14,6 +14,9 @@ namespace thalia::io {
 /// Whether a name is one of a folder's own: 1 to 255 bytes without '/' and NUL, not "." and "..".
 bool is_inner_name(std::string_view name) noexcept;
 
+/// The regular file that these names lead to, open for reading. @throws as open_inner_file().
+UniqueFd open_inner_descriptor(const Folder& folder, std::span<const std::string> names);
+
 /// The regular file that these names lead to, the last one its own. No link is followed, so it lies
 /// in the folder. @throws UsageError (bad_argument) for names of another kind, and where a link, a
 /// folder or anything else takes the place of the file; IoError.

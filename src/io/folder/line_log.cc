@@ -4,24 +4,18 @@
 #include <sys/stat.h>
 
 #include <array>
-#include <string>
 
-#include "io/folder/folder.h"
 #include "io/posix_error.h"
 #include "io/posix_file.h"
 #include "thalia/bytes.h"
 #include "thalia/error.h"
-#include "thalia/paths.h"
 
 namespace thalia::io {
 
-void append_lines(const std::filesystem::path& path, std::string_view lines,
+void append_lines(const Folder& folder, const std::string& name, std::string_view lines,
                   Durability durability) {
-  const UniqueFd fd(retry_interrupted([&] {
-    return ::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-                  0666);
-  }));
-  if (!fd) throw_errno("open", path);
+  const std::filesystem::path path = folder.path() / name;
+  const UniqueFd fd = folder.open(name, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0666);
   struct stat status;
   if (::fstat(fd.get(), &status) != 0) throw_errno("fstat", path);
   if (!S_ISREG(status.st_mode))
@@ -40,7 +34,7 @@ void append_lines(const std::filesystem::path& path, std::string_view lines,
   if (durability == Durability::none) return;
   sync_file(fd.get(), durability == Durability::full, path);
   // Perhaps it is not new, but a crash came before the folder was synced: once for an empty file.
-  if (end == 0 && durability == Durability::full) Folder(folder_of(path)).sync();
+  if (end == 0 && durability == Durability::full) folder.sync();
 }
 
 }  // namespace thalia::io

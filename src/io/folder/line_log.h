@@ -2,9 +2,10 @@
 // one that is torn.
 #pragma once
 
-#include <filesystem>
+#include <string>
 #include <string_view>
 
+#include "io/folder/folder.h"
 #include "thalia/options.h"
 
 namespace thalia::io {
@@ -12,7 +13,8 @@ namespace thalia::io {
 /// Adds `lines`, each of which ends in a line end, behind what is there; a torn line at the end
 /// gets a line end first. Makes the file where there is none, and syncs it, and its folder if the
 /// file is new, as the durability says. One writer at a time. @throws IoError; UsageError
-/// (bad_argument) where the path is no regular file.
-void append_lines(const std::filesystem::path& path, std::string_view lines, Durability durability);
+/// (bad_argument) where the name is a link, or of no regular file.
+void append_lines(const Folder& folder, const std::string& name, std::string_view lines,
+                  Durability durability);
 
 }  // namespace thalia::io

@@ -92,6 +92,11 @@ bool try_lock(int fd, const std::filesystem::path& path, std::optional<std::stri
   return true;
 }
 
+// A link is nobody's lock.
+UniqueFd open_to_look(const std::filesystem::path& folder) {
+  return UniqueFd(::open((folder / kName).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+}
+
 [[noreturn]] void fail_held(const std::filesystem::path& path, const std::string& note) {
   const std::string holder = note.empty() ? "another process" : note;
   throw_errno(
@@ -147,13 +152,13 @@ HeldFolder::~HeldFolder() {
 }
 
 std::string lock_holder(const std::filesystem::path& folder) {
-  const UniqueFd fd(::open((folder / kName).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const UniqueFd fd = open_to_look(folder);
   return fd ? read_note(fd.get()) : std::string();
 }
 
 bool is_locked(const std::filesystem::path& folder) noexcept {
   try {
-    const UniqueFd fd(::open((folder / kName).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const UniqueFd fd = open_to_look(folder);
     return fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   } catch (const std::bad_alloc&) {
     return false;

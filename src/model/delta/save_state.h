@@ -18,4 +18,12 @@ SaveResult save_state(const StateSource& state, const std::filesystem::path& tar
 SaveResult save_state(const StateSource& state, int fd, const std::filesystem::path& name,
                       const SaveOptions& save);
 
+/// write_delta() into `place`, of a file that will be at `target` with frames around it.
+DeltaResult write_delta_at(const StateSource& state, const ChainReader& base,
+                           const std::filesystem::path& place, const std::filesystem::path& target,
+                           const DeltaOptions& options);
+DeltaResult write_delta_at(const StateSource& state, const SavedState& base,
+                           const std::filesystem::path& place, const std::filesystem::path& target,
+                           const DeltaOptions& options);
+
 }  // namespace thalia::model

@@ -18,6 +18,7 @@
 #include "model/delta/draft.h"
 #include "model/delta/low_rank_delta.h"
 #include "model/delta/region_changes.h"
+#include "model/delta/save_state.h"
 #include "model/delta/tensor_writer.h"
 #include "thalia/paths.h"
 
@@ -90,11 +91,13 @@ class DeltaWriter {
     if (options.low_rank) generation_ = model::mark_low_rank(sources_, options, draft_.metadata);
   }
 
-  DeltaResult run(const fs::path& target) {
+  /// @param place of the file; its base is named as from `target`.
+  DeltaResult run(const fs::path& place, const fs::path& target) {
     const Stopwatch watch;
-    container::FileSave file(target, save_, std::move(draft_));
+    container::FileSave file(place, save_, std::move(draft_));
     container::Draft& draft = file.draft();
-    const std::vector<std::byte> prefix = build_prefix(file.path(), draft.training_steps);
+    const std::vector<std::byte> prefix =
+        build_prefix(place == target ? file.path() : target, draft.training_steps);
     draft.delta = {.container_offset = prefix.size(),
                    .base_checksum = identity_.closing_checksum,
                    .base_step = identity_.training_steps};
@@ -161,22 +164,36 @@ class DeltaWriter {
   DeltaResult result_;
 };
 
-DeltaResult write(const StateSource& state, const model::BaseState& base, const fs::path& target,
-                  const DeltaOptions& options) {
+DeltaResult write(const StateSource& state, const model::BaseState& base, const fs::path& place,
+                  const fs::path& target, const DeltaOptions& options) {
   return with_path(target.native(),
-                   [&] { return DeltaWriter(state, base, target, options).run(target); });
+                   [&] { return DeltaWriter(state, base, target, options).run(place, target); });
 }
 
 }  // namespace
 
+namespace model {
+
+DeltaResult write_delta_at(const StateSource& state, const ChainReader& base, const fs::path& place,
+                           const fs::path& target, const DeltaOptions& options) {
+  return write(state, *file_base(base), place, target, options);
+}
+
+DeltaResult write_delta_at(const StateSource& state, const SavedState& base, const fs::path& place,
+                           const fs::path& target, const DeltaOptions& options) {
+  return write(state, *memory_base(base, options.work), place, target, options);
+}
+
+}  // namespace model
+
 DeltaResult write_delta(const StateSource& state, const ChainReader& base, const fs::path& target,
                         const DeltaOptions& options) {
-  return write(state, *model::file_base(base), target, options);
+  return write(state, *model::file_base(base), target, target, options);
 }
 
 DeltaResult write_delta(const StateSource& state, const SavedState& base, const fs::path& target,
                         const DeltaOptions& options) {
-  return write(state, *model::memory_base(base, options.work), target, options);
+  return write(state, *model::memory_base(base, options.work), target, target, options);
 }
 
 }  // namespace thalia

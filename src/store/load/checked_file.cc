@@ -3,10 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
-#include "container/file/open_bytes.h"
-#include "container/file/open_file.h"
 #include "io/posix_file.h"
-#include "model/delta/access.h"
 #include "store/run/sidecar.h"
 #include "thalia/text.h"
 
@@ -25,13 +22,14 @@ constexpr int kMostReplacements = 10;
 
 }  // namespace
 
-CheckedFile open_checked(const std::filesystem::path& path, const LoadOptions& options,
-                         MissingDigest missing, const OtherDigests& others) {
+CheckedFile open_checked(const RunFiles& files, const std::filesystem::path& path,
+                         const LoadOptions& options, MissingDigest missing,
+                         const OtherDigests& others) {
   for (int tries = 0;; ++tries) {
-    CheckedFile file{io::FileBytes::open(path, options.read.input.access)};
+    CheckedFile file{files.open(path, options.read.input.access)};
     if (options.check == LoadCheck::on_touch && missing == MissingDigest::warn) return file;
     std::vector<std::string> expected;
-    if (const std::optional<std::string> beside = read_sidecar(path)) {
+    if (const std::optional<std::string> beside = read_sidecar(files, path)) {
       expected.push_back(*beside);
     } else if (others) {
       expected = others();
@@ -54,21 +52,20 @@ CheckedFile open_checked(const std::filesystem::path& path, const LoadOptions& o
   }
 }
 
-ChainReader open_chain_checked(const std::filesystem::path& path, const LoadOptions& options,
-                               MissingDigest missing, const OtherDigests& others) {
-  const CheckedFile top = open_checked(path, options, missing, others);
+ChainReader open_chain_checked(const RunFiles& files, const std::filesystem::path& path,
+                               const LoadOptions& options, MissingDigest missing,
+                               const OtherDigests& others) {
+  const CheckedFile top = open_checked(files, path, options, missing, others);
   const bool is_checked = options.check == LoadCheck::digest;
   return with_path(path.string(), [&] {
-    const Reader reader = DeltaAccess::reader_over(detail::OpenFile::over(
-        container::contents_of(top.bytes, options.read.input.limits), options.read));
-    if (is_checked && !top.has_digest) reader.verify_all(options.read.work.cancel);
-    ChainReader chain = ChainReader::open(reader, {.read = options.read});
+    ChainReader chain = files.open_chain(top.bytes, options.read);
     if (!is_checked) return chain;
+    if (!top.has_digest) chain.reader().verify_all(options.read.work.cancel);
     const std::vector<std::filesystem::path> paths = chain.paths();
     for (std::size_t i = 1; i < paths.size(); ++i) {
-      const CheckedFile base = open_checked(paths[i], options, MissingDigest::warn);
+      const CheckedFile base = open_checked(files, paths[i], options, MissingDigest::warn);
       if (!base.has_digest)
-        Reader::open(paths[i], options.read).verify_all(options.read.work.cancel);
+        read_over(base.bytes, options.read).verify_all(options.read.work.cancel);
     }
     return chain;
   });

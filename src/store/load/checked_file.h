@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "io/file_bytes.h"
+#include "store/run/run_files.h"
 #include "thalia/store/run.h"
 
 namespace thalia::store {
@@ -30,12 +31,14 @@ using OtherDigests = std::function<std::vector<std::string>()>;
 /// Opens the file and, where the options ask for it, reads all of it: with calls that report a disk
 /// that fails. @throws IoError; IntegrityError (checksum_mismatch); FormatError for a digest that
 /// is none; CancelledError.
-CheckedFile open_checked(const std::filesystem::path& path, const LoadOptions& options,
-                         MissingDigest missing, const OtherDigests& others = {});
+CheckedFile open_checked(const RunFiles& files, const std::filesystem::path& path,
+                         const LoadOptions& options, MissingDigest missing,
+                         const OtherDigests& others = {});
 
 /// The same as a checkpoint, with the files that it is based on, each checked like this one. A file
 /// without a digest is held against its own checksums. @throws as above, and ChainReader::open().
-ChainReader open_chain_checked(const std::filesystem::path& path, const LoadOptions& options,
-                               MissingDigest missing, const OtherDigests& others = {});
+ChainReader open_chain_checked(const RunFiles& files, const std::filesystem::path& path,
+                               const LoadOptions& options, MissingDigest missing,
+                               const OtherDigests& others = {});
 
 }  // namespace thalia::store

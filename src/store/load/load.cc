@@ -122,24 +122,26 @@ store::OtherDigests digests_of_gate(const store::RunFolder& run, std::string nam
   };
 }
 
-auto thalia_opener(const LoadOptions& options, store::MissingDigest missing,
-                   const store::OtherDigests& others = {}) {
-  return [&options, missing, others](CheckpointEntry entry, const std::filesystem::path& path,
-                                     std::vector<LoadAttempt> attempts) {
-    ChainReader chain = store::open_chain_checked(path, options, missing, others);
-    return LoadedCheckpoint{std::move(entry), path, std::move(chain), std::move(attempts)};
-  };
+auto thalia_opener(const store::RunFiles& files, const LoadOptions& options,
+                   store::MissingDigest missing, const store::OtherDigests& others = {}) {
+  return
+      [&files, &options, missing, others](CheckpointEntry entry, const std::filesystem::path& path,
+                                          std::vector<LoadAttempt> attempts) {
+        ChainReader chain = store::open_chain_checked(files, path, options, missing, others);
+        return LoadedCheckpoint{std::move(entry), path, std::move(chain), std::move(attempts)};
+      };
 }
 
-auto bytes_opener(const LoadOptions& options, store::MissingDigest missing,
-                  const store::OtherDigests& others = {}) {
-  return [&options, missing, others](CheckpointEntry entry, const std::filesystem::path& path,
-                                     std::vector<LoadAttempt> attempts) {
-    auto file = store::open_checked(path, options, missing, others).bytes;
-    file->touch_whole(options.read.work.cancel);
-    const ByteSpan bytes = file->bytes();
-    return LoadedBytes{std::move(entry), path, {bytes, std::move(file)}, std::move(attempts)};
-  };
+auto bytes_opener(const store::RunFiles& files, const LoadOptions& options,
+                  store::MissingDigest missing, const store::OtherDigests& others = {}) {
+  return
+      [&files, &options, missing, others](CheckpointEntry entry, const std::filesystem::path& path,
+                                          std::vector<LoadAttempt> attempts) {
+        auto file = store::open_checked(files, path, options, missing, others).bytes;
+        file->touch_whole(options.read.work.cancel);
+        const ByteSpan bytes = file->bytes();
+        return LoadedBytes{std::move(entry), path, {bytes, std::move(file)}, std::move(attempts)};
+      };
 }
 
 }  // namespace
@@ -151,23 +153,25 @@ NoValidCheckpointError::NoValidCheckpointError(std::vector<LoadAttempt> attempts
 
 LoadedCheckpoint Run::load(std::string_view phase, const LoadOptions& options) const {
   require_thalia(config());
-  return load_first(*folder_, phase, options, thalia_opener(options, store::MissingDigest::warn));
+  return load_first(*folder_, phase, options,
+                    thalia_opener(folder_->files(), options, store::MissingDigest::warn));
 }
 
 LoadedBytes Run::load_bytes(std::string_view phase, const LoadOptions& options) const {
-  return load_first(*folder_, phase, options, bytes_opener(options, store::MissingDigest::warn));
+  return load_first(*folder_, phase, options,
+                    bytes_opener(folder_->files(), options, store::MissingDigest::warn));
 }
 
 LoadedCheckpoint Run::load_gate(std::string_view name, const LoadOptions& options) const {
   require_thalia(config());
   return load_gate_with(*this, name,
-                        thalia_opener(options, store::MissingDigest::refuse,
+                        thalia_opener(folder_->files(), options, store::MissingDigest::refuse,
                                       digests_of_gate(*folder_, std::string(name))));
 }
 
 LoadedBytes Run::load_gate_bytes(std::string_view name, const LoadOptions& options) const {
   return load_gate_with(*this, name,
-                        bytes_opener(options, store::MissingDigest::refuse,
+                        bytes_opener(folder_->files(), options, store::MissingDigest::refuse,
                                      digests_of_gate(*folder_, std::string(name))));
 }
 

@@ -14,7 +14,7 @@ StoreReport examine(store::Examination& examination) {
   const store::RunFolder& run = examination.run();
   const std::string& only = examination.options().phase;
   // The run itself has to be readable.
-  const io::Folder folder(run.path());
+  run.files().folder(run.path());
   if (!only.empty()) {
     store::examine_phase(examination, run.config().phase(only));
     return examination.finish();

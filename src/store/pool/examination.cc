@@ -5,29 +5,31 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "container/verify/verify_bytes.h"
 #include "container/write/file_digest.h"
 #include "io/process.h"
 #include "io/temporary_file.h"
 #include "store/run/sidecar.h"
 #include "thalia/delta.h"
-#include "thalia/paths.h"
 #include "thalia/text.h"
 
 namespace thalia::store {
 namespace {
 
-bool is_gone(const IoError& error, const std::filesystem::path& path) {
-  return error.errno_value() == ENOENT && !is_file(path);
+bool is_gone(const RunFiles& files, const IoError& error, const std::filesystem::path& path) {
+  return error.errno_value() == ENOENT && !files.has_file(path);
 }
 
 // What the file says of itself: the first of its errors; nullopt where it is whole, or is looked
 // into by nobody.
-std::optional<std::string> own_failure(const FileCheck& file, const Work& work) {
+std::optional<std::string> own_failure(const FileCheck& file,
+                                       const std::shared_ptr<const io::FileBytes>& bytes,
+                                       const Work& work) {
   if (!file.is_thalia) return std::nullopt;
   VerifyOptions options;
   options.work = work;
   options.work.progress = {};
-  const VerifyReport report = verify(file.path, options);
+  const VerifyReport report = container::verify_bytes(bytes, options);
   for (const Finding& finding : report.findings)
     if (finding.severity == Severity::error) return finding.message;
   return std::nullopt;
@@ -38,11 +40,16 @@ struct Sidecar {
   std::optional<std::string> failure{};  ///< it is no digest of the file
 };
 
-Sidecar sidecar_of(const std::filesystem::path& path) {
+Sidecar sidecar_of(const RunFiles& files, const std::filesystem::path& path) {
+  const auto failure = [](const Error& error) {
+    return Sidecar{.failure = error.message().empty() ? error.details() : error.message()};
+  };
   try {
-    return {.digest = read_sidecar(path)};
+    return {.digest = read_sidecar(files, path)};
   } catch (const FormatError& error) {
-    return {.failure = error.message().empty() ? error.details() : error.message()};
+    return failure(error);
+  } catch (const UsageError& error) {  // a link, or no file
+    return failure(error);
   }
 }
 
@@ -78,14 +85,14 @@ void Examination::find_useless(std::string kind, const std::filesystem::path& pa
     return;
   }
   find(Severity::warning, std::move(kind), path, std::move(message), [&](const Session& session) {
-    const io::Folder folder(path.parent_path());
+    const io::Folder folder = session.files().folder(path.parent_path());
     folder.remove(path.filename().string());
     if (session.syncs_folders()) folder.sync();
   });
 }
 
 void Examination::find_temporaries(const std::filesystem::path& path) {
-  const std::optional<io::Folder> folder = io::Folder::find(path);
+  const std::optional<io::Folder> folder = run_.files().find_folder(path);
   if (!folder) return;
   for (const io::FolderEntry& found : folder->entries()) {
     const auto process = io::temporary_process(found.name);
@@ -105,7 +112,7 @@ void Examination::check(FileCheck file) {
 }
 
 void Examination::check_quickly(const FileCheck& file) {
-  const Sidecar beside = sidecar_of(file.path);
+  const Sidecar beside = sidecar_of(run_.files(), file.path);
   if (beside.failure) {
     find(Severity::error, "bad_digest", file.path, *beside.failure);
   } else if (!beside.digest) {
@@ -118,17 +125,19 @@ void Examination::check_whole(const FileCheck& file) {
   std::optional<std::string> failure;
   std::string actual;
   try {
-    const auto bytes = io::FileBytes::open(file.path, Access::mapped);
+    const auto bytes = run_.files().open(file.path, Access::mapped);
     actual = hex(digest_of(*bytes, options_.work.cancel).bytes);
     report_.bytes_checked += bytes->bytes().size();
-    failure = own_failure(file, options_.work);
+    failure = own_failure(file, bytes, options_.work);
   } catch (const IoError& error) {
-    if (is_gone(error, file.path)) return;  // pruned meanwhile
+    if (is_gone(run_.files(), error, file.path)) return;  // pruned meanwhile
     failure = error.what();
   } catch (const FormatError& error) {
     failure = error.what();
+  } catch (const UsageError& error) {  // something took its place
+    failure = error.what();
   }
-  const Sidecar beside = sidecar_of(file.path);
+  const Sidecar beside = sidecar_of(run_.files(), file.path);
   const bool is_same = beside.digest == actual;
   if (failure || (beside.digest && !is_same && !file.is_thalia)) {
     find(Severity::error, "damaged", file.path,
@@ -153,7 +162,7 @@ void Examination::check_whole(const FileCheck& file) {
        [&](const Session& session) {
          // Of the bytes that were checked, whatever is there by now.
          const Digest256 digest =
-             digest_of(*io::FileBytes::open(file.path, Access::mapped), options_.work.cancel);
+             digest_of(*session.files().open(file.path, Access::mapped), options_.work.cancel);
          if (hex(digest.bytes) != actual)
            throw IntegrityError(ErrorCode::checksum_mismatch, "it has changed meanwhile",
                                 {.path = file.path.string()});
@@ -163,15 +172,15 @@ void Examination::check_whole(const FileCheck& file) {
 
 void Examination::check_bases(const std::filesystem::path& path) {
   try {
-    ChainReader::open(path, {.read = {.work = {.cancel = options_.work.cancel}}});
+    run_.files().open_chain(path, {.work = {.cancel = options_.work.cancel}});
   } catch (const MissingBaseError& error) {
     // Pruned meanwhile, both go.
-    if (is_file(path)) find(Severity::error, "missing_base", path, error.what());
+    if (run_.files().has_file(path)) find(Severity::error, "missing_base", path, error.what());
   } catch (const IntegrityError& error) {
     // What lies there is another file.
     find(Severity::error, "missing_base", path, error.what());
   } catch (const IoError& error) {
-    if (!is_gone(error, path)) find(Severity::error, "damaged", path, error.what());
+    if (!is_gone(run_.files(), error, path)) find(Severity::error, "damaged", path, error.what());
   } catch (const FormatError& error) {
     find(Severity::error, "damaged", path, error.what());
   }

@@ -2,12 +2,10 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "io/folder/line_log.h"
 #include "store/pool/examination.h"
 #include "store/run/names.h"
 #include "store/run/pointer.h"
 #include "store/run/sidecar.h"
-#include "store/run/small_file.h"
 #include "store/save/publish.h"
 
 namespace thalia::store {
@@ -23,7 +21,7 @@ class PhaseExamination {
         listing_(examination.run().list(phase.name)) {}
 
   void run() {
-    const std::optional<io::Folder> folder = io::Folder::find(path_);
+    const std::optional<io::Folder> folder = examination_.run().files().find_folder(path_);
     if (!folder) return;
     examination_.find_temporaries(path_);
     for (const std::string& name : listing_.lone_digests)
@@ -61,8 +59,9 @@ class PhaseExamination {
   }
 
   void point(const Session& session, const char* pointer, const std::string& file) const {
-    const io::Folder folder(path_);
-    write_pointer(folder, pointer, config_.extension, file, session.options.durability);
+    const io::Folder folder = session.files().folder(path_);
+    write_pointer(session.files(), folder, pointer, config_.extension, file,
+                  session.options.durability);
     if (session.syncs_folders()) folder.sync();
   }
 
@@ -134,8 +133,9 @@ class PhaseExamination {
           Severity::warning, "journal", path,
           fmt::format("{} was saved, and went without anybody's having noted why", file),
           [&path, file](const Session& session) {
-            io::append_lines(path, removal_text(file, "was found to be gone", now_seconds()),
-                             session.options.durability);
+            session.files().append_lines(path,
+                                         removal_text(file, "was found to be gone", now_seconds()),
+                                         session.options.durability);
           });
     }
   }
@@ -143,7 +143,7 @@ class PhaseExamination {
   void check_transition() {
     const std::filesystem::path folder = path_.parent_path();
     examination_.find_temporaries(folder);
-    const std::optional<io::Folder> open = io::Folder::find(folder);
+    const std::optional<io::Folder> open = examination_.run().files().find_folder(folder);
     const bool has_begun = open && open->facts("transition.json");
     const auto check = [&](const std::string& name, bool is_checkpoint) {
       const std::optional<io::FileFacts> facts = open->facts(name);

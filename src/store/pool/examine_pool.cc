@@ -8,7 +8,6 @@
 #include "store/pool/pool_folder.h"
 #include "store/run/gate_meta.h"
 #include "store/run/names.h"
-#include "store/run/small_file.h"
 
 namespace thalia::store {
 namespace {
@@ -16,7 +15,7 @@ namespace {
 // Nothing replaces a gate: what is left of one that is gone says which one it was.
 void find_lost_gates(Examination& examination, const std::vector<GateEntry>& gates) {
   const std::filesystem::path path = examination.run().gates();
-  const std::optional<io::Folder> folder = io::Folder::find(path);
+  const std::optional<io::Folder> folder = examination.run().files().find_folder(path);
   if (!folder) return;
   const std::string digest_ending =
       fmt::format(".{}{}", examination.run().config().extension, kDigestEnding);

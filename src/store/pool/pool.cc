@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "io/folder/folder.h"
 #include "model/delta/save_state.h"
 #include "store/pool/member_text.h"
 #include "store/pool/pool_folder.h"
@@ -15,7 +14,6 @@
 #include "store/run/names.h"
 #include "store/save/impl.h"
 #include "store/save/payload.h"
-#include "thalia/paths.h"
 #include "thalia/tensor_role.h"
 
 namespace thalia {
@@ -50,8 +48,8 @@ PoolAddResult add_version(const store::Session& session, std::string_view phase,
     member.bytes = write(member);
   } catch (...) {
     // Where its digest could not be written, it is a version, and keeps its rating.
-    if (!is_file(member.path))
-      io::Folder(session.run.pool()).remove(member.name + std::string(store::kMetaEnding));
+    if (!session.files().has_file(member.path))
+      session.files().remove(session.run.pool() / (member.name + std::string(store::kMetaEnding)));
     throw;
   }
   PoolAddResult result{std::move(member), store::evict(session)};
@@ -88,7 +86,7 @@ Pool::Pool(RunWriter& run) : run_(run) {
   const auto& impl = RunWriterAccess::impl(run);
   const auto held = impl.lock();
   const store::Session session = impl.session();
-  io::make_folders(session.run.pool(), session.options.durability);
+  session.files().make_folders(session.run.pool(), session.options.durability);
   const store::PoolListing listing = store::list_pool(session.run);
   for (const store::PoolDamage& damage : listing.damaged)
     session.warn(damage.path.string() + ": " + damage.sentence);
@@ -134,7 +132,7 @@ PoolAddResult Pool::add_bytes(std::string_view phase, std::uint64_t step, const 
   const auto held = impl.lock();
   const store::Session session = impl.session();
   return add_version(session, phase, step, current, [&](const PoolMember& member) {
-    return store::write_payload(session, member.path, bytes, false).bytes;
+    return store::write_payload(session, member.path, bytes, session.output(false)).bytes;
   });
 }
 

@@ -9,6 +9,7 @@
 #include "io/posix_file.h"
 #include "model/delta/access.h"
 #include "store/load/checked_file.h"
+#include "thalia/paths.h"
 #include "thalia/store/pool.h"
 
 namespace thalia {
@@ -40,7 +41,7 @@ ChainReader PoolCache::get(const PoolMember& member) {
   LoadOptions load;
   load.read = options_;
   ChainReader chain = store::open_chain_checked(
-      member.path, load,
+      store::RunFiles(folder_of(member.path)), member.path, load,
       member.is_anchor ? store::MissingDigest::refuse : store::MissingDigest::warn);
   slots_.push_front({member.path, chain});
   if (slots_.size() > capacity_) slots_.pop_back();

@@ -10,7 +10,6 @@
 #include "store/pool/member_text.h"
 #include "store/run/names.h"
 #include "store/run/sidecar.h"
-#include "store/run/small_file.h"
 
 namespace thalia::store {
 namespace {
@@ -29,7 +28,8 @@ class PoolReading {
   }
 
   PoolListing run() {
-    if (const std::optional<io::Folder> folder = io::Folder::find(path_)) read_versions(*folder);
+    if (const std::optional<io::Folder> folder = run_.files().find_folder(path_))
+      read_versions(*folder);
     read_anchors();
     count();
     read("the roster cannot be read", kRoster, kMaxTextBytes, [&](const std::string& text) {
@@ -46,7 +46,8 @@ class PoolReading {
             const Read& read_text_of) {
     const std::filesystem::path path = path_ / name;
     try {
-      if (const std::optional<std::string> text = read_text(path, limit)) read_text_of(*text);
+      if (const std::optional<std::string> text = run_.files().read_text(path, limit))
+        read_text_of(*text);
     } catch (const FormatError& error) {
       const std::string said = error.message().empty() ? error.details() : error.message();
       listing_.damaged.push_back({path, fmt::format("{}: {}", what, said)});
@@ -143,20 +144,20 @@ PoolListing list_pool(const RunFolder& run) {
 }
 
 void write_version(const Session& session, std::uint64_t version) {
-  write_text(session.run.pool() / kVersionFile, fmt::format("{}\n", version),
-             session.options.durability);
+  session.files().write_text(session.run.pool() / kVersionFile, fmt::format("{}\n", version),
+                             session.options.durability);
 }
 
 void write_meta(const Session& session, const PoolMember& member) {
-  write_text(session.run.pool() / meta_name(member.name), meta_text(member),
-             session.options.durability);
+  session.files().write_text(session.run.pool() / meta_name(member.name), meta_text(member),
+                             session.options.durability);
 }
 
 void write_roster(const Session& session) {
   const PoolListing listing = list_pool(session.run);
   const std::string text = roster_text(listing.view);
   if (text != listing.roster)
-    write_text(session.run.pool() / kRoster, text, session.options.durability);
+    session.files().write_text(session.run.pool() / kRoster, text, session.options.durability);
 }
 
 // The file is gone, on the disk too, before what stands beside it goes: that alone is swept up, and
@@ -167,13 +168,13 @@ std::vector<std::string> evict(const Session& session) {
   const std::size_t keep = listing.view.config.keep;
   std::vector<std::string> evicted;
   if (keep == 0 || versions.size() <= keep) return evicted;
-  const io::Folder folder(session.run.pool());
+  const io::Folder folder = session.files().folder(session.run.pool());
   std::string log;
   for (std::size_t i = 0; i + keep < versions.size(); ++i) {
     log += eviction_text(versions[i], now_seconds());
     evicted.push_back(versions[i].name);
   }
-  io::append_lines(folder.path() / kEvictions, log, session.options.durability);
+  io::append_lines(folder, std::string(kEvictions), log, session.options.durability);
   for (const std::string& file : evicted) folder.remove(file);
   if (session.syncs_folders()) folder.sync();
   for (const std::string& file : evicted) {
@@ -185,7 +186,7 @@ std::vector<std::string> evict(const Session& session) {
 
 void sweep(const Session& session, const PoolListing& listing) {
   if (listing.temporaries.empty() && listing.lone.empty()) return;
-  const io::Folder folder(session.run.pool());
+  const io::Folder folder = session.files().folder(session.run.pool());
   for (const auto* const names : {&listing.temporaries, &listing.lone})
     for (const std::string& name : *names) folder.remove(name);
   if (session.syncs_folders()) folder.sync();
@@ -199,7 +200,7 @@ void reset_ratings(const Session& session) {
     write_meta(session, member);
   }
   // Anchors have theirs in the roster alone.
-  io::Folder(session.run.pool()).remove(std::string(kRoster));
+  session.files().remove(session.run.pool() / kRoster);
 }
 
 }  // namespace thalia::store

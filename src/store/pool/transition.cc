@@ -74,8 +74,8 @@ class Transition {
     check_pool();
     tell_checks();
 
-    digest_ = store::read_sidecar(gate.path).value_or("");
-    io::make_folders(folder_, session_.options.durability);
+    digest_ = store::read_sidecar(session_.files(), gate.path).value_or("");
+    session_.files().make_folders(folder_, session_.options.durability);
     forget_beginning();
     write_start(std::move(next));
     if (anchor) write_anchor(std::move(*anchor));
@@ -138,7 +138,7 @@ class Transition {
   // Where the phase had begun before, it has not until all of it is there again.
   void forget_beginning() const {
     container::remove_sha256_file(record(), session_.output());
-    const io::Folder folder(folder_);
+    const io::Folder folder = session_.files().folder(folder_);
     if (folder.remove(record().filename().string()) && session_.syncs_folders()) folder.sync();
   }
 
@@ -176,7 +176,7 @@ class Transition {
 
   void begin_pool() {
     if (plan_.pool_anchors.empty() && !plan_.seeds_pool) return;
-    io::make_folders(session_.run.pool(), session_.options.durability);
+    session_.files().make_folders(session_.run.pool(), session_.options.durability);
     if (plan_.seeds_pool) store::reset_ratings(session_);
     store::write_roster(session_);
     const PoolView pool = store::list_pool(session_.run).view;
@@ -206,7 +206,7 @@ class Transition {
     tree.add("reset", store::list_of(result_.reset));
     tree.add("began_at", store::now_seconds());
     const std::string text = store::pretty_json(tree);
-    store::write_payload(session_, record(), as_byte_span(text), true);
+    store::write_payload(session_, record(), as_byte_span(text), session_.output());
   }
 
   const Run& run_;

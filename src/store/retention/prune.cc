@@ -16,7 +16,6 @@
 #include "store/load/checked_file.h"
 #include "store/run/names.h"
 #include "store/run/sidecar.h"
-#include "store/run/small_file.h"
 #include "thalia/text.h"
 
 namespace thalia::store {
@@ -32,11 +31,12 @@ void squash_delta(const PruneJob& job, const io::Folder& folder, const Checkpoin
   const std::filesystem::path path = folder.path() / entry.file;
   LoadOptions load;
   load.read.work.cancel = job.cancel;
-  const ChainReader chain = open_chain_checked(path, load, MissingDigest::warn);
-  const SaveResult saved = model::save_state(state_source(chain), path,
-                                             SaveOptions{.sha256 = true,
-                                                         .output = {.durability = job.durability},
-                                                         .work = {.cancel = job.cancel}});
+  const RunFiles& files = job.run.files();
+  const ChainReader chain = open_chain_checked(files, path, load, MissingDigest::warn);
+  const SaveResult saved = model::save_state(
+      state_source(chain), path,
+      SaveOptions{
+          .sha256 = true, .output = files.output(job.durability), .work = {.cancel = job.cancel}});
   const JournalLine line{.file = entry.file,
                          .step = entry.step,
                          .bytes = saved.file_bytes,
@@ -44,13 +44,16 @@ void squash_delta(const PruneJob& job, const io::Folder& folder, const Checkpoin
                          .sha256 = hex(saved.sha256->bytes),
                          .metric = entry.metric,
                          .is_save = false};
-  io::append_lines(folder.path() / kJournal, journal_text(line), job.durability);
+  io::append_lines(folder, std::string(kJournal), journal_text(line), job.durability);
 }
 
 class Pruning {
  public:
   Pruning(const PruneJob& job, const Listing& listing, std::vector<RetentionDecision>& decisions)
-      : job_(job), listing_(listing), decisions_(decisions), folder_(job.run.phase(job.phase)) {}
+      : job_(job),
+        listing_(listing),
+        decisions_(decisions),
+        folder_(job.run.files().folder(job.run.phase(job.phase))) {}
 
   Pruned run() {
     if (std::ranges::none_of(decisions_, is_removal)) return {};
@@ -74,9 +77,9 @@ class Pruning {
     const std::filesystem::path path = folder_.path() / entry.file;
     try {
       if (job_.run.config().is_thalia()) {
-        open_chain_checked(path, options, MissingDigest::warn);
+        open_chain_checked(job_.run.files(), path, options, MissingDigest::warn);
       } else {
-        open_checked(path, options, MissingDigest::warn);
+        open_checked(job_.run.files(), path, options, MissingDigest::warn);
       }
       return true;
     } catch (const CancelledError&) {
@@ -148,7 +151,7 @@ class Pruning {
     for (const RetentionDecision& decision : decisions_)
       if (is_removal(decision))
         text += removal_text(entry(decision).file, decision.reason, now_seconds());
-    if (!text.empty()) io::append_lines(folder_.path() / kJournal, text, Durability::none);
+    if (!text.empty()) io::append_lines(folder_, std::string(kJournal), text, Durability::none);
   }
 
   void sync() const {
@@ -192,7 +195,7 @@ void squash_dependents(const PruneJob& job, const Listing& listing, const std::s
         std::ranges::find(dependents, entry->base, &CheckpointEntry::file) != dependents.end())
       dependents.push_back(entry);
   }
-  const io::Folder folder(job.run.phase(job.phase));
+  const io::Folder folder = job.run.files().folder(job.run.phase(job.phase));
   for (auto entry = dependents.rbegin(); entry != dependents.rend(); ++entry)
     squash_delta(job, folder, **entry);
 }
@@ -212,7 +215,7 @@ void shorten_journal(const PruneJob& job, const Listing& before) {
     line.is_save = line.number != 0;
     text += journal_text(line);
   }
-  write_text(job.run.phase(job.phase) / kJournal, text, job.durability);
+  job.run.files().write_text(job.run.phase(job.phase) / kJournal, text, job.durability);
 }
 
 }  // namespace thalia::store

@@ -12,7 +12,7 @@
 #include "store/run/config_text.h"
 #include "store/run/fields.h"
 #include "store/run/names.h"
-#include "store/run/small_file.h"
+#include "store/run/run_files.h"
 #include "store/run/toml.h"
 #include "thalia/text.h"
 #include "thalia/value.h"

@@ -4,7 +4,6 @@
 #include "store/run/config_text.h"
 #include "store/run/fields.h"
 #include "store/run/names.h"
-#include "store/run/small_file.h"
 #include "thalia/value.h"
 
 namespace thalia::store {
@@ -47,7 +46,7 @@ std::vector<std::string> GateMeta::digests() const {
 
 std::optional<GateMeta> read_gate_meta(const RunFolder& run, const std::string& gate) {
   try {
-    const auto text = read_text(run.gates() / (gate + std::string(kMetaEnding)));
+    const auto text = run.files().read_text(run.gates() / (gate + std::string(kMetaEnding)));
     if (!text) return std::nullopt;
     const Value object = parse_json(*text);
     Fields fields(object);

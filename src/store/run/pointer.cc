@@ -1,7 +1,5 @@
 #include "store/run/pointer.h"
 
-#include "store/run/small_file.h"
-
 namespace thalia::store {
 namespace {
 
@@ -22,21 +20,21 @@ std::optional<std::string> read_pointer(const io::Folder& folder, const std::str
                                         const std::string& extension) {
   std::optional<std::string> name = folder.link_target(pointer + "." + extension);
   if (!name) {
-    name = read_text(folder.path() / text_name(pointer), kLongestTarget);
+    name = read_text(folder, text_name(pointer), kLongestTarget);
     if (name && name->ends_with('\n')) name->pop_back();
   }
   if (!name || !is_plain_name(*name)) return std::nullopt;
   return name;
 }
 
-bool write_pointer(const io::Folder& folder, const std::string& pointer,
+bool write_pointer(const RunFiles& files, const io::Folder& folder, const std::string& pointer,
                    const std::string& extension, const std::string& file, Durability durability) {
   const bool linked = folder.replace_link(pointer + "." + extension, file);
   if (linked) {
     // Of a time when the run lay elsewhere.
     folder.remove(text_name(pointer));
   } else {
-    write_text(folder.path() / text_name(pointer), file + "\n", durability);
+    files.write_text(folder.path() / text_name(pointer), file + "\n", durability);
   }
   return linked;
 }

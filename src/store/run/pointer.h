@@ -6,6 +6,7 @@
 #include <string>
 
 #include "io/folder/folder.h"
+#include "store/run/run_files.h"
 
 namespace thalia::store {
 
@@ -15,7 +16,7 @@ std::optional<std::string> read_pointer(const io::Folder& folder, const std::str
 
 /// Puts it in place of the one there was, in one step; the folder is left to be synced. @return
 /// false where the file system has no links, and a text was written.
-bool write_pointer(const io::Folder& folder, const std::string& pointer,
+bool write_pointer(const RunFiles& files, const io::Folder& folder, const std::string& pointer,
                    const std::string& extension, const std::string& file, Durability durability);
 
 void remove_pointer(const io::Folder& folder, const std::string& pointer,

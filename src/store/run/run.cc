@@ -10,7 +10,6 @@
 #include "io/folder/folder.h"
 #include "store/run/names.h"
 #include "store/run/run_folder.h"
-#include "store/run/small_file.h"
 #include "thalia/output_file.h"
 #include "thalia/text.h"
 
@@ -24,8 +23,9 @@ constexpr std::uint64_t kLowWord = 0xffffffff;
 }  // namespace
 
 Run Run::open(const std::filesystem::path& folder) {
-  const std::optional<std::string> toml = store::read_text(folder / kTomlName);
-  const std::optional<std::string> json = store::read_text(folder / kJsonName);
+  const store::RunFiles files(folder);
+  const std::optional<std::string> toml = files.read_text(folder / kTomlName);
+  const std::optional<std::string> json = files.read_text(folder / kJsonName);
   if (toml && json)
     throw UsageError(ErrorCode::bad_argument, "the run has run.toml and run.json: remove one",
                      {.path = folder.string()});
@@ -140,10 +140,12 @@ Run create_run(const std::filesystem::path& folder, const RunConfig& config, Con
   io::make_folders(folder, kFull);
   // It may have been there, with its name not yet on the disk.
   io::sync_name(folder);
+  const store::RunFiles files(folder);
+  const OutputOptions output = files.output(kFull, /*replace=*/false);
   for (const char* const name : {kTomlName, kJsonName})
-    io::check_output_name(folder / name, {.replace = false});
+    io::check_output_name(folder / name, output);
   const auto make = [&](const std::filesystem::path& name) {
-    io::make_folders(folder / name, kFull);
+    files.make_folders(folder / name, kFull);
   };
   for (const PhaseConfig& phase : config.phases)
     make(std::filesystem::path(phase.name) / store::kCheckpoints);
@@ -151,8 +153,7 @@ Run create_run(const std::filesystem::path& folder, const RunConfig& config, Con
   make(store::kEvaluation);
   for (const std::string& name : config.fixed_networks) make(name);
   if (config.pool) make(std::filesystem::path(config.pool->phase) / config.pool->folder);
-  OutputFile out(folder / (format == ConfigFormat::toml ? kTomlName : kJsonName),
-                 {.replace = false});
+  OutputFile out(folder / (format == ConfigFormat::toml ? kTomlName : kJsonName), output);
   out.write(as_byte_span(text));
   out.commit();
   return Run::open(folder);

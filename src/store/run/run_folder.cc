@@ -17,7 +17,6 @@
 #include "store/run/names.h"
 #include "store/run/pointer.h"
 #include "store/run/sidecar.h"
-#include "store/run/small_file.h"
 #include "thalia/value.h"
 
 namespace thalia::store {
@@ -29,9 +28,9 @@ constexpr std::size_t kFilesAPart = 1024;
 
 // What is no metadata is as good as none: a file of ours that somebody broke does not hide what it
 // is about.
-std::optional<Value> read_object(const std::filesystem::path& path) {
+std::optional<Value> read_object(const RunFiles& files, const std::filesystem::path& path) {
   try {
-    const std::optional<std::string> text = read_text(path);
+    const std::optional<std::string> text = files.read_text(path);
     if (!text) return std::nullopt;
     Value value = parse_json(*text);
     if (value.is_object()) return value;
@@ -83,7 +82,7 @@ std::string RunFolder::checkpoint(std::string_view phase, std::uint64_t step) co
 
 Listing RunFolder::list(std::string_view phase) const {
   Listing listing;
-  const std::optional<io::Folder> folder = io::Folder::find(this->phase(phase));
+  const std::optional<io::Folder> folder = files_.find_folder(this->phase(phase));
   if (!folder) return listing;
   std::vector<std::string> digests;
   for (io::FolderEntry& found : folder->entries()) {
@@ -107,7 +106,7 @@ Listing RunFolder::list(std::string_view phase) const {
   // The first job is the journal.
   parallel_for(1 + parts, parts > 1 ? 0 : 1, [&](std::size_t job) {
     if (job == 0) {
-      if (const auto text = read_text(folder->path() / kJournal, kMaxJournalBytes))
+      if (const auto text = read_text(*folder, std::string(kJournal), kMaxJournalBytes))
         listing.journal = parse_journal(*text);
       return;
     }
@@ -167,7 +166,7 @@ void RunFolder::protect(std::string_view phase, const io::Folder& folder, Listin
 }
 
 std::optional<Best> RunFolder::best(std::string_view phase) const {
-  const std::optional<Value> object = read_object(this->phase(phase) / kBestMeta);
+  const std::optional<Value> object = read_object(files_, this->phase(phase) / kBestMeta);
   if (!object) return std::nullopt;
   try {
     Fields fields(*object);
@@ -187,7 +186,7 @@ std::optional<Best> RunFolder::best(std::string_view phase) const {
 
 std::vector<GateEntry> RunFolder::list_gates() const {
   std::vector<GateEntry> gates;
-  const std::optional<io::Folder> folder = io::Folder::find(this->gates());
+  const std::optional<io::Folder> folder = files_.find_folder(this->gates());
   if (!folder) return gates;
   const std::string ending = "." + config_.extension;
   for (const io::FolderEntry& found : folder->entries()) {
@@ -198,7 +197,7 @@ std::vector<GateEntry> RunFolder::list_gates() const {
     gate.file = found.name;
     if (const auto facts = folder->facts(found.name)) gate.bytes = facts->bytes;
     try {
-      gate.sha256 = read_sidecar(folder->path() / found.name).value_or("");
+      gate.sha256 = read_sidecar(*folder, found.name).value_or("");
     } catch (const FormatError&) {
       // Whoever loads the gate hears of it.
     }

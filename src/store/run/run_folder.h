@@ -11,6 +11,7 @@
 
 #include "io/folder/folder.h"
 #include "store/run/journal.h"
+#include "store/run/run_files.h"
 #include "thalia/store/run.h"
 
 namespace thalia::store {
@@ -37,10 +38,12 @@ struct Best {
 class RunFolder {
  public:
   RunFolder(std::filesystem::path path, RunConfig config)
-      : path_(std::move(path)), config_(std::move(config)) {}
+      : path_(std::move(path)), files_(path_), config_(std::move(config)) {}
 
   const std::filesystem::path& path() const noexcept { return path_; }
   const RunConfig& config() const noexcept { return config_; }
+  /// All that is below the folder.
+  const RunFiles& files() const noexcept { return files_; }
   std::filesystem::path phase(std::string_view name) const;  ///< @throws UsageError (not_found)
   std::filesystem::path gates() const;
   std::filesystem::path pool() const;  ///< @throws UsageError (not_found) where the run has none
@@ -58,6 +61,7 @@ class RunFolder {
  private:
   void protect(std::string_view phase, const io::Folder& folder, Listing& listing) const;
   std::filesystem::path path_;
+  RunFiles files_;
   RunConfig config_;
 };
 

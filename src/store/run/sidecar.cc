@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "integrity/sha256.h"
 #include "store/run/names.h"
-#include "store/run/small_file.h"
+#include "thalia/paths.h"
 #include "thalia/text.h"
 
 namespace thalia::store {
@@ -22,11 +22,15 @@ std::string sidecar_name(std::string_view file) {
   return std::string(file) + std::string(kDigestEnding);
 }
 
-std::optional<std::string> read_sidecar(const std::filesystem::path& file) {
-  const std::filesystem::path path = file.parent_path() / sidecar_name(file.filename().string());
-  const std::optional<std::string> text = read_text(path, kLongestLine);
+std::optional<std::string> read_sidecar(const RunFiles& files, const std::filesystem::path& file) {
+  const std::optional<io::Folder> folder = files.find_folder(folder_of(file));
+  return folder ? read_sidecar(*folder, file.filename().string()) : std::nullopt;
+}
+
+std::optional<std::string> read_sidecar(const io::Folder& folder, const std::string& file) {
+  const std::optional<std::string> text = read_text(folder, sidecar_name(file), kLongestLine);
   if (!text) return std::nullopt;
-  const std::string rest = "  " + file.filename().string() + "\n";
+  const std::string rest = "  " + file + "\n";
   // sha256sum writes " *" in front of the name where it reads bytes on systems with text files.
   const std::string binary = " *" + rest.substr(2);
   const bool is_line =
@@ -34,11 +38,10 @@ std::optional<std::string> read_sidecar(const std::filesystem::path& file) {
       std::all_of(text->begin(), text->begin() + kDigits,
                   [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
   if (!is_line) {
-    throw FormatError(
-        ErrorCode::bad_value, "no digest of the file beside it",
-        {.path = path.string(),
-         .value = fmt::format("'{}'", printable(*text, 100)),
-         .bound = fmt::format("64 hexadecimal digits, two spaces, {}", file.filename().string())});
+    throw FormatError(ErrorCode::bad_value, "no digest of the file beside it",
+                      {.path = (folder.path() / sidecar_name(file)).string(),
+                       .value = fmt::format("'{}'", printable(*text, 100)),
+                       .bound = fmt::format("64 hexadecimal digits, two spaces, {}", file)});
   }
   return text->substr(0, kDigits);
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "io/file_bytes.h"
+#include "store/run/run_files.h"
 #include "thalia/bytes.h"
 
 namespace thalia::store {
@@ -16,8 +17,10 @@ namespace thalia::store {
 std::string sidecar_name(std::string_view file);
 
 /// The digest in hexadecimal that stands beside `file`; nullopt where nothing does. @throws
-/// IoError; FormatError (bad_value) for a text that is no such line, or of another file.
-std::optional<std::string> read_sidecar(const std::filesystem::path& file);
+/// IoError; FormatError (bad_value) for a text that is no such line, or of another file; UsageError
+/// (bad_argument) for what is no file.
+std::optional<std::string> read_sidecar(const io::Folder& folder, const std::string& file);
+std::optional<std::string> read_sidecar(const RunFiles& files, const std::filesystem::path& file);
 
 /// SHA-256 of all bytes of a file. @throws IoError; CancelledError.
 Digest256 digest_of(const io::FileBytes& file, const std::stop_token& cancel = {});

@@ -25,6 +25,7 @@ bool is_too_dear(const DeltaPolicy& policy, const DeltaChoice& choice, std::uint
 
 /// Time of reading a chain by that of reading its full file, both from the disk, of a sample;
 /// nullopt where it cannot be measured.
-std::optional<double> measure_read_factor(const std::filesystem::path& delta);
+std::optional<double> measure_read_factor(const RunFiles& files,
+                                          const std::filesystem::path& delta);
 
 }  // namespace thalia::store

@@ -56,14 +56,15 @@ RunWriter::Impl::Impl(const std::filesystem::path& folder, RunWriterOptions opti
   if (folder_lock_.missing())
     own.warn(*folder_lock_.missing() + ": keep other processes from saving into the run");
   const bool is_full = options_.durability == Durability::full;
+  const store::RunFiles& files = this->folder().files();
   if (is_full) io::sync_name(run_.folder());
   for (const PhaseConfig& phase : run_.config().phases) {
     const std::filesystem::path checkpoints = run_.phase_folder(phase.name);
-    io::make_folders(checkpoints, options_.durability);
+    files.make_folders(checkpoints, options_.durability);
     // Another process may have made them, and have been killed before it synced them.
     if (is_full) {
-      io::sync_name(folder_of(checkpoints));
-      io::sync_name(checkpoints);
+      files.sync_name(folder_of(checkpoints));
+      files.sync_name(checkpoints);
     }
     store::mend(own, phase.name, is_alone());
   }
@@ -80,7 +81,7 @@ void RunWriter::Impl::sweep() const {
   const std::string beginnings[] = {".start." + extension, ".kl_anchor." + extension,
                                     ".transition.json"};
   for (const PhaseConfig& phase : run_.config().phases) {
-    const io::Folder beginning_of(run_.folder() / phase.name);
+    const io::Folder beginning_of = folder().files().folder(run_.folder() / phase.name);
     for (const io::FolderEntry& found : beginning_of.entries())
       if (io::temporary_process(found.name) &&
           std::ranges::any_of(beginnings, [&](const std::string& beginning) {
@@ -104,11 +105,11 @@ store::SavePlace RunWriter::Impl::place(std::string_view phase, std::uint64_t st
   store::SavePlace place{
       .phase = std::string(phase), .step = step, .file = run_.file_name(phase, step), .info = info};
   place.path = run_.phase_folder(phase) / place.file;
-  io::check_output_name(place.path, {.replace = info.replace});
+  io::check_output_name(place.path, session().output(info.replace));
   const std::unique_lock held = lock();
   // Its file is there before it is the latest, and would seem to be left behind.
   place.hold = held_files_->hold({place.file});
-  if (info.replace && is_file(place.path)) {
+  if (info.replace && folder().files().has_file(place.path)) {
     store::squash_dependents({.run = folder(),
                               .phase = place.phase,
                               .durability = options_.durability,
@@ -155,8 +156,9 @@ store::SavePlace RunWriter::Impl::place_of(const Writer& writer, const SaveInfo&
 
 SaveOptions RunWriter::Impl::save_options(SaveOptions options, bool replace) const {
   options.sha256 = true;
-  options.output.durability = options_.durability;
-  options.output.replace = replace;
+  const bool reproducible = options.output.reproducible;
+  options.output = session().output(replace);
+  options.output.reproducible = reproducible;
   if (!options.work.cancel.stop_possible()) options.work.cancel = options_.cancel;
   return options;
 }
@@ -169,7 +171,7 @@ StoredCheckpoint RunWriter::Impl::publish(const store::SavePlace& place,
     own.step(SaveStep::sidecar);
     // Not to be stopped: the file has its name, and without its digest and its line it would be a
     // checkpoint that nobody was told of.
-    const Digest256 digest = store::digest_of(*io::FileBytes::open(place.path, Access::mapped));
+    const Digest256 digest = store::digest_of(*own.files().open(place.path, Access::mapped));
     container::write_sha256_file(place.path, digest, own.output());
     sha256 = hex(digest.bytes);
   }
@@ -209,7 +211,7 @@ StoredCheckpoint RunWriter::Impl::save(store::SavePlace place, const store::Save
     try {
       file = settle(place, std::move(file), full);
     } catch (...) {
-      remove_file(place.path);
+      session().files().remove(place.path);
       throw;
     }
   } else {
@@ -232,7 +234,7 @@ bool RunWriter::Impl::is_too_dear(const store::SavePlace& place, store::SavedFil
   if (policy.kind != DeltaPolicy::Kind::cost) return false;
   // One that is too large need not be measured.
   if (!store::is_too_dear(policy, *place.delta, delta.bytes, std::nullopt)) {
-    delta.read_factor = store::measure_read_factor(place.path);
+    delta.read_factor = store::measure_read_factor(folder().files(), place.path);
     if (!store::is_too_dear(policy, *place.delta, delta.bytes, delta.read_factor)) return false;
   }
   // Of a longer chain it says that the chain is long enough.

@@ -85,6 +85,10 @@ class RunWriter::Impl {
   /// Just before the save: of a file that is replaced, nothing is told from here on.
   void begin_replacing(store::SavePlace& place) const;
   store::SavePlace place_of(const Writer& writer, const SaveInfo& info) const;
+  /// The checkpoint that the place's delta is taken against. @throws as ChainReader::open().
+  ChainReader base_of(const store::SavePlace& place) const {
+    return folder().files().open_chain(place.path.parent_path() / place.delta->base);
+  }
   /// Options of a save into the run, made of those that the caller gave.
   SaveOptions save_options(SaveOptions options, bool replace) const;
 

@@ -3,13 +3,10 @@
 #include <algorithm>
 
 #include "container/write/file_digest.h"
-#include "io/file_bytes.h"
 #include "io/temporary_file.h"
 #include "store/run/gate_meta.h"
 #include "store/run/names.h"
 #include "store/run/sidecar.h"
-#include "store/run/small_file.h"
-#include "thalia/paths.h"
 #include "thalia/text.h"
 
 namespace thalia::store {
@@ -20,13 +17,13 @@ void mend_gate(const Session& session, const std::string& name) {
   const std::filesystem::path path =
       session.run.gates() / (name + "." + session.run.config().extension);
   const std::filesystem::path text = session.run.gates() / (name + std::string(kMetaEnding));
-  if (!is_file(path)) {
-    remove_file(text);
+  const RunFiles& files = session.files();
+  if (!files.has_file(path)) {
+    files.remove(text);
     return;
   }
-  const std::optional<std::string> beside = read_sidecar(path);
-  const Digest256 digest =
-      beside ? Digest256{} : digest_of(*io::FileBytes::open(path, Access::mapped));
+  const std::optional<std::string> beside = read_sidecar(files, path);
+  const Digest256 digest = beside ? Digest256{} : digest_of(*files.open(path, Access::mapped));
   const std::string sha256 = beside ? *beside : hex(digest.bytes);
   const bool is_new = sha256 == meta->gate.sha256;
   // Of neither: whoever loads it hears of it.
@@ -34,15 +31,15 @@ void mend_gate(const Session& session, const std::string& name) {
   if (!beside) container::write_sha256_file(path, digest, session.output());
   GateEntry gate = is_new ? meta->gate : *meta->before;
   if (gate.phase.empty()) {
-    remove_file(text);
+    files.remove(text);
     return;
   }
   gate.name = name;
-  write_text(text, gate_text({.gate = gate}), session.options.durability);
+  files.write_text(text, gate_text({.gate = gate}), session.options.durability);
 }
 
 void mend_gates(const Session& session) {
-  const std::optional<io::Folder> folder = io::Folder::find(session.run.gates());
+  const std::optional<io::Folder> folder = session.files().find_folder(session.run.gates());
   if (!folder) return;
   bool has_changed = false;
   for (const io::FolderEntry& found : folder->entries()) {

@@ -20,10 +20,16 @@ namespace {
 // order; where they overlap, before the first of them.
 class PayloadWriter {
  public:
-  PayloadWriter(const Session& session, const std::filesystem::path& path, bool replace)
+  PayloadWriter(const Session& session, const std::filesystem::path& path,
+                const OutputOptions& output)
       : session_(session),
-        output_(session.output(replace)),
-        file_(path, {.output = output_, .cancel = session.options.cancel}) {}
+        output_(output),
+        beside_(output.beside()),
+        file_(path, {.output = output_, .cancel = session.options.cancel}) {
+    // One that a crash left is replaced, and anything but a file is refused now.
+    beside_.replace = true;
+    container::check_sha256_name(path, beside_);
+  }
 
   int fd() const { return file_.fd(); }
   void tell(std::initializer_list<SaveStep> steps) const {
@@ -53,13 +59,14 @@ class PayloadWriter {
     tell({SaveStep::rename});
     written_.sync_seconds += file_.commit(true);
     tell({SaveStep::sidecar});
-    container::write_sha256_file(path, written_.sha256, session_.output());
+    container::write_sha256_file(path, written_.sha256, beside_);
     return written_;
   }
 
  private:
   const Session& session_;
   const OutputOptions output_;
+  OutputOptions beside_;  ///< of its digest
   io::AtomicFile file_;
   integrity::Sha256 hasher_;
   WrittenPayload written_;
@@ -70,9 +77,9 @@ constexpr std::uint64_t kCopied = 4 << 20;
 }  // namespace
 
 WrittenPayload write_payload(const Session& session, const std::filesystem::path& path,
-                             ByteSpan bytes, bool replace) {
+                             ByteSpan bytes, const OutputOptions& output) {
   session.step(SaveStep::serialize);
-  PayloadWriter out(session, path, replace);
+  PayloadWriter out(session, path, output);
   out.tell({SaveStep::digest});
   out.digest(bytes);
   out.finish_digest();
@@ -83,8 +90,8 @@ WrittenPayload write_payload(const Session& session, const std::filesystem::path
 }
 
 WrittenPayload write_payload(const Session& session, const std::filesystem::path& path,
-                             const ByteProducer& produce, bool replace) {
-  PayloadWriter out(session, path, replace);
+                             const ByteProducer& produce, const OutputOptions& output) {
+  PayloadWriter out(session, path, output);
   out.tell({SaveStep::serialize, SaveStep::digest, SaveStep::write});
   produce([&](ByteSpan piece) {
     out.digest(piece);
@@ -95,29 +102,28 @@ WrittenPayload write_payload(const Session& session, const std::filesystem::path
 }
 
 WrittenPayload copy_payload(const Session& session, const std::filesystem::path& path,
-                            const std::filesystem::path& from, bool replace,
+                            const SourceBytes& from, const OutputOptions& output,
                             const std::string& expected,
                             const std::function<void(const WrittenPayload&)>& announce) {
-  const io::UniqueFd source = io::open_for_reading(from);
-  const std::uint64_t size = io::file_size(source.get(), from);
-  PayloadWriter out(session, path, replace);
+  const std::uint64_t size = io::file_size(from.fd, from.path);
+  PayloadWriter out(session, path, output);
   out.tell({SaveStep::serialize, SaveStep::digest, SaveStep::write});
-  const bool is_cloned = io::clone_file(source.get(), out.fd());
+  const bool is_cloned = io::clone_file(from.fd, out.fd());
   if (is_cloned) out.set_cloned(size);
   // What is digested is what the copy has: of a clone, the copy itself.
-  const int digested = is_cloned ? out.fd() : source.get();
+  const int digested = is_cloned ? out.fd() : from.fd;
   std::vector<std::byte> piece(std::min(size, kCopied));
   for (std::uint64_t at = 0; at < size; at += kCopied) {
     const MutableByteSpan part(piece.data(), std::min(kCopied, size - at));
     io::start_readahead(digested, at + kCopied, kCopied);
-    io::pread_all(digested, at, part, from);
+    io::pread_all(digested, at, part, from.path);
     out.digest(part);
     if (!is_cloned) out.write(part);
   }
   const std::string actual = hex(out.finish_digest().bytes);
   if (!expected.empty() && actual != expected) {
     throw IntegrityError(ErrorCode::checksum_mismatch, "not the bytes that were saved",
-                         {.path = from.string(), .value = actual, .bound = expected});
+                         {.path = from.path.string(), .value = actual, .bound = expected});
   }
   return out.commit(announce);
 }

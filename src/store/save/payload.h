@@ -17,15 +17,23 @@ struct WrittenPayload {
   bool is_cloned = false;
 };
 
-/// With its digest beside it. @throws UsageError (exists), IoError; what `produce` throws.
+/// A file that is open for reading; the path is for messages.
+struct SourceBytes {
+  int fd;
+  const std::filesystem::path& path;
+};
+
+/// With its digest beside it. @param output Session::output() of what is written into the run.
+/// @throws UsageError (exists), IoError; what `produce` throws.
 WrittenPayload write_payload(const Session& session, const std::filesystem::path& path,
-                             const ByteProducer& produce, bool replace);
+                             const ByteProducer& produce, const OutputOptions& output);
 WrittenPayload write_payload(const Session& session, const std::filesystem::path& path,
-                             ByteSpan bytes, bool replace);
-/// @param expected in hexadecimal, empty: any. @param announce called before anything that was
-/// there changes, with what will be. @throws IntegrityError where the file has another digest.
+                             ByteSpan bytes, const OutputOptions& output);
+/// @param from open for reading, whose path is for messages. @param expected in hexadecimal, empty:
+/// any. @param announce called before anything that was there changes, with what will be. @throws
+/// IntegrityError where the file has another digest.
 WrittenPayload copy_payload(const Session& session, const std::filesystem::path& path,
-                            const std::filesystem::path& from, bool replace,
+                            const SourceBytes& from, const OutputOptions& output,
                             const std::string& expected = {},
                             const std::function<void(const WrittenPayload&)>& announce = {});
 

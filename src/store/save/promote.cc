@@ -6,13 +6,13 @@
 #include "base/fail.h"
 #include "io/atomic_file.h"
 #include "io/folder/folder.h"
+#include "io/posix_file.h"
 #include "io/temporary_file.h"
 #include "model/delta/save_state.h"
 #include "store/load/checked_file.h"
 #include "store/run/gate_meta.h"
 #include "store/run/names.h"
 #include "store/run/sidecar.h"
-#include "store/run/small_file.h"
 #include "store/save/impl.h"
 #include "store/save/mend_gates.h"
 #include "store/save/payload.h"
@@ -37,32 +37,36 @@ CheckpointEntry chosen_entry(const Run& run, std::string_view phase,
 // Of a delta the state, else the file as it is. A file without a digest has to pass its own checks.
 WrittenPayload copy_checkpoint(const store::Session& session, const RunConfig& config,
                                const std::filesystem::path& from, const std::filesystem::path& to,
-                               const LoadOptions& load, bool replace,
+                               const LoadOptions& load, const OutputOptions& output,
                                const std::function<void(const WrittenPayload&)>& announce = {}) {
-  const std::optional<std::string> digest = store::read_sidecar(from);
+  const store::RunFiles& files = session.files();
+  const std::optional<std::string> digest = store::read_sidecar(files, from);
+  const std::shared_ptr<const io::FileBytes> source = files.open(from, Access::mapped);
   if (config.is_thalia()) {
-    const ChainReader chain = [&] {
-      if (!digest) return store::open_chain_checked(from, load, store::MissingDigest::warn);
-      return ChainReader::open(from, {.read = load.read});
-    }();
-    if (chain.depth() != 0) {
-      const ChainReader checked = store::open_chain_checked(from, load, store::MissingDigest::warn);
+    LoadOptions look = load;
+    if (digest) look.check = LoadCheck::on_touch;
+    if (store::open_chain_checked(files, from, look, store::MissingDigest::warn).depth() != 0) {
+      const ChainReader checked =
+          store::open_chain_checked(files, from, load, store::MissingDigest::warn);
       // Where it is announced, its digest has to be known before it gets its name.
       std::optional<io::TemporaryFile> first;
-      if (announce) first.emplace(to);
+      if (announce) first.emplace(to, output.within);
       const SaveResult saved = model::save_state(
           state_source(checked), first ? first->path() : to,
           SaveOptions{
               .sha256 = !first,
-              .output =
-                  first ? OutputOptions{.durability = Durability::none} : session.output(replace),
+              .output = first ? first->output() : output,
               .work = {.threads = load.read.work.threads, .cancel = session.options.cancel}});
-      if (first) return store::copy_payload(session, to, first->path(), replace, {}, announce);
+      if (first) {
+        const io::UniqueFd state = io::open_for_reading(first->path());
+        return store::copy_payload(session, to, {state.get(), to}, output, {}, announce);
+      }
       return {
           .bytes = saved.file_bytes, .sha256 = *saved.sha256, .sync_seconds = saved.sync_seconds};
     }
   }
-  return store::copy_payload(session, to, from, replace, digest.value_or(""), announce);
+  return store::copy_payload(session, to, {source->fd(), from}, output, digest.value_or(""),
+                             announce);
 }
 
 }  // namespace
@@ -71,11 +75,12 @@ PromoteResult RunWriter::promote(std::string_view phase, const PromoteOptions& o
   const store::Session session = impl_->session();
   const std::string name = options.gate.value_or(run().config().phase(phase).gate_name());
   const std::filesystem::path path = run().gate_path(name);
-  io::check_output_name(path, {.replace = options.force});
+  const OutputOptions output = session.output(options.force);
+  io::check_output_name(path, output);
   // Held, so that retention does not take away what is copied.
   const std::unique_lock held = impl_->lock();
   const CheckpointEntry entry = chosen_entry(run(), phase, options.step);
-  io::make_folders(path.parent_path(), session.options.durability);
+  session.files().make_folders(path.parent_path(), session.options.durability);
   LoadOptions load;
   load.on_warning = session.options.on_warning;
   load.read.work.cancel = session.options.cancel;
@@ -90,12 +95,12 @@ PromoteResult RunWriter::promote(std::string_view phase, const PromoteOptions& o
   for (const GateEntry& there : run().gates())
     if (there.name == name) before = there;
   const auto write_meta = [&](const store::GateMeta& meta) {
-    store::write_text(path.parent_path() / (name + std::string(store::kMetaEnding)),
-                      store::gate_text(meta), session.options.durability);
+    session.files().write_text(path.parent_path() / (name + std::string(store::kMetaEnding)),
+                               store::gate_text(meta), session.options.durability);
   };
   try {
     const WrittenPayload written =
-        copy_checkpoint(session, run().config(), run().path_of(entry), path, load, options.force,
+        copy_checkpoint(session, run().config(), run().path_of(entry), path, load, output,
                         [&](const WrittenPayload& made) {
                           gate.bytes = made.bytes;
                           gate.sha256 = hex(made.sha256.bytes);
@@ -136,7 +141,7 @@ RestoreResult restore(const Run& run, std::string_view phase, const std::filesys
                                  .durability = options.output.durability};
   const store::Session session{store::RunFolder::of(run), writing};
   const WrittenPayload written =
-      copy_checkpoint(session, config, result.source, target, options.load, options.output.replace);
+      copy_checkpoint(session, config, result.source, target, options.load, options.output);
   result.bytes = written.bytes;
   result.is_cloned = written.is_cloned;
   return result;

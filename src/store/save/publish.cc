@@ -10,7 +10,6 @@
 #include "store/run/names.h"
 #include "store/run/pointer.h"
 #include "store/run/sidecar.h"
-#include "store/run/small_file.h"
 #include "store/save/replacement.h"
 
 namespace thalia::store {
@@ -29,13 +28,14 @@ class Phase {
   Phase(const Session& session, std::string_view name)
       : session_(session),
         config_(session.run.config().phase(name)),
-        folder_(session.run.phase(name)) {}
+        folder_(session.files().folder(session.run.phase(name))) {}
 
   const io::Folder& folder() const { return folder_; }
 
   void point(const std::string& pointer, const std::string& file) const {
     const std::string& extension = session_.run.config().extension;
-    if (!write_pointer(folder_, pointer, extension, file, session_.options.durability))
+    if (!write_pointer(session_.files(), folder_, pointer, extension, file,
+                       session_.options.durability))
       session_.warn("the file system has no symbolic links: " + pointer + ".txt tells the " +
                     pointer + " checkpoint");
   }
@@ -82,9 +82,10 @@ class Phase {
 
  private:
   void set_best(const std::string& file, std::uint64_t step, double value) const {
-    write_text(folder_.path() / kBestMeta,
-               best_text({file, step, config_.metric->name, value, config_.metric->direction}),
-               session_.options.durability);
+    session_.files().write_text(
+        folder_.path() / kBestMeta,
+        best_text({file, step, config_.metric->name, value, config_.metric->direction}),
+        session_.options.durability);
     point("best", file);
   }
 
@@ -99,7 +100,7 @@ Published publish(const Session& session, std::string_view phase, const JournalL
                   const std::function<void(Listing&)>& protect) {
   const Phase place(session, phase);
   session.step(SaveStep::journal);
-  io::append_lines(place.folder().path() / kJournal, journal_text(line),
+  io::append_lines(place.folder(), std::string(kJournal), journal_text(line),
                    session.options.durability);
   session.step(SaveStep::latest);
   place.point("latest", line.file);
@@ -139,7 +140,7 @@ void add_line(const Session& session, const std::filesystem::path& folder,
                    .is_save = is_newest};
   if (session.run.config().is_thalia()) {
     try {
-      const Reader reader = Reader::open(folder / entry.file);
+      const Reader reader = read_over(session.files().open(folder / entry.file, Access::mapped));
       if (const auto base = reader.delta_base()) {
         line.base = std::filesystem::path(base->path).filename().string();
         line.depth = base->depth;
@@ -150,7 +151,7 @@ void add_line(const Session& session, const std::filesystem::path& folder,
       return;
     }
   }
-  io::append_lines(folder / kJournal, journal_text(line), session.options.durability);
+  session.files().append_lines(folder / kJournal, journal_text(line), session.options.durability);
 }
 
 // A crash came between a removal's line, or that of a replacement, and what it tells of.
@@ -256,7 +257,7 @@ void choose_best(const Session& session, std::string_view phase) {
 }
 
 void forget_best(const Session& session, std::string_view phase) {
-  const io::Folder folder(session.run.phase(phase));
+  const io::Folder folder = session.files().folder(session.run.phase(phase));
   folder.remove(std::string(kBestMeta));
   remove_pointer(folder, "best", session.run.config().extension);
   if (session.syncs_folders()) folder.sync();

@@ -116,13 +116,14 @@ double seconds_a_byte(const ChainReader& chain, const std::vector<Piece>& pieces
 
 }  // namespace
 
-std::optional<double> measure_read_factor(const std::filesystem::path& delta) {
+std::optional<double> measure_read_factor(const RunFiles& files,
+                                          const std::filesystem::path& delta) {
   // What disturbs a reading makes it longer.
   double chained = std::numeric_limits<double>::infinity(), alone = chained, share = 0;
   for (int round = 0; round < kRounds; ++round) {
     // Opened anew, as what was verified once is not verified again.
-    const ChainReader chain = ChainReader::open(delta);
-    const ChainReader full = ChainReader::open(chain.paths().back());
+    const ChainReader chain = files.open_chain(delta);
+    const ChainReader full = files.open_chain(chain.paths().back());
     const Changed changed = changed_since(full, chain);
     if (changed.bytes < kFewestChanged) return std::nullopt;
     share = static_cast<double>(changed.bytes) / static_cast<double>(changed.all_bytes);

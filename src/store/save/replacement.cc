@@ -1,42 +1,46 @@
 #include "store/save/replacement.h"
 
 #include "io/file_bytes.h"
-#include "io/folder/line_log.h"
 #include "store/run/names.h"
 #include "store/run/sidecar.h"
 #include "thalia/error.h"
-#include "thalia/paths.h"
 #include "thalia/text.h"
 
 namespace thalia::store {
 
 bool restore_line(const Session& session, const std::filesystem::path& path,
                   const JournalLine& line) {
-  if (line.sha256.empty() || !is_file(path) || file_bytes(path) != line.bytes) return false;
+  const RunFiles& files = session.files();
+  const std::optional<io::FileFacts> facts = files.facts(path);
+  if (line.sha256.empty() || !facts || facts->kind != io::FileKind::file ||
+      facts->bytes != line.bytes)
+    return false;
   std::optional<std::string> sha256;
   try {
-    sha256 = read_sidecar(path);
+    sha256 = read_sidecar(files, path);
   } catch (const FormatError&) {
     // It says nothing.
   }
-  if (!sha256) sha256 = hex(digest_of(*io::FileBytes::open(path, Access::mapped)).bytes);
+  if (!sha256) sha256 = hex(digest_of(*files.open(path, Access::mapped)).bytes);
   if (*sha256 != line.sha256) return false;
   JournalLine again = line;
   again.is_save = false;
-  io::append_lines(path.parent_path() / kJournal, journal_text(again), session.options.durability);
+  files.append_lines(path.parent_path() / kJournal, journal_text(again),
+                     session.options.durability);
   return true;
 }
 
 Replacement::Replacement(const Session& session, std::string_view phase,
                          const std::filesystem::path& path)
     : session_(session), path_(path) {
-  if (!is_file(path)) return;
+  if (!session.files().has_file(path)) return;
   const std::string file = path.filename().string();
   const Journal journal = session.run.list(phase).journal;
   const auto known = journal.saved.find(file);
   if (known == journal.saved.end()) return;
-  io::append_lines(path.parent_path() / kJournal, removal_text(file, "replaced", now_seconds()),
-                   session.options.durability);
+  session.files().append_lines(path.parent_path() / kJournal,
+                               removal_text(file, "replaced", now_seconds()),
+                               session.options.durability);
   line_ = known->second;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "container/write/writer_access.h"
+#include "io/posix_file.h"
 #include "model/delta/save_state.h"
 #include "store/retention/prune.h"
 #include "store/run/record_keys.h"
@@ -153,10 +154,9 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
       [&](const store::SavePlace& at) {
         own.save = impl_->save_options(options.save, at.info.replace);
         own.save.sha256 = false;
-        return delta_file(BrainCheckpoint::save_delta(brain, at.path,
-                                                      at.path.parent_path() / at.delta->base,
-                                                      delta_options(own))
-                              .file_bytes);
+        return delta_file(
+            BrainCheckpoint::save_delta(brain, at.path, impl_->base_of(at), delta_options(own))
+                .file_bytes);
       });
 }
 
@@ -173,14 +173,13 @@ StoreHandle RunWriter::save_async(AsyncSaver& saver, std::string_view phase, std
   if (place.delta) {
     const SaveOptions full = impl_->save_options(options.save, true);
     own.save.sha256 = false;
-    const std::filesystem::path base = place.path.parent_path() / place.delta->base;
     const BrainDeltaHandle handle = BrainCheckpoint::save_delta_async(
-        saver, brain, place.path, base, delta_options(std::move(own)), snapshot);
+        saver, brain, place.path, impl_->base_of(place), delta_options(std::move(own)), snapshot);
     // The training has gone on: the state is that of the delta.
     return impl_->publish_later(
         handle.save(), std::move(place), [handle] { return delta_file(handle.wait().file_bytes); },
-        [full](const store::SavePlace& at) {
-          const ChainReader chain = ChainReader::open(at.path);
+        [full, impl = &*impl_](const store::SavePlace& at) {
+          const ChainReader chain = impl->folder().files().open_chain(at.path);
           return saved_file(model::save_state(state_source(chain), at.path, full));
         });
   }
@@ -204,7 +203,7 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
       },
       [&](const store::SavePlace& at) {
         const SaveOptions save = impl_->save_options(options, at.info.replace);
-        const ChainReader base = ChainReader::open(at.path.parent_path() / at.delta->base);
+        const ChainReader base = impl_->base_of(at);
         const DeltaResult saved = write_delta(state, base, at.path,
                                               {.compression = options.compression,
                                                .checksum = options.checksum,
@@ -220,21 +219,25 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
 StoredCheckpoint RunWriter::save_bytes(std::string_view phase, std::uint64_t step, ByteSpan bytes,
                                        const SaveInfo& info) {
   return impl_->save(impl_->place(phase, step, info), [&](const store::SavePlace& at) {
-    return saved_file(store::write_payload(impl_->session(), at.path, bytes, at.info.replace));
+    return saved_file(store::write_payload(impl_->session(), at.path, bytes,
+                                           impl_->session().output(at.info.replace)));
   });
 }
 
 StoredCheckpoint RunWriter::save_stream(std::string_view phase, std::uint64_t step,
                                         const ByteProducer& produce, const SaveInfo& info) {
   return impl_->save(impl_->place(phase, step, info), [&](const store::SavePlace& at) {
-    return saved_file(store::write_payload(impl_->session(), at.path, produce, at.info.replace));
+    return saved_file(store::write_payload(impl_->session(), at.path, produce,
+                                           impl_->session().output(at.info.replace)));
   });
 }
 
 StoredCheckpoint RunWriter::save_file(std::string_view phase, std::uint64_t step,
                                       const std::filesystem::path& file, const SaveInfo& info) {
+  const io::UniqueFd source = io::open_for_reading(file);
   const auto copy = [&](const store::SavePlace& at) {
-    return saved_file(store::copy_payload(impl_->session(), at.path, file, at.info.replace));
+    return saved_file(store::copy_payload(impl_->session(), at.path, {source.get(), file},
+                                          impl_->session().output(at.info.replace)));
   };
   if (!run().config().is_thalia()) return impl_->save(impl_->place(phase, step, info), copy);
   // What is damaged is not kept as if it were whole.
@@ -244,7 +247,7 @@ StoredCheckpoint RunWriter::save_file(std::string_view phase, std::uint64_t step
   if (chain.depth() != 0) return save(phase, step, state, info);
   require_keys(run(), phase, [&] { return keys_of(state); });
   return impl_->save(impl_->place(phase, step, info, true), copy, [&](const store::SavePlace& at) {
-    const ChainReader base = ChainReader::open(at.path.parent_path() / at.delta->base);
+    const ChainReader base = impl_->base_of(at);
     return delta_file(
         write_delta(state, base, at.path, {.output = impl_->session().output(at.info.replace)})
             .file_bytes);

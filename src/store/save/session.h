@@ -17,8 +17,9 @@ struct Session {
   const RunWriterOptions& options;
 
   OutputOptions output(bool replace = true) const {
-    return {.durability = options.durability, .replace = replace};
+    return run.files().output(options.durability, replace);
   }
+  const RunFiles& files() const { return run.files(); }
   bool syncs_folders() const { return options.durability == Durability::full; }
   void step(SaveStep step) const {
     if (options.on_step) options.on_step(step);

@@ -275,12 +275,13 @@ BOOST_AUTO_TEST_CASE(targets_that_are_no_file_are_refused) {
   BOOST_CHECK_EXCEPTION(Reader::open(folder / "text"), FormatError, has_code(ErrorCode::bad_magic));
 }
 
-BOOST_AUTO_TEST_CASE(a_link_is_followed_and_the_mode_kept) {
+BOOST_AUTO_TEST_CASE(a_link_that_is_to_be_followed_stays_and_the_mode_is_kept) {
   const TemporaryFolder folder;
   write_file(folder / "target", "x");
   BOOST_TEST(::chmod((folder / "target").c_str(), 0640) == 0);
   std::filesystem::create_symlink("target", folder / "link");
-  save(folder / "link", small_sample());
+  BOOST_CHECK_THROW(save(folder / "link", small_sample()), UsageError);
+  save(folder / "link", small_sample(), {.output = {.link = OutputLink::followed}});
   BOOST_TEST(std::filesystem::is_symlink(folder / "link"));
   check_same(Reader::open(folder / "target"), small_sample());
   const auto mode = std::filesystem::status(folder / "target").permissions();

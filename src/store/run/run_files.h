@@ -1,0 +1,80 @@
+// The files of a run by their paths. A run's folder may be a stranger's, and what lies in it may be
+// links: so all that the store opens, writes, makes and removes below that folder goes through
+// here, where no link is followed. docs/security.md, "Links".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "io/file_bytes.h"
+#include "io/folder/folder.h"
+#include "thalia/delta.h"
+#include "thalia/options.h"
+
+namespace thalia::store {
+
+/// No text that a run keeps beside its checkpoints is longer, but for the journal.
+inline constexpr std::uint64_t kMaxTextBytes = 4 << 20;
+
+/// A text of a folder that is open; nullopt where there is no such file. @throws IoError;
+/// FormatError (limit_exceeded) for one of more than `limit` bytes; UsageError (bad_argument) where
+/// it is a link, or no regular file.
+std::optional<std::string> read_text(const io::Folder& folder, const std::string& name,
+                                     std::uint64_t limit = kMaxTextBytes);
+
+/// A .thalia file that is open. @throws as Reader::open().
+Reader read_over(std::shared_ptr<const io::FileBytes> file, const ReadOptions& read = {});
+
+/// Immutable. Paths are of the run's folder, or below it. Every call may throw IoError, and
+/// UsageError (bad_argument) where a link stands in the way.
+class RunFiles {
+ public:
+  /// @param folder of the run. Links that lead to it are followed: a caller has named it.
+  explicit RunFiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  io::Folder folder(const std::filesystem::path& path) const { return io::Folder(path, folder_); }
+  /// nullopt where there is none.
+  std::optional<io::Folder> find_folder(const std::filesystem::path& path) const {
+    return io::Folder::find(path, folder_);
+  }
+  void make_folders(const std::filesystem::path& path, Durability durability) const;
+  /// The path has its name on the disk afterwards, unless this process may not read the folder
+  /// above.
+  void sync_name(const std::filesystem::path& path) const;
+
+  bool has_file(const std::filesystem::path& path) const;
+  /// Of the name itself, whatever it is; nullopt where there is none.
+  std::optional<io::FileFacts> facts(const std::filesystem::path& path) const;
+  /// @return false where there was none.
+  bool remove(const std::filesystem::path& path) const;
+
+  std::shared_ptr<const io::FileBytes> open(const std::filesystem::path& path, Access access) const;
+  /// A .thalia file, with the files of the run that it is based on. @throws also as
+  /// ChainReader::open().
+  ChainReader open_chain(const std::filesystem::path& path, const ReadOptions& read = {}) const;
+  /// The same of a file that is open.
+  ChainReader open_chain(std::shared_ptr<const io::FileBytes> file, const ReadOptions& read) const;
+
+  /// As read_text() of its folder; nullopt also where that is not there.
+  std::optional<std::string> read_text(const std::filesystem::path& path,
+                                       std::uint64_t limit = kMaxTextBytes) const;
+  /// In place of the one that is there, whole.
+  void write_text(const std::filesystem::path& path, std::string_view text,
+                  Durability durability) const;
+  void append_lines(const std::filesystem::path& path, std::string_view lines,
+                    Durability durability) const;
+
+  /// Of every file that is written into the run.
+  OutputOptions output(Durability durability, bool replace = true) const {
+    return {.durability = durability, .replace = replace, .within = folder_};
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace thalia::store
