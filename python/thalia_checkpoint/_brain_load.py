@@ -128,7 +128,7 @@ def open_brain(path: Path, *, warn: bool = True, **options: Any) -> OpenBrain:
         converted = FilePath(folder) / "brain.thalia"
         result = migrate(path, converted, to="1.0", durability="none")
         for text in result.warnings if warn else ():
-            warnings.warn(f"{os.fspath(path)}: {text}", UserWarning, stacklevel=4)
+            warnings.warn(_core.printable(f"{os.fspath(path)}: {text}"), UserWarning, stacklevel=4)
         file = open_file(converted, **{**options, "verification": "off"})
         assert isinstance(file, File)
         return OpenBrain(file, path, original=True)

@@ -110,7 +110,7 @@ def read_items(files: OpenFiles, document: Document, plan: LoadPlan, planner: Lo
         target = planner.resolve_tensor(item)
         begin, lengths = item.storage_offsets, item.lengths
         if tuple(target.shape) != tuple(lengths):
-            raise ValueError(f"{name}: the planner gave a target of {list(target.shape)}, expected {list(lengths)}")
+            raise ValueError(f"{name!r}: the planner gave a target of {list(target.shape)}, expected {list(lengths)}")
         read_part(files.chunk(chunk, dtype), begin, target.detach())
         planner.commit_tensor(item, target)
 

@@ -158,7 +158,7 @@ def tree_rules(path: str | None = None) -> Iterator[None]:
             path=path,
             section="metadata",
             field=MEMBER,
-        ) from error
+        ) from None  # its text may be a name of the file's, as it stands there
 
 
 def value_of(node: Any, special: Callable[[dict[str, Any]], Any], depth: int = 0) -> Any:

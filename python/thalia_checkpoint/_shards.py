@@ -209,6 +209,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"{name} twice")
+            raise ValueError(f"{name!r} twice")
         found[name] = value
     return found

@@ -290,7 +290,7 @@ def _view(name: str, stored: torch.Tensor, view: Mapping[str, Any]) -> torch.Ten
     found = _as(stored, dtype_of(view["dtype"]))
     reach = offset + 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
     if min([offset, *shape, *stride], default=0) < 0 or reach > found.numel():
-        raise ValueError(f"{name}: a view of elements up to {reach}")
+        raise ValueError(f"{name!r}: a view of elements up to {reach}")
     return found.as_strided(shape, stride, found.storage_offset() + offset)
 
 
@@ -351,11 +351,27 @@ def names(tree: Any) -> Iterator[str]:
         todo += [(f"{path}.{key}" if path else key, inner) for key, inner in reversed(members(node) or [])]
 
 
+#: All that torch has. By attribute, a name of a stranger's would import modules of torch.
+_DTYPES: dict[str, torch.dtype] = {
+    name: getattr(torch, name)
+    for name in (
+        "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
+        "float64", "float32", "float16", "bfloat16", "complex128", "complex64", "complex32",
+        "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+        "float4_e2m1fn_x2", "qint8", "quint8", "qint32", "quint4x2", "quint2x4",
+        "bits1x8", "bits2x4", "bits4x2", "bits8", "bits16",
+        "uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7",
+        "int1", "int2", "int3", "int4", "int5", "int6", "int7",
+    )
+    if hasattr(torch, name)
+}  # fmt: skip
+
+
 def dtype_of(name: str) -> torch.dtype:
-    """Of torch, by its name there. Raises ValueError, AttributeError for what is none."""
-    found = getattr(torch, name)
-    if not isinstance(found, torch.dtype):
-        raise ValueError(f"{name} is no dtype")
+    """Of torch, by its name there. Raises ValueError for what is none."""
+    found = _DTYPES.get(name)
+    if found is None:
+        raise ValueError(f"{name!r} is no dtype")
     return found
 
 

@@ -17,6 +17,8 @@ from __future__ import annotations
 import errno as _errno
 from typing import Any
 
+from ._core import printable
+
 __all__ = [
     "CancelledError",
     "ExistsError",
@@ -50,6 +52,10 @@ class ThaliaError(Exception):
     """What was found."""
     expected: str | None = None
     """What would have been right."""
+
+    def __init__(self, *args: object) -> None:
+        # Names of files, tensors and types are a stranger's, and messages go to terminals and logs.
+        super().__init__(*(printable(arg) if isinstance(arg, str) else arg for arg in args))
 
     def __str__(self) -> str:
         # A KeyError would show its argument in quotation marks.
@@ -128,7 +134,8 @@ def make_error(cls: type[ThaliaError], text: str, code: str, **facts: str | int 
     error = cls(text)
     error.code = code
     for name, value in facts.items():
-        setattr(error, name, value)
+        quoted = name in ("value", "expected") and isinstance(value, str)
+        setattr(error, name, printable(str(value)) if quoted else value)
     return error
 
 

@@ -1,7 +1,8 @@
-// What names tell: regions, roles, versions.
+// What names tell: regions, roles, versions. And how they are shown.
 #include <optional>
 #include <string>
 #include <vector>
+#include <string_view>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
@@ -14,6 +15,7 @@
 #include "thalia/convert.h"
 #include "thalia/tensor.h"
 #include "thalia/tensor_role.h"
+#include "thalia/text.h"
 #include "thalia/version.h"
 
 namespace thalia::python {
@@ -39,6 +41,8 @@ void bind_names(nb::module_& module) {
   module.def("suggestion", [](const std::string& mistyped, const std::vector<std::string>& names) {
     return text_object(suggestion_among(mistyped, names));
   });
+  module.def("printable",
+             [](const std::string& text) { return printable(text, std::string_view::npos); });
 }
 
 }  // namespace thalia::python

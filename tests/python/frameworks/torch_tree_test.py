@@ -1,6 +1,8 @@
 """The tree of a state in a file's metadata: any of its members may be anything."""
 
 import copy
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -149,3 +151,21 @@ def test_what_lies_in_each_other_shares_memory_again(tmp_path):
     back["b"] += 100
     assert back["a"].tolist() == [0, 1, 2, 3, 104, 105] and back["c"].tolist() == [108, 9]
     assert back["apart"].tolist() == [15, 16, 17, 18, 19] and back["columns"].tolist() == [11, 13]
+
+
+def test_the_name_of_a_dtype_is_looked_up_in_a_table_and_imports_nothing():
+    known = {str(value).removeprefix("torch.") for value in vars(torch).values() if isinstance(value, torch.dtype)}
+    assert set(_torch_tree._DTYPES) == known
+    program = """
+import sys
+from thalia_checkpoint import _torch_tree
+before = set(sys.modules)
+for name in ("_dynamo", "_inductor", "onnx", "nn", "Tensor", "__builtins__"):
+    try:
+        _torch_tree.dtype_of(name)
+    except ValueError:
+        continue
+    raise SystemExit(f"{name} is a dtype")
+raise SystemExit(sorted(set(sys.modules) - before) or 0)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
