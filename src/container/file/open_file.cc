@@ -128,6 +128,9 @@ OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptio
                all.empty() ? format::kEmptyFile : "");
   }
   header_ = checked_header(*mapping_, options_);
+  // The header was held against the limit. What lies behind its end, and in front of its beginning,
+  // is of the file too.
+  io::check_file_bytes("header", container::bytes_on_disk(*mapping_), options_.input.limits);
   bytes_ = all.first(header_.file_length);
   touch(header_.directory_offset, sizeof(format::DirectoryHeader));
   touch(header_.file_length - format::kChecksumLength, format::kChecksumLength);
