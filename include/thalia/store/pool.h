@@ -33,6 +33,16 @@ struct Rating {
   friend bool operator==(const Rating&, const Rating&) = default;
 };
 
+/// A rating that a member of the pool had.
+struct PastRating {
+  Rating rating{};
+  std::uint64_t games_played = 0;
+  double win_rate = 0;
+  std::uint64_t rated_at = 0;  ///< seconds since 1970: from when on it had it
+
+  friend bool operator==(const PastRating&, const PastRating&) = default;
+};
+
 struct PoolMember {
   std::uint64_t version = 0;  ///< 0 of an anchor
   std::string name;           ///< of an anchor, the gate's; else the file's
@@ -45,6 +55,8 @@ struct PoolMember {
   std::uint64_t promoted_at = 0;  ///< seconds since 1970
   std::uint64_t bytes = 0;
   bool is_anchor = false;
+  std::uint64_t rated_at = 0;         ///< from when on it has its rating
+  std::vector<PastRating> history{};  ///< what it had before, the oldest first
 
   friend bool operator==(const PoolMember&, const PoolMember&) = default;
 };
@@ -86,7 +98,7 @@ class Pool {
   /// Strips a checkpoint of the run to what inference needs, and adds it as the next version: no
   /// number comes twice, whatever was evicted since. Its sigma is that of `current`, or the
   /// configuration's floor where that is more. The oldest versions beyond PoolConfig::keep go, once
-  /// their ratings are in pool_evictions.jsonl.
+  /// all of their ratings are in pool_evictions.jsonl.
   /// @throws as Run::load(), of that step alone; UsageError (wrong_state) for a run of other files.
   PoolAddResult add(std::string_view phase, std::uint64_t step, const Rating& current);
   /// Adds bytes that the caller has stripped, of any kind.

@@ -16,6 +16,20 @@ namespace {
 constexpr std::uint64_t kAnyCount = ~std::uint64_t{0};
 constexpr unsigned kEvictionDepth = 4;
 
+void add_history(Value& object, const PoolMember& member) {
+  object.add("rated_at", member.rated_at);
+  Value& history = object.add("history", Value::array());
+  for (const PastRating& past : member.history) {
+    Value entry = Value::object();
+    entry.add("mu", past.rating.mu);
+    entry.add("sigma", past.rating.sigma);
+    entry.add("games_played", past.games_played);
+    entry.add("win_rate", past.win_rate);
+    entry.add("rated_at", past.rated_at);
+    history.push_back(std::move(entry));
+  }
+}
+
 void add_rating(Value& object, const PoolMember& member) {
   object.add("mu", member.rating.mu);
   object.add("sigma", member.rating.sigma);
@@ -31,6 +45,25 @@ Value meta_of(const PoolMember& member) {
   object.add("source_phase", member.phase);
   add_rating(object, member);
   return object;
+}
+
+std::vector<PastRating> history_of(Fields& fields) {
+  std::vector<PastRating> history;
+  const std::vector<Value>* const list = fields.list("history");
+  if (list == nullptr) return history;
+  for (const Value& element : *list) {
+    Fields entry(element, "history.");
+    PastRating past{.rating = {.mu = entry.number("mu").value_or(Rating{}.mu),
+                               .sigma = entry.number("sigma").value_or(Rating{}.sigma)},
+                    .games_played = entry.integer("games_played", 0, kAnyCount).value_or(0),
+                    .win_rate = entry.number("win_rate").value_or(0),
+                    .rated_at = entry.integer("rated_at", 0, kAnyCount).value_or(0)};
+    if (!is_rating(past.rating) || !is_win_rate(past.win_rate))
+      entry.fail("sigma", fmt::format("mu {}, sigma {}", past.rating.mu, past.rating.sigma),
+                 "finite numbers, sigma 0 or more");
+    history.push_back(past);
+  }
+  return history;
 }
 
 // Members that are not there leave what the member has.
@@ -58,8 +91,22 @@ bool is_win_rate(double value) noexcept {
   return value >= 0 && value <= 1;
 }
 
+void rate(PoolMember& member, const PastRating& now) {
+  member.history.push_back({.rating = member.rating,
+                            .games_played = member.games_played,
+                            .win_rate = member.win_rate,
+                            .rated_at = member.rated_at});
+  if (member.history.size() > kMostRatings) member.history.erase(member.history.begin());
+  member.rating = now.rating;
+  member.games_played = now.games_played;
+  member.win_rate = now.win_rate;
+  member.rated_at = now.rated_at;
+}
+
 std::string meta_text(const PoolMember& member) {
-  return pretty_json(meta_of(member));
+  Value object = meta_of(member);
+  add_history(object, member);
+  return pretty_json(object);
 }
 
 void read_meta(std::string_view text, PoolMember& member) {
@@ -72,11 +119,14 @@ void read_meta(std::string_view text, PoolMember& member) {
   fields.integer("source_global_step", 0, kMaxStep);
   read.phase = fields.text("source_phase").value_or(member.phase);
   read_rating(fields, read);
+  read.rated_at = fields.integer("rated_at", 0, kAnyCount).value_or(read.promoted_at);
+  read.history = history_of(fields);
   member = std::move(read);
 }
 
 std::string eviction_text(const PoolMember& member, std::uint64_t now) {
   Value object = meta_of(member);
+  add_history(object, member);
   object.add("file", member.name);
   object.add("evicted_at", now);
   return to_json(object) + "\n";

@@ -20,6 +20,11 @@ inline constexpr std::uint64_t kMaxVersion = (1ull << 53) - 1;
 bool is_rating(const Rating& rating) noexcept;
 bool is_win_rate(double value) noexcept;
 
+/// A member's rating takes its place among those that it had. Of more than kMostRatings the oldest
+/// go.
+inline constexpr std::size_t kMostRatings = 10'000;
+void rate(PoolMember& member, const PastRating& now);
+
 /// JSON of NAME.meta.json.
 std::string meta_text(const PoolMember& member);
 /// Fills in what such a text tells of the member, whose version and step its name has told.
@@ -27,7 +32,7 @@ std::string meta_text(const PoolMember& member);
 /// of another version.
 void read_meta(std::string_view text, PoolMember& member);
 
-/// A line of the log.
+/// A line of the log, with all ratings that the member had.
 std::string eviction_text(const PoolMember& member, std::uint64_t now);
 /// The largest version in a log; 0 where it has none. Lines that are none are passed over.
 std::uint64_t last_evicted(std::string_view log);

@@ -230,11 +230,13 @@ StatePart anchor_state(const TransitionPlan& plan, const ChainReader& gate) {
     for_each_key_of(names, [&](const model::TensorNames& part) { use.see(part); });
   });
   use.check();
-  return part_of(std::move(state), {.keeps_tensor =
-                                        [&](const model::TensorNames& names, const TensorSpec&) {
-                                          return fits_record(plan.anchor, names);
-                                        },
-                                    .keeps_empty = [](const std::string&) { return false; }});
+  StatePart part =
+      part_of(std::move(state),
+              {.keeps_tensor = [&](const model::TensorNames& names,
+                                   const TensorSpec&) { return fits_record(plan.anchor, names); },
+               .keeps_empty = [](const std::string&) { return false; }});
+  forget_training(part);
+  return part;
 }
 
 }  // namespace thalia::store

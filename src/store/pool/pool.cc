@@ -14,7 +14,6 @@
 #include "store/run/names.h"
 #include "store/save/impl.h"
 #include "store/save/payload.h"
-#include "thalia/tensor_role.h"
 
 namespace thalia {
 namespace {
@@ -41,6 +40,7 @@ PoolAddResult add_version(const store::Session& session, std::string_view phase,
                     .phase = session.run.config().phase(phase).name,
                     .rating = {current.mu, std::max(current.sigma, before.config.sigma_floor)},
                     .promoted_at = store::now_seconds()};
+  member.rated_at = member.promoted_at;
   member.path = session.run.pool() / member.name;
   store::write_version(session, version);
   store::write_meta(session, member);
@@ -57,11 +57,6 @@ PoolAddResult add_version(const store::Session& session, std::string_view phase,
   return result;
 }
 
-bool is_for_inference(const TensorSpec& spec) {
-  const Role role = likely_role(spec.role, spec.name, spec.shape.rank());
-  return role != Role::optimizer && role != Role::learning_state;
-}
-
 store::StatePart stripped(const ChainReader& chain, const std::vector<std::string>& patterns) {
   StateSource state = state_source(chain);
   model::PatternUse use("pool.tensors", patterns);
@@ -69,11 +64,14 @@ store::StatePart stripped(const ChainReader& chain, const std::vector<std::strin
     if (!use.is_empty()) use.see(names);
   });
   use.check();
-  return store::part_of(
-      std::move(state),
-      {.keeps_tensor = [&](const model::TensorNames& names, const TensorSpec& spec) {
-        return patterns.empty() ? is_for_inference(spec) : store::fits_any(patterns, names);
-      }});
+  store::StatePart part =
+      store::part_of(std::move(state),
+                     {.keeps_tensor = [&](const model::TensorNames& names, const TensorSpec& spec) {
+                       return patterns.empty() ? store::is_for_inference(names, spec)
+                                               : store::fits_any(patterns, names);
+                     }});
+  store::forget_training(part);
+  return part;
 }
 
 }  // namespace
@@ -153,9 +151,7 @@ PoolMember Pool::rate(std::uint64_t version, const Rating& rating, std::uint64_t
     throw UsageError(ErrorCode::not_found, fmt::format("the pool has no version {}", version),
                      {.path = session.run.pool().string()});
   PoolMember member = *found;
-  member.rating = rating;
-  member.games_played = games_played;
-  member.win_rate = win_rate;
+  store::rate(member, {rating, games_played, win_rate, store::now_seconds()});
   store::write_meta(session, member);
   store::write_roster(session);
   return member;

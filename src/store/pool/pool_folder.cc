@@ -92,7 +92,8 @@ class PoolReading {
                       .step = name.step,
                       .phase = listing_.view.config.phase,
                       .promoted_at = facts->modified_ns / 1'000'000'000,
-                      .bytes = facts->bytes};
+                      .bytes = facts->bytes,
+                      .rated_at = facts->modified_ns / 1'000'000'000};
     read("the version has the rating of a new model", meta_name(file), kMaxTextBytes,
          [&](const std::string& text) { read_meta(text, member); });
     if (!folder.facts(meta_name(file))) listing_.without_meta.push_back(member);
@@ -194,9 +195,7 @@ void sweep(const Session& session, const PoolListing& listing) {
 
 void reset_ratings(const Session& session) {
   for (PoolMember member : list_pool(session.run).view.versions) {
-    member.rating = {};
-    member.games_played = 0;
-    member.win_rate = 0;
+    rate(member, {.rated_at = now_seconds()});
     write_meta(session, member);
   }
   // Anchors have theirs in the roster alone.

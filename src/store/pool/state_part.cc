@@ -1,6 +1,7 @@
 #include "store/pool/state_part.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -10,12 +11,35 @@
 #include "model/value/path_names.h"
 #include "store/run/python_tree.h"
 #include "thalia/brain_region.h"
+#include "thalia/tensor_role.h"
 
 namespace thalia::store {
 namespace {
 
 std::string path_of_tensor(const RegionSpec& region, const TensorSpec& tensor) {
   return model::path_in_region(region.name, component_of_role(tensor.role), tensor.name);
+}
+
+// As frameworks and their users name them: "optimizer_record", "optimizer_states", "lr_schedulers",
+// "rng_state". Whole words alone: a network may have parts of any name.
+bool is_of_training(std::string_view key) {
+  constexpr std::string_view kWords[] = {"optimizer",  "optimizers", "optim", "optims", "scheduler",
+                                         "schedulers", "sched",      "rng",   "rngs"};
+  if (key == "opt" || key.starts_with("opt_state")) return true;
+  while (!key.empty()) {
+    const std::size_t end = std::min(key.find_first_of("_.-/ "), key.size());
+    std::string word(key.substr(0, end));
+    for (char& c : word)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (std::ranges::find(kWords, word) != std::end(kWords)) return true;
+    key.remove_prefix(std::min(end + 1, key.size()));
+  }
+  return false;
+}
+
+// What scales gradients is of training, but a network may scale what it is given.
+bool is_scaler(std::string_view key) {
+  return key == "scaler" || key == "grad_scaler" || key == "amp_scaler";
 }
 
 class Parting {
@@ -127,6 +151,35 @@ StateSource StatePart::finish() && {
 
 StatePart part_of(StateSource state, const PartRules& rules) {
   return Parting(std::move(state), rules).run();
+}
+
+bool is_for_inference(const model::TensorNames& names, const TensorSpec& spec) {
+  const Role role = likely_role(spec.role, spec.name, spec.shape.rank());
+  if (role == Role::optimizer || role == Role::learning_state) return false;
+  bool is_training = false;
+  for (const std::string_view name : {names.region, names.name})
+    is_training |= is_of_training(name.substr(0, name.find_first_of("./")));
+  return !is_training;
+}
+
+void forget_training(StatePart& part) {
+  std::set<std::string, std::less<>> used;
+  for (const std::string& name : part.kept) {
+    const std::size_t slash = name.find('/');
+    for (const std::string_view path :
+         {std::string_view(name), std::string_view(name).substr(slash + 1)})
+      used.emplace(path.substr(0, path.find_first_of("./")));
+  }
+  const auto goes = [&](const std::string& key) {
+    return (is_of_training(key) || is_scaler(key)) && !used.contains(key);
+  };
+  if (part.metadata.is_object()) {
+    std::vector<std::string> gone;
+    for (const Value::Member& member : part.metadata.members())
+      if (goes(member.name)) gone.push_back(member.name);
+    for (const std::string& name : gone) part.metadata.erase(name);
+  }
+  if (Value* const tree = python_tree(part.metadata)) erase_keys(*tree, goes);
 }
 
 bool fits_any(const std::vector<std::string>& patterns, const model::TensorNames& names) {

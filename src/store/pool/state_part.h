@@ -34,6 +34,14 @@ struct PartRules {
 /// @throws FormatError for metadata that is no JSON.
 StatePart part_of(StateSource state, const PartRules& rules);
 
+/// False of what an optimizer or a schedule keeps, of a learning state, and of random numbers: by
+/// the tensor's role and name, and by the record's key that it belongs to.
+bool is_for_inference(const model::TensorNames& names, const TensorSpec& spec);
+
+/// Of what a network does, and not of how it learned: optimizers, schedules, random numbers. Such
+/// members of the metadata, and keys of a tree of Python's in it, go if no tensor of theirs stays.
+void forget_training(StatePart& part);
+
 /// True if one of the patterns fits.
 bool fits_any(const std::vector<std::string>& patterns, const model::TensorNames& names);
 

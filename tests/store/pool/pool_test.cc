@@ -106,6 +106,36 @@ BOOST_AUTO_TEST_CASE(the_oldest_version_goes_first_once_the_log_has_it) {
   BOOST_TEST(line.at("evicted_at").as_uint64() >= line.at("promoted_at").as_uint64());
 }
 
+BOOST_AUTO_TEST_CASE(the_log_has_every_rating_that_a_version_had) {
+  const HydraRun run(small_pool(1));
+  {
+    RunWriter writer = run.writer();
+    HydraRun::save(writer, 500);
+    Pool pool(writer);
+    pool.add("phase3", 500, {.mu = 30, .sigma = 4});
+    pool.rate(1, {.mu = 31, .sigma = 2}, 40, 0.25);
+  }
+  RunWriter writer = run.writer();
+  Pool pool(writer);
+  const PoolMember rated = pool.rate(1, {.mu = 32, .sigma = 1.5}, 60, 0.5);
+  BOOST_REQUIRE(rated.history.size() == 2u);
+  BOOST_TEST(rated.history[0].rated_at == rated.promoted_at);
+  BOOST_TEST((pool.view().versions.at(0) == rated));
+  pool.add("phase3", 500, {});
+  const Value line = parse_json(read_file(run.pool() / "pool_evictions.jsonl"));
+  BOOST_TEST(line.at("mu").as_double() == 32.0);
+  BOOST_TEST(line.at("games_played").as_uint64() == 60u);
+  const std::vector<Value>& history = line.at("history").elements();
+  BOOST_REQUIRE(history.size() == 2u);
+  BOOST_TEST(history[0].at("mu").as_double() == 30.0);
+  BOOST_TEST(history[0].at("sigma").as_double() == 4.0);
+  BOOST_TEST(history[0].at("games_played").as_uint64() == 0u);
+  BOOST_TEST(history[1].at("mu").as_double() == 31.0);
+  BOOST_TEST(history[1].at("win_rate").as_double() == 0.25);
+  BOOST_TEST(history[1].at("rated_at").as_uint64() >= history[0].at("rated_at").as_uint64());
+  BOOST_TEST(line.at("rated_at").as_uint64() >= history[1].at("rated_at").as_uint64());
+}
+
 BOOST_AUTO_TEST_CASE(numbers_go_on_after_a_restart) {
   const HydraRun run(small_pool(2));
   for (unsigned i = 0; i < 4; ++i) {

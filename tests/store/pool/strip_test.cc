@@ -109,6 +109,25 @@ BOOST_AUTO_TEST_CASE(names_tell_what_optimizers_keep_where_a_file_does_not) {
   BOOST_TEST(!Reader::open(member.path).find_region("opt"));
 }
 
+BOOST_AUTO_TEST_CASE(keys_of_the_record_tell_what_training_alone_needs) {
+  PlainRun run(plain_config());
+  const PoolMember member = run.add(state_of({{"Optimizer", "m"},
+                                              {"lr_schedulers", "last"},
+                                              {"net", "opt_state.0.x"},
+                                              {"net", "optimal.w"},
+                                              {"optimal", "w"},
+                                              {"rng_state", "words", Role::other},
+                                              {"scaler", "mean"}},
+                                             R"({"config":{"optimizer":"adam"},"global_step":7,
+    "grad_scaler":{"scale":2},"lr_schedulers":[{"last_epoch":3}],"optimizer_record":{"groups":[]},
+    "rng_state":[1],"scaler":1,"schedule":"cosine"})"));
+  BOOST_TEST((tensor_names(member.path) == Names{"net/optimal.w", "optimal/w", "scaler/mean"}));
+  Value metadata = metadata_of(member.path);
+  metadata.erase("pool");
+  BOOST_TEST(to_json(metadata) ==
+             R"({"config":{"optimizer":"adam"},"global_step":7,"scaler":1,"schedule":"cosine"})");
+}
+
 BOOST_AUTO_TEST_CASE(patterns_say_what_stays_where_they_are_given) {
   PlainRun run(plain_config({"net/*weight", "bias"}));
   const PoolMember member = run.add(state_of(
@@ -150,7 +169,7 @@ BOOST_AUTO_TEST_CASE(a_tree_of_python_loses_what_is_gone_and_nothing_else) {
   BOOST_TEST(
       to_json(metadata.at("thalia_checkpoint").at("tree")) ==
       "{\"dict\":[[\"model\",{\"ordered\":[[\"w\",{\"tensor\":\"model.w\",\"parameter\":true}"
-      "]]}],[\"optimizer\",{\"dict\":[[\"lr\",0.5]]}],[\"list\",{\"list\":[null,3]}],"
+      "]]}],[\"list\",{\"list\":[null,3]}],"
       "[\"step\",7]]}");
 }
 

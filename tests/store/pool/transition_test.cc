@@ -76,6 +76,22 @@ BOOST_AUTO_TEST_CASE(the_policy_is_kept_frozen_beside_the_start) {
                                                   "transition.json", "transition.json.sha256"}));
 }
 
+BOOST_AUTO_TEST_CASE(the_frozen_policy_has_nothing_of_its_training) {
+  const HydraRun run;
+  RunWriter writer = run.writer();
+  StateSource record = record_of({.step = 100});
+  Value metadata = parse_json(record.metadata_json);
+  metadata.add("optimizer_record", parse_json(R"({"groups":[{"lr":0.5}]})"));
+  metadata.add("lr_schedulers", parse_json(R"([{"last_epoch":3}])"));
+  record.metadata_json = to_json(metadata);
+  writer.save("phase1", 100, record);
+  writer.promote("phase1");
+  const Value kept = metadata_of(*transition(writer, to_distillation()).anchor);
+  BOOST_TEST(kept.find("optimizer_record") == nullptr);
+  BOOST_TEST(kept.find("lr_schedulers") == nullptr);
+  BOOST_TEST(kept.at("global_step").as_uint64() == 100u);
+}
+
 BOOST_AUTO_TEST_CASE(the_record_of_a_transition_says_what_was_done) {
   const HydraRun run;
   RunWriter writer = run.writer();
