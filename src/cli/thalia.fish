@@ -50,7 +50,7 @@ complete -c thalia -f
 complete -c thalia -n '__thalia_at 0' -l help -l version
 
 # made by tools/documents.py {
-set -g __thalia_with_value --atol --axes --bits --bits-per-element --checksum --codec --color --dir --every --every-steps --exclude --extension --fail-on --format --from --games --gate --group-size --importance --importance-window --include --index --init --interval --keep --keep-best --leaves --level --max-age --max-bytes --max-generations --max-header --max-loss --max-memory --max-rank --metric --min-age --min-elements --min-silent --most --mu --neurons --output --phase --phases --population --precision --prefer --preset --protect --reason --region --regions --rounds --rtol --scale --search --seed --sensitivity --shard-size --side-file --sigma --size --slice --sort --source --sparsity --step --strong --threads --threshold --to --unset --win-rate -o
+set -g __thalia_with_value --atol --axes --bits --bits-per-element --checksum --codec --color --dir --every --every-steps --exclude --extension --fail-on --format --from --games --gate --group-size --importance --importance-window --include --index --init --interval --keep --keep-best --key --leaves --level --max-age --max-bytes --max-generations --max-header --max-loss --max-memory --max-rank --metric --min-age --min-elements --min-silent --most --mu --neurons --output --phase --phases --population --precision --prefer --preset --protect --reason --region --regions --rounds --rtol --scale --search --seed --sensitivity --shard-size --side-file --sigma --size --slice --sort --source --sparsity --step --strong --threads --threshold --to --unset --win-rate -o
 set -g __thalia_pairs 'store init' 'store save' 'store list' 'store watch' 'store latest' 'store restore' 'store verify' 'store doctor' 'store prune' 'store promote' 'store pool' 'store transition'
 complete -c thalia -n '__thalia_at 0' -a info -d 'what it is: parameters, dtypes, steps, sizes, metadata'
 complete -c thalia -n '__thalia_at 0' -a ls -d 'regions, all tensors, or those that patterns fit'
@@ -210,6 +210,7 @@ complete -c thalia -n '__thalia_of "store save"' -s h -l help -d 'Print this and
 complete -c thalia -n '__thalia_of "store save"' -l phase -d 'Its phase' -x -a '(__thalia_names phase 1)'
 complete -c thalia -n '__thalia_of "store save"' -l step -d 'Its training step' -x
 complete -c thalia -n '__thalia_of "store save"' -l metric -d 'Its value of the phase'\''s metric' -x
+complete -c thalia -n '__thalia_of "store save"' -l key -d 'A key that its record has, of a file that is not looked into, for those that the run requires' -x
 complete -c thalia -n '__thalia_of "store list"' -s h -l help -d 'Print this and leave'
 complete -c thalia -n '__thalia_of "store list"' -l phase -d 'This phase alone' -x -a '(__thalia_names phase 1)'
 complete -c thalia -n '__thalia_of "store watch"' -s h -l help -d 'Print this and leave'

@@ -626,6 +626,7 @@ _thalia_specs() {
         '(--phase)--phase=[Its phase]:P:{_thalia_offer @phase\:1}'
         '(--step)--step=[Its training step]:N:{_thalia_offer }'
         '(--metric)--metric=[Its value of the phase'\''s metric]:M:{_thalia_offer }'
+        '*--key=[A key that its record has, of a file that is not looked into, for those that the run requires]:KEY:{_thalia_offer }'
         '(--wait)--wait[Wait for whoever changes the file, or the run, now]'
         '(--force)--force[Replace a file that is there already, in one step]'
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'

@@ -71,6 +71,10 @@ struct SaveInfo {
   std::optional<double> metric{};  ///< of the phase's metric; NaN is never the best
   /// Puts it in the place of one of the same step. Else that is a UsageError (exists).
   bool replace = false;
+  /// Of bytes, and of files of other formats than .thalia: the keys that the record has, of which
+  /// the configuration may require some. What save_file() finds in a file that it can read counts,
+  /// too.
+  std::vector<std::string> keys{};
 };
 
 struct StoredCheckpoint {

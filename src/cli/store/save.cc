@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/command/command.h"
 #include "cli/print/json_result.h"
@@ -20,6 +21,7 @@ struct StoreSaveArguments {
   std::string phase;
   std::optional<std::uint64_t> step;
   std::optional<double> metric;
+  std::vector<std::string> keys;
 };
 
 void print_stored(Output& out, const StoredCheckpoint& stored) {
@@ -35,9 +37,9 @@ int run_store_save(const StoreSaveArguments& arguments, const Session& session) 
   Warnings warnings(session);
   RunWriter writer = writer_of(arguments.run, session, warnings);
   const std::string phase = chosen_phase(writer.run(), arguments.phase);
-  const StoredCheckpoint stored =
-      writer.save_file(phase, *arguments.step, arguments.file,
-                       {.metric = arguments.metric, .replace = session.common.replace});
+  const StoredCheckpoint stored = writer.save_file(
+      phase, *arguments.step, arguments.file,
+      {.metric = arguments.metric, .replace = session.common.replace, .keys = arguments.keys});
   if (!session.common.json) {
     print_stored(session.out, stored);
     return kDone;
@@ -69,6 +71,9 @@ Run declare_store_save(CLI::App& app) {
             "Its phase; default the last one that has a checkpoint, or the only one");
   add_step(app, arguments->step, "Its training step")->required();
   add_option(app, "--metric M", arguments->metric, "Its value of the phase's metric");
+  add_option(app, "--key KEY", arguments->keys,
+             "A key that its record has, of a file that is not looked into, for those that the run "
+             "requires; may be given several times");
   return [arguments](const Session& session) { return run_store_save(*arguments, session); };
 }
 

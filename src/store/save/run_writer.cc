@@ -11,6 +11,7 @@
 #include "store/run/record_keys.h"
 #include "store/save/impl.h"
 #include "store/save/payload.h"
+#include "thalia/formats/any_file.h"
 #include "thalia/text.h"
 
 namespace thalia {
@@ -24,13 +25,17 @@ store::RecordKeys keys_of(const BrainState& brain) {
   return keys;
 }
 
-store::RecordKeys keys_of(const StateSource& state) {
-  store::RecordKeys keys;
+void add_keys(store::RecordKeys& keys, const StateSource& state) {
   keys.add_metadata_text(state.metadata_json);
   for (const RegionSource& region : state.regions) {
     keys.add_path(region.spec.name);
     for (const TensorSource& tensor : region.tensors) keys.add_path(tensor.spec.name);
   }
+}
+
+store::RecordKeys keys_of(const StateSource& state) {
+  store::RecordKeys keys;
+  add_keys(keys, state);
   return keys;
 }
 
@@ -39,6 +44,31 @@ store::RecordKeys keys_of(const container::Draft& draft) {
   keys.add_metadata_text(draft.metadata);
   for (const container::DraftRegion& region : draft.regions) keys.add_path(region.spec.name);
   for (const container::DraftTensor& tensor : draft.tensors) keys.add_path(tensor.spec.name);
+  return keys;
+}
+
+// Of bytes, which are not looked into: what the caller says.
+store::RecordKeys keys_of(const SaveInfo& info) {
+  store::RecordKeys keys;
+  for (const std::string& key : info.keys) keys.add_path(key);
+  return keys;
+}
+
+// The same of a file, which may be of a format that can be looked into.
+store::RecordKeys keys_of(const std::filesystem::path& path, const SaveInfo& info) {
+  store::RecordKeys keys = keys_of(info);
+  try {
+    if (detect_format(path) == FileFormat::thalia) {
+      add_keys(keys, state_source(ChainReader::open(path)));
+      return keys;
+    }
+    // What torch saved has a tree then, with the keys of what is no tensor.
+    const AnyFile file = open_any(path, {.shared_memory = true});
+    keys.add_metadata_text(file.metadata_json());
+    for (const AnyTensor& tensor : file.tensors()) keys.add_path(tensor.name);
+  } catch (const FormatError&) {
+  } catch (const UnsupportedError&) {
+  }
   return keys;
 }
 
@@ -63,10 +93,12 @@ store::SavedFile delta_file(std::uint64_t bytes) {
   return {.bytes = bytes, .is_delta = true};
 }
 
-void tell_overlapped(const store::Session& session) {
+// A delta's digest is written once it is known that the delta stays: publish() tells of it.
+void tell_overlapped(const store::Session& session, bool is_delta = false) {
   for (const SaveStep step : {SaveStep::serialize, SaveStep::digest, SaveStep::write,
                               SaveStep::flush, SaveStep::sync, SaveStep::rename})
     session.step(step);
+  if (!is_delta) session.step(SaveStep::sidecar);
 }
 
 template <typename Keys>
@@ -120,9 +152,10 @@ StoredCheckpoint RunWriter::commit(Writer&& writer, const SaveInfo& info) {
   store::SavePlace place = impl_->place_of(writer, info);
   require_keys(run(), place.phase,
                [&] { return keys_of(container::WriterAccess::declared(writer)); });
-  tell_overlapped(impl_->session());
-  return impl_->save(std::move(place),
-                     [&](const store::SavePlace&) { return saved_file(writer.commit()); });
+  return impl_->save(std::move(place), [&](const store::SavePlace&) {
+    tell_overlapped(impl_->session());
+    return saved_file(writer.commit());
+  });
 }
 
 StoreHandle RunWriter::commit_async(AsyncSaver& saver, Writer&& writer, const SaveInfo& info,
@@ -143,15 +176,16 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
   require_keys(run(), phase, [&] { return keys_of(brain); });
   // Codes of a few bits have no delta.
   store::SavePlace place = impl_->place(phase, step, info, !options.quantization);
-  tell_overlapped(impl_->session());
   BrainSaveOptions own = options;
   return impl_->save(
       std::move(place),
       [&](const store::SavePlace& at) {
+        tell_overlapped(impl_->session());
         own.save = impl_->save_options(options.save, at.info.replace);
         return saved_file(BrainCheckpoint::save(brain, at.path, own));
       },
       [&](const store::SavePlace& at) {
+        tell_overlapped(impl_->session(), /*is_delta=*/true);
         own.save = impl_->save_options(options.save, at.info.replace);
         own.save.sha256 = false;
         return delta_file(
@@ -166,7 +200,7 @@ StoreHandle RunWriter::save_async(AsyncSaver& saver, std::string_view phase, std
   require_thalia_run(run());
   require_keys(run(), phase, [&] { return keys_of(brain); });
   store::SavePlace place = impl_->place(phase, step, info, !options.quantization);
-  tell_overlapped(impl_->session());
+  tell_overlapped(impl_->session(), place.delta.has_value());
   BrainSaveOptions own = options;
   own.save = impl_->save_options(options.save, info.replace);
   impl_->begin_replacing(place);
@@ -179,6 +213,7 @@ StoreHandle RunWriter::save_async(AsyncSaver& saver, std::string_view phase, std
     return impl_->publish_later(
         handle.save(), std::move(place), [handle] { return delta_file(handle.wait().file_bytes); },
         [full, impl = &*impl_](const store::SavePlace& at) {
+          tell_overlapped(impl->session());
           const ChainReader chain = impl->folder().files().open_chain(at.path);
           return saved_file(model::save_state(state_source(chain), at.path, full));
         });
@@ -194,14 +229,15 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
                                  const SaveOptions& options) {
   require_thalia_run(run());
   require_keys(run(), phase, [&] { return keys_of(state); });
-  tell_overlapped(impl_->session());
   return impl_->save(
       impl_->place(phase, step, info, true),
       [&](const store::SavePlace& at) {
+        tell_overlapped(impl_->session());
         return saved_file(
             model::save_state(state, at.path, impl_->save_options(options, at.info.replace)));
       },
       [&](const store::SavePlace& at) {
+        tell_overlapped(impl_->session(), /*is_delta=*/true);
         const SaveOptions save = impl_->save_options(options, at.info.replace);
         const ChainReader base = impl_->base_of(at);
         const DeltaResult saved = write_delta(state, base, at.path,
@@ -218,6 +254,7 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
 
 StoredCheckpoint RunWriter::save_bytes(std::string_view phase, std::uint64_t step, ByteSpan bytes,
                                        const SaveInfo& info) {
+  require_keys(run(), phase, [&] { return keys_of(info); });
   return impl_->save(impl_->place(phase, step, info), [&](const store::SavePlace& at) {
     return saved_file(store::write_payload(impl_->session(), at.path, bytes,
                                            impl_->session().output(at.info.replace)));
@@ -226,6 +263,7 @@ StoredCheckpoint RunWriter::save_bytes(std::string_view phase, std::uint64_t ste
 
 StoredCheckpoint RunWriter::save_stream(std::string_view phase, std::uint64_t step,
                                         const ByteProducer& produce, const SaveInfo& info) {
+  require_keys(run(), phase, [&] { return keys_of(info); });
   return impl_->save(impl_->place(phase, step, info), [&](const store::SavePlace& at) {
     return saved_file(store::write_payload(impl_->session(), at.path, produce,
                                            impl_->session().output(at.info.replace)));
@@ -239,7 +277,10 @@ StoredCheckpoint RunWriter::save_file(std::string_view phase, std::uint64_t step
     return saved_file(store::copy_payload(impl_->session(), at.path, {source.get(), file},
                                           impl_->session().output(at.info.replace)));
   };
-  if (!run().config().is_thalia()) return impl_->save(impl_->place(phase, step, info), copy);
+  if (!run().config().is_thalia()) {
+    require_keys(run(), phase, [&] { return keys_of(file, info); });
+    return impl_->save(impl_->place(phase, step, info), copy);
+  }
   // What is damaged is not kept as if it were whole.
   const ChainReader chain = ChainReader::open(file);
   chain.reader().verify_all(impl_->options().cancel);
@@ -247,6 +288,7 @@ StoredCheckpoint RunWriter::save_file(std::string_view phase, std::uint64_t step
   if (chain.depth() != 0) return save(phase, step, state, info);
   require_keys(run(), phase, [&] { return keys_of(state); });
   return impl_->save(impl_->place(phase, step, info, true), copy, [&](const store::SavePlace& at) {
+    tell_overlapped(impl_->session(), /*is_delta=*/true);
     const ChainReader base = impl_->base_of(at);
     return delta_file(
         write_delta(state, base, at.path, {.output = impl_->session().output(at.info.replace)})
