@@ -1,10 +1,12 @@
-// An flock(2) belongs to the open file. A process that is forked has the same one, so the lock
-// stays until all of them are gone: the message then says that the process that took it has ended.
-// The file is never removed, so everybody who locks it locks the same one.
+// An flock(2) belongs to the open file. A process that is forked has the same one, and would hold
+// the lock for as long as it lives, also where the process that took it was killed: so a forked
+// process gives up its copy. The file is never removed, so everybody who locks it locks the same
+// one.
 #include "io/folder/lock.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -12,10 +14,13 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <ctime>
+#include <memory>
+#include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "base/fail.h"
 #include "base/utf8.h"
@@ -65,15 +70,32 @@ std::string own_note() {
                      time.data());
 }
 
-// Of this machine, where the note names it.
-bool has_ended(std::string_view note) {
-  constexpr std::string_view kStart = "process ";
-  if (!note.starts_with(kStart) || note.find(" on " + host_name() + ",") == std::string_view::npos)
-    return false;
-  const std::string digits(
-      note.substr(kStart.size(), note.find(' ', kStart.size()) - kStart.size()));
-  const long process = std::strtol(digits.c_str(), nullptr, 10);
-  return process > 0 && ::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH;
+// The descriptors of locks of this process. In a forked one they lead to /dev/null afterwards, so
+// that whoever owns them can close them as ever.
+struct OwnLocks {
+  std::mutex mutex;
+  std::vector<int> fds;
+};
+
+// Never destroyed: a thread may fork while statics are.
+OwnLocks& own_locks() {
+  static OwnLocks* const instance = [] {
+    auto made = std::make_unique<OwnLocks>();
+    const int error =
+        ::pthread_atfork([] { own_locks().mutex.lock(); }, [] { own_locks().mutex.unlock(); },
+                         [] {
+                           OwnLocks& locks = own_locks();
+                           const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+                           for (const int fd : locks.fds)
+                             if (null >= 0) ::dup3(null, fd, O_CLOEXEC);
+                           if (null >= 0) ::close(null);
+                           locks.fds.clear();
+                           locks.mutex.unlock();
+                         });
+    if (error != 0) throw std::bad_alloc();
+    return made.release();
+  }();
+  return *instance;
 }
 
 // What says that the file system has no locks, and not that somebody has this one.
@@ -98,10 +120,8 @@ UniqueFd open_to_look(const std::filesystem::path& folder) {
 }
 
 [[noreturn]] void fail_held(const std::filesystem::path& path, const std::string& note) {
-  const std::string holder = note.empty() ? "another process" : note;
   throw_errno(
-      fmt::format("taking the lock, which {} holds{},", holder,
-                  has_ended(note) ? " (it has ended, but a process that it forked has not)" : ""),
+      fmt::format("taking the lock, which {} holds,", note.empty() ? "another process" : note),
       path, {}, EWOULDBLOCK);
 }
 
@@ -110,10 +130,37 @@ UniqueFd open_to_look(const std::filesystem::path& folder) {
 FolderLock::FolderLock(const std::filesystem::path& folder, bool wait,
                        const std::stop_token& cancel) {
   const std::filesystem::path path = folder / kName;
-  fd_.reset(retry_interrupted([&] {
-    return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
-  }));
-  if (!fd_) throw_errno("open", path);
+  OwnLocks& locks = own_locks();
+  {
+    // No process is forked between.
+    const std::lock_guard guard(locks.mutex);
+    locks.fds.reserve(locks.fds.size() + 1);
+    fd_.reset(retry_interrupted([&] {
+      return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    }));
+    if (!fd_) throw_errno("open", path);
+    locks.fds.push_back(fd_.get());
+  }
+  try {
+    take(path, wait, cancel);
+  } catch (...) {
+    give_up();
+    throw;
+  }
+}
+
+FolderLock::~FolderLock() {
+  give_up();
+}
+
+void FolderLock::give_up() noexcept {
+  OwnLocks& locks = own_locks();
+  const std::lock_guard guard(locks.mutex);
+  std::erase(locks.fds, fd_.get());
+  fd_.reset();
+}
+
+void FolderLock::take(const std::filesystem::path& path, bool wait, const std::stop_token& cancel) {
   while (!try_lock(fd_.get(), path, missing_)) {
     if (!wait) fail_held(path, read_note(fd_.get()));
     stop_if_cancelled(cancel);

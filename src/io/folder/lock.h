@@ -12,17 +12,23 @@
 namespace thalia::io {
 
 /// Holds an exclusive flock(2) on the file `.lock` of a folder, in which it says who it is, until
-/// it is destroyed or the process ends. The file stays. Readers need no lock.
+/// it is destroyed or the process ends. A process that is forked does not hold it. The file stays.
+/// Readers need no lock.
 class FolderLock {
  public:
   /// @param wait for as long as another holds the lock. @throws IoError, with EWOULDBLOCK and the
   /// holder in the message where another holds it and `wait` is false; CancelledError.
   FolderLock(const std::filesystem::path& folder, bool wait, const std::stop_token& cancel = {});
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
 
   /// Why there is no lock, on a file system that has none; nullopt where it is held.
   const std::optional<std::string>& missing() const noexcept { return missing_; }
 
  private:
+  void take(const std::filesystem::path& path, bool wait, const std::stop_token& cancel);
+  void give_up() noexcept;
   UniqueFd fd_;
   std::optional<std::string> missing_;
 };
