@@ -11,6 +11,13 @@ namespace thalia {
 /// The largest step that a name of eight digits has room for: names sort as their steps do.
 inline constexpr std::uint64_t kMaxStep = 99'999'999;
 
+/// What is known of a checkpoint's bytes without reading them.
+enum class Condition {
+  unknown,  ///< nobody has looked since the file was last changed
+  whole,    ///< unchanged since it was saved, or was read and found whole
+  damaged,  ///< unchanged since it was read and found damaged; or a delta whose base is not there
+};
+
 /// A value type.
 struct CheckpointEntry {
   std::string phase;  ///< its name
@@ -20,6 +27,10 @@ struct CheckpointEntry {
   std::uint64_t saved_at = 0;      ///< seconds since 1970
   std::optional<double> metric{};  ///< the value that it was saved with
   bool has_digest = false;         ///< NAME.sha256 is there
+  /// The run went back behind it: something of a smaller step was saved, or resumed from, later.
+  bool left_behind = false;
+  /// Of this file alone: of a delta, not of what it is based on.
+  Condition condition = Condition::unknown;
   /// Of a delta: the file in the same folder that it is based on. Empty of a full file.
   std::string base{};
   unsigned depth = 0;  ///< deltas from here down to a full file

@@ -54,9 +54,6 @@ struct RetentionPolicy {
 struct RetentionFacts {
   std::uint64_t now = 0;  ///< seconds since 1970
   Direction direction = Direction::min;
-  /// Step of the latest checkpoint. Those with larger steps were left behind when the run went back
-  /// to an earlier one: they are the first to go. nullopt: the largest step.
-  std::optional<std::uint64_t> latest_step{};
 };
 
 struct RetentionDecision {

@@ -52,7 +52,8 @@ struct LoadOptions {
 
 struct LoadAttempt {
   std::filesystem::path path;
-  std::string failure;  ///< empty of the one that was loaded
+  std::string failure;      ///< empty of the one that was loaded
+  bool is_damaged = false;  ///< its bytes are not those that were saved
 };
 
 /// A .thalia checkpoint, with what it is based on.

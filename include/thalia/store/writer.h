@@ -11,7 +11,9 @@
 // docs/store.md, "Saving".
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -59,6 +61,9 @@ struct RunWriterOptions {
   bool wait = false;  ///< for as long as another process holds the run's lock
   std::stop_token cancel{};
   Durability durability = Durability::full;
+  /// In place of the run's configuration, which is written anew. It has the same extension, and the
+  /// phases that there are, and may have more.
+  std::optional<RunConfig> config{};
   /// Called before each step, by the thread that carries it out; what it throws ends the save
   /// there.
   std::function<void(SaveStep)> on_step{};
@@ -93,6 +98,10 @@ class StoreHandle {
   /// steps are done.
   const SaveHandle& save() const noexcept { return save_; }
   bool done() const noexcept;
+  /// Until done, or for `time`. @return done().
+  bool wait_for(std::chrono::nanoseconds time) const;
+  /// The error that wait() would throw; null where there is none, or not yet.
+  std::exception_ptr error() const noexcept;
   /// Until the checkpoint is saved and all steps are done. @throws as the same save in the
   /// foreground, each time; CancelledError.
   StoredCheckpoint wait() const;
@@ -113,8 +122,7 @@ struct StorePruneOptions {
 struct StorePruneResult {
   std::vector<CheckpointEntry> entries;  ///< as they were
   std::vector<RetentionDecision>
-      decisions;  ///< as plan_retention() made them; a checkpoint that is
-                  ///< the only valid one is kept whatever the policy says
+      decisions;  ///< as plan_retention() made them, once what stays was found whole
   std::uint64_t freed_bytes = 0;
   std::vector<std::string> removed;
 };
@@ -135,7 +143,8 @@ struct PromoteResult {
 /// for saves in the background.
 class RunWriter {
  public:
-  /// @throws as Run::open(); IoError with EWOULDBLOCK that names the holder of the lock.
+  /// @throws as Run::open(); IoError with EWOULDBLOCK that names the holder of the lock; UsageError
+  /// (bad_argument) for a configuration that cannot take the run's place.
   explicit RunWriter(const std::filesystem::path& folder, RunWriterOptions options = {});
   ~RunWriter();
   RunWriter(RunWriter&&) noexcept;
@@ -154,8 +163,9 @@ class RunWriter {
   Writer new_checkpoint(std::string_view phase, std::uint64_t step, SaveOptions options = {},
                         bool replace = false);
   StoredCheckpoint commit(Writer&& writer, const SaveInfo& info = {});
+  /// @param ready as of AsyncSaver::save_async().
   StoreHandle commit_async(AsyncSaver& saver, Writer&& writer, const SaveInfo& info = {},
-                           Snapshot snapshot = Snapshot::copy);
+                           Snapshot snapshot = Snapshot::copy, std::function<void()> ready = {});
 
   /// A full file or a delta, as the run's policy says; the delta against the newest checkpoint.
   StoredCheckpoint save(std::string_view phase, std::uint64_t step, const BrainState& brain,
@@ -178,9 +188,14 @@ class RunWriter {
   StoredCheckpoint save_file(std::string_view phase, std::uint64_t step,
                              const std::filesystem::path& file, const SaveInfo& info = {});
 
+  /// As Run::load(), and the run goes on from there: `latest` leads to what was loaded, and what
+  /// was passed over as damaged is not counted as a checkpoint from here on. @throws as
+  /// Run::load(); IoError.
+  LoadedCheckpoint resume(std::string_view phase, const LoadOptions& options = {});
+
   // --- Keeping --------------------------------------------------------------
-  /// What every save does at its end, now. Before anything goes, one that stays is read and found
-  /// valid; where none is, the newest valid one stays too.
+  /// What every save does at its end, now. Before anything goes, what is to stay is read where it
+  /// is not known to be whole.
   StorePruneResult prune(std::string_view phase, const StorePruneOptions& options = {});
   /// Copies a checkpoint to gates/, with a digest of its own; of a delta its state as a full file.
   /// What is copied is checked against its digest first. @throws UsageError (exists) where the gate

@@ -33,9 +33,8 @@ std::string list_attempts(const std::vector<LoadAttempt>& attempts) {
 // The latest, then what is older, the newest first, then what was left behind by going back.
 std::vector<CheckpointEntry> candidates(const store::Listing& listing) {
   std::vector<CheckpointEntry> found = listing.entries;
-  const std::uint64_t latest = store::latest_step(listing).value_or(kMaxStep);
-  std::ranges::sort(found, {}, [&](const CheckpointEntry& entry) {
-    return std::pair(entry.step > latest, kMaxStep - entry.step);
+  std::ranges::sort(found, {}, [](const CheckpointEntry& entry) {
+    return std::pair(entry.left_behind, kMaxStep - entry.step);
   });
   return found;
 }
@@ -54,7 +53,7 @@ auto load_first(const store::RunFolder& run, std::string_view phase, const LoadO
   if (options.step) {
     CheckpointEntry entry = store::entry_of_step(run, phase, *options.step);
     const std::filesystem::path path = folder / entry.file;
-    return open(std::move(entry), path, std::vector<LoadAttempt>{{path, ""}});
+    return open(std::move(entry), path, std::vector<LoadAttempt>{{path, "", false}});
   }
   for (int listings = 1;; ++listings) {
     const std::vector<CheckpointEntry> entries = candidates(run.list(phase));
@@ -64,7 +63,7 @@ auto load_first(const store::RunFolder& run, std::string_view phase, const LoadO
     std::vector<LoadAttempt> attempts;
     bool all_gone = true;
     for (const CheckpointEntry& entry : entries) {
-      attempts.push_back({folder / entry.file, ""});
+      attempts.push_back({folder / entry.file, "", false});
       try {
         return open(entry, folder / entry.file, attempts);
       } catch (const CancelledError&) {
@@ -73,6 +72,8 @@ auto load_first(const store::RunFolder& run, std::string_view phase, const LoadO
         const auto* const io = dynamic_cast<const IoError*>(&error);
         if (io != nullptr && is_out_of_resources(*io)) throw;
         attempts.back().failure = error.what();
+        attempts.back().is_damaged = dynamic_cast<const IntegrityError*>(&error) != nullptr ||
+                                     dynamic_cast<const FormatError*>(&error) != nullptr;
         const bool is_gone = io != nullptr && io->errno_value() == ENOENT &&
                              error.context().path == attempts.back().path.string();
         all_gone = all_gone && is_gone;
@@ -111,7 +112,7 @@ auto load_gate_with(const Run& run, std::string_view name, const Open& open) {
     throw UsageError(ErrorCode::not_found,
                      fmt::format("the run has no gate '{}'", printable(name, 60)),
                      {.path = path.parent_path().string()});
-  return open(std::move(entry), path, std::vector<LoadAttempt>{{path, ""}});
+  return open(std::move(entry), path, std::vector<LoadAttempt>{{path, "", false}});
 }
 
 // Of one that a crash, or a process that is at it, left between its name and its digest.

@@ -44,16 +44,14 @@ class PhaseExamination {
   }
 
   void check_files() {
-    const std::optional<std::uint64_t> latest = latest_step(listing_);
     for (const CheckpointEntry& entry : listing_.entries) {
       const std::filesystem::path path = path_ / entry.file;
       if (examination_.options().quick && entry.is_delta() && !has(entry.base))
         examination_.find(Severity::error, "missing_base", path,
                           fmt::format("{}, which it is based on, is not there", entry.base));
-      if (latest && entry.step > *latest)
-        examination_.find(
-            Severity::warning, "left_behind", path,
-            fmt::format("the run went back to step {}, and has not come here again", *latest));
+      if (entry.left_behind)
+        examination_.find(Severity::warning, "left_behind", path,
+                          "the run went back to an earlier step, and has not come here again");
       examination_.check({.path = path, .bytes = entry.bytes, .is_thalia = config_.is_thalia()});
     }
   }

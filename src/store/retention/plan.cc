@@ -1,5 +1,7 @@
 // In three passes over the entries by age: which are wanted, which limits say otherwise, and which
 // are needed as bases by those that stay. The last two repeat where a budget has to fit bases too.
+// What is damaged is never counted as one of those that are kept: it stays beside them for as long
+// as it is newer, since a part of it may still be salvaged.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -33,19 +35,33 @@ class Plan {
         policy_(policy),
         facts_(facts),
         decisions_(entries.size()),
-        by_age_(entries.size()) {
+        by_age_(entries.size()),
+        is_damaged_(entries.size()) {
     for (std::size_t i = 0; i < entries.size(); ++i) {
       decisions_[i] = {i, Fate::remove, {}};
       by_file_.emplace(entries[i].file, i);
     }
     std::iota(by_age_.begin(), by_age_.end(), std::size_t{0});
     std::ranges::stable_sort(by_age_, {}, [&](std::size_t i) {
-      return std::pair(!is_left_behind(i), entries_[i].step);
+      return std::pair(!entries_[i].left_behind, entries_[i].step);
     });
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      bool damaged = entries[i].condition == Condition::damaged;
+      for_each_base(
+          i, [&](std::size_t base) { damaged |= entries[base].condition == Condition::damaged; });
+      is_damaged_[i] = damaged;
+    }
+    for (const std::size_t i : by_age_)
+      if (!is_damaged_[i]) newest_whole_ = i;
   }
 
   std::vector<RetentionDecision> run() {
     if (entries_.empty()) return {};
+    if (!newest_whole_) {
+      // What is damaged may still be salvaged.
+      for (const std::size_t i : by_age_) keep(i, "no checkpoint is whole");
+      return std::move(decisions_);
+    }
     keep_protected();
     keep_by_rules();
     say_why_not();
@@ -56,13 +72,10 @@ class Plan {
   }
 
  private:
-  bool is_left_behind(std::size_t i) const {
-    return facts_.latest_step && entries_[i].step > *facts_.latest_step;
-  }
   bool is_kept(std::size_t i) const { return decisions_[i].fate != Fate::remove; }
   bool is_protected(std::size_t i) const {
     // The newest stays where nothing else would.
-    return !entries_[i].protected_by.empty() || i == by_age_.back();
+    return !entries_[i].protected_by.empty() || i == *newest_whole_;
   }
 
   void keep(std::size_t i, std::string reason) {
@@ -79,7 +92,8 @@ class Plan {
       std::string why;
       for (const std::string& one : entries_[i].protected_by)
         why += (why.empty() ? "" : ", ") + one;
-      keep(i, why.empty() ? "the newest" : std::move(why));
+      if (why.empty()) why = i == by_age_.back() ? "the newest" : "the newest that is whole";
+      keep(i, std::move(why));
     }
   }
 
@@ -100,7 +114,8 @@ class Plan {
   void keep_best(std::uint32_t count) {
     std::vector<std::size_t> ranked;
     for (std::size_t i = 0; i < entries_.size(); ++i)
-      if (entries_[i].metric && std::isfinite(*entries_[i].metric)) ranked.push_back(i);
+      if (entries_[i].metric && std::isfinite(*entries_[i].metric) && !is_damaged_[i])
+        ranked.push_back(i);
     // Of equal ones the older, as for the phase's best.
     std::ranges::sort(ranked, {}, [&](std::size_t i) {
       const double metric = *entries_[i].metric;
@@ -113,6 +128,7 @@ class Plan {
   void keep_every(std::uint64_t seconds) {
     std::map<std::uint64_t, std::size_t> first;  // by the number of the span
     for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (is_damaged_[i]) continue;
       const auto [found, is_new] = first.emplace(entries_[i].saved_at / seconds, i);
       if (!is_new && entries_[i].saved_at < entries_[found->second].saved_at) found->second = i;
     }
@@ -122,9 +138,13 @@ class Plan {
   // Those that are protected count, whatever their age.
   void keep_last(std::uint32_t count) {
     std::size_t kept = 0;
-    for (std::size_t i = 0; i < entries_.size(); ++i) kept += is_protected(i);
+    for (std::size_t i = 0; i < entries_.size(); ++i) kept += is_protected(i) && !is_damaged_[i];
     for (auto i = by_age_.rbegin(); i != by_age_.rend() && kept < count; ++i) {
       if (is_protected(*i)) continue;
+      if (is_damaged_[*i]) {
+        keep(*i, fmt::format("damaged: it is not one of the newest {}", count));
+        continue;
+      }
       ++kept;
       keep(*i, fmt::format("one of the newest {}", count));
     }
@@ -133,10 +153,9 @@ class Plan {
   void say_why_not() {
     for (const std::size_t i : by_age_) {
       if (is_kept(i)) continue;
-      drop(i, is_left_behind(i)
-                  ? fmt::format("left behind: the latest is of step {}", *facts_.latest_step)
-              : policy_.keep_last ? fmt::format("beyond the newest {}", *policy_.keep_last)
-                                  : std::string("no rule asks for it"));
+      drop(i, entries_[i].left_behind ? std::string("left behind: the run went back")
+              : policy_.keep_last     ? fmt::format("beyond the newest {}", *policy_.keep_last)
+                                      : std::string("no rule asks for it"));
     }
   }
 
@@ -166,7 +185,8 @@ class Plan {
   void keep_bases() {
     for (const std::size_t i : by_age_) {
       if (!is_kept(i)) continue;
-      if (policy_.needed_bases == NeededBases::keep) {
+      // What is damaged cannot be written anew.
+      if (policy_.needed_bases == NeededBases::keep || is_damaged_[i]) {
         for_each_base(i, [&](std::size_t base) {
           if (is_kept(base)) return;
           decisions_[base] = {base, Fate::keep, fmt::format("needed by {}", entries_[i].file)};
@@ -199,15 +219,19 @@ class Plan {
     return bytes;
   }
 
-  // The oldest that nobody protects goes, and with it the bases that only it needed.
+  // What is damaged goes, then the oldest that nobody protects, and with each the bases that only
+  // it needed.
   void drop_beyond_budget() {
     if (!policy_.max_bytes) return;
+    std::vector<std::size_t> order = by_age_;
+    std::stable_partition(order.begin(), order.end(),
+                          [&](std::size_t i) { return is_damaged_[i]; });
     // First by their own bytes, which needs no look at the bases.
     std::uint64_t bytes = kept_bytes();
     if (bytes <= *policy_.max_bytes) return;
     undo_bases();
     bytes = kept_bytes();
-    for (const std::size_t i : by_age_) {
+    for (const std::size_t i : order) {
       if (bytes <= *policy_.max_bytes) break;
       if (!is_kept(i) || is_protected(i)) continue;
       bytes -= std::min(bytes, entries_[i].bytes);
@@ -217,10 +241,10 @@ class Plan {
     while (kept_bytes() > *policy_.max_bytes) {
       undo_bases();
       const auto oldest = std::ranges::find_if(
-          by_age_, [&](std::size_t i) { return is_kept(i) && !is_protected(i); });
-      if (oldest != by_age_.end()) drop(*oldest, dropped_reason());
+          order, [&](std::size_t i) { return is_kept(i) && !is_protected(i); });
+      if (oldest != order.end()) drop(*oldest, dropped_reason());
       keep_bases();
-      if (oldest == by_age_.end()) return;
+      if (oldest == order.end()) return;
     }
   }
 
@@ -229,6 +253,8 @@ class Plan {
   const RetentionFacts& facts_;
   std::vector<RetentionDecision> decisions_;
   std::vector<std::size_t> by_age_;  ///< the first to go first
+  std::vector<bool> is_damaged_;     ///< itself, or what it is based on
+  std::optional<std::size_t> newest_whole_;
   std::map<std::string_view, std::size_t> by_file_;
   std::vector<std::size_t> needed_;  ///< kept as bases alone
 };

@@ -43,13 +43,15 @@ void squash_delta(const PruneJob& job, const io::Folder& folder, const Checkpoin
                          .saved_at = entry.saved_at,
                          .sha256 = hex(saved.sha256->bytes),
                          .metric = entry.metric,
+                         .modified_ns = modified_ns(folder, entry.file),
                          .is_save = false};
   io::append_lines(folder, std::string(kJournal), journal_text(line), job.durability);
 }
 
 class Pruning {
  public:
-  Pruning(const PruneJob& job, const Listing& listing, std::vector<RetentionDecision>& decisions)
+  Pruning(const PruneJob& job, const Listing& listing,
+          const std::vector<RetentionDecision>& decisions)
       : job_(job),
         listing_(listing),
         decisions_(decisions),
@@ -57,7 +59,6 @@ class Pruning {
 
   Pruned run() {
     if (std::ranges::none_of(decisions_, is_removal)) return {};
-    if (!job_.has_valid) keep_a_valid_one();
     squash();
     remove();
     return std::move(pruned_);
@@ -69,52 +70,6 @@ class Pruning {
   }
   const CheckpointEntry& entry(const RetentionDecision& decision) const {
     return listing_.entries[decision.entry];
-  }
-
-  bool is_valid(const CheckpointEntry& entry) const {
-    LoadOptions options;
-    options.read.work.cancel = job_.cancel;
-    const std::filesystem::path path = folder_.path() / entry.file;
-    try {
-      if (job_.run.config().is_thalia()) {
-        open_chain_checked(job_.run.files(), path, options, MissingDigest::warn);
-      } else {
-        open_checked(job_.run.files(), path, options, MissingDigest::warn);
-      }
-      return true;
-    } catch (const CancelledError&) {
-      throw;
-    } catch (const Error& error) {
-      if (job_.on_warning) job_.on_warning(std::string("damaged: ") + error.what());
-      return false;
-    }
-  }
-
-  // The newest that is to go and is valid, where none that stays is.
-  void keep_a_valid_one() {
-    for (const Fate fate : {Fate::keep, Fate::squash, Fate::remove}) {
-      for (auto decision = decisions_.rbegin(); decision != decisions_.rend(); ++decision) {
-        if (decision->fate != fate || !is_valid(entry(*decision))) continue;
-        if (fate == Fate::remove) keep_with_bases(*decision);
-        return;
-      }
-    }
-    // None is valid. What is damaged may still be salvaged: nothing goes.
-    for (RetentionDecision& decision : decisions_)
-      if (is_removal(decision)) decision = {decision.entry, Fate::keep, "no checkpoint is valid"};
-  }
-
-  void keep_with_bases(RetentionDecision& valid) {
-    valid = {valid.entry, Fate::keep, "the only valid one"};
-    const CheckpointEntry* above = &entry(valid);
-    while (above->is_delta()) {
-      const auto base = std::ranges::find_if(decisions_, [&](const RetentionDecision& decision) {
-        return entry(decision).file == above->base && entry(decision).depth < above->depth;
-      });
-      if (base == decisions_.end()) return;
-      if (is_removal(*base)) *base = {base->entry, Fate::keep, "needed by " + above->file};
-      above = &entry(*base);
-    }
   }
 
   std::vector<const CheckpointEntry*> of_fate(Fate fate) const {
@@ -160,7 +115,7 @@ class Pruning {
 
   const PruneJob& job_;
   const Listing& listing_;
-  std::vector<RetentionDecision>& decisions_;
+  const std::vector<RetentionDecision>& decisions_;
   const io::Folder folder_;
   Pruned pruned_;
 };
@@ -170,14 +125,13 @@ class Pruning {
 std::vector<RetentionDecision> decide(const RunFolder& run, std::string_view phase,
                                       const Listing& listing, const RetentionPolicy& policy) {
   const std::optional<Metric>& metric = run.config().phase(phase).metric;
-  return plan_retention(listing.entries, policy,
-                        {.now = now_seconds(),
-                         .direction = metric ? metric->direction : Direction::min,
-                         .latest_step = latest_step(listing)});
+  return plan_retention(
+      listing.entries, policy,
+      {.now = now_seconds(), .direction = metric ? metric->direction : Direction::min});
 }
 
 Pruned prune(const PruneJob& job, const Listing& listing,
-             std::vector<RetentionDecision>& decisions) {
+             const std::vector<RetentionDecision>& decisions) {
   Pruned pruned = Pruning(job, listing, decisions).run();
   shorten_journal(job, listing);
   return pruned;
@@ -214,6 +168,11 @@ void shorten_journal(const PruneJob& job, const Listing& before) {
     // In the order of their saves: that is all that it says.
     line.is_save = line.number != 0;
     text += journal_text(line);
+  }
+  for (const CheckpointEntry& entry : listing.entries) {
+    const auto check = listing.journal.checks.find(entry.file);
+    if (check != listing.journal.checks.end())
+      text += check_text(entry.file, check->second, now_seconds());
   }
   job.run.files().write_text(job.run.phase(job.phase) / kJournal, text, job.durability);
 }

@@ -17,8 +17,6 @@ struct PruneJob {
   Durability durability = Durability::full;
   std::stop_token cancel{};
   std::function<void(const std::string&)> on_warning{};
-  /// One that is kept was written by this process just now, so that none has to be read.
-  bool has_valid = false;
 };
 
 /// Adds what plan_retention() needs to know beside the policy.
@@ -30,10 +28,10 @@ struct Pruned {
   std::uint64_t freed_bytes = 0;
 };
 /// Deltas that lose their base become full files first; then what goes goes, deltas before what
-/// they are based on. @param decisions changed where no checkpoint that stays is valid. @throws
-/// IoError, IntegrityError: what was not done yet is done by the next one.
+/// they are based on. @param decisions made of what is known of those that stay: condition.h.
+/// @throws IoError, IntegrityError: what was not done yet is done by the next one.
 Pruned prune(const PruneJob& job, const Listing& listing,
-             std::vector<RetentionDecision>& decisions);
+             const std::vector<RetentionDecision>& decisions);
 
 /// Before a file is replaced: what is based on it, directly or not, becomes full files. @throws as
 /// prune().

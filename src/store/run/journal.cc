@@ -45,6 +45,9 @@ std::string text_of(json::Value& value) {
 struct ParsedLine {
   JournalLine saved;
   std::string removed;
+  std::string checked;
+  std::string resumed;
+  bool is_damaged = false;
 };
 
 ParsedLine parse_line(json::Reader& reader, std::string_view text) {
@@ -54,12 +57,20 @@ ParsedLine parse_line(json::Reader& reader, std::string_view text) {
       line.saved.file = text_of(value);
     else if (key == "removed")
       line.removed = text_of(value);
+    else if (key == "checked")
+      line.checked = text_of(value);
+    else if (key == "resumed")
+      line.resumed = text_of(value);
+    else if (key == "damaged")
+      line.is_damaged = value.token() == "true";
     else if (key == "step")
       line.saved.step = value.unsigned_integer().value_or(0);
     else if (key == "bytes")
       line.saved.bytes = value.unsigned_integer().value_or(0);
     else if (key == "saved_at")
       line.saved.saved_at = value.unsigned_integer().value_or(0);
+    else if (key == "modified_ns")
+      line.saved.modified_ns = value.unsigned_integer().value_or(0);
     else if (key == "sha256")
       line.saved.sha256 = text_of(value);
     else if (key == "metric")
@@ -84,6 +95,7 @@ std::string journal_text(const JournalLine& line) {
   JsonWriter json(text);
   json.begin_object().member("file", line.file).member("step", line.step);
   json.member("bytes", line.bytes).member("saved_at", line.saved_at);
+  if (line.modified_ns != 0) json.member("modified_ns", line.modified_ns);
   if (!line.sha256.empty()) json.member("sha256", line.sha256);
   if (line.metric) add_number(json, "metric", *line.metric);
   if (line.depth != 0) json.member("base", line.base).member("depth", line.depth);
@@ -101,6 +113,22 @@ std::string removal_text(std::string_view file, std::string_view reason, std::ui
   return text + "\n";
 }
 
+std::string resumed_text(std::string_view file, std::uint64_t now) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("resumed", file).member("at", now).end_object();
+  return text + "\n";
+}
+
+std::string check_text(std::string_view file, const JournalCheck& check, std::uint64_t now) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("checked", file).member("bytes", check.bytes);
+  json.member("modified_ns", check.modified_ns).member("damaged", !check.is_whole);
+  json.member("at", now).end_object();
+  return text + "\n";
+}
+
 Journal parse_journal(std::string_view text) {
   Journal journal;
   json::Reader reader;
@@ -112,7 +140,14 @@ Journal parse_journal(std::string_view text) {
     ++journal.lines;
     try {
       ParsedLine parsed = parse_line(reader, line);
-      if (!parsed.removed.empty()) {
+      if (!parsed.resumed.empty()) {
+        const auto known = journal.saved.find(parsed.resumed);
+        if (known != journal.saved.end()) known->second.number = journal.lines;
+      } else if (!parsed.checked.empty()) {
+        journal.checks.insert_or_assign(
+            std::move(parsed.checked),
+            JournalCheck{parsed.saved.bytes, parsed.saved.modified_ns, !parsed.is_damaged});
+      } else if (!parsed.removed.empty()) {
         if (auto known = journal.saved.extract(parsed.removed)) {
           journal.removed.insert_or_assign(std::move(parsed.removed), std::move(known.mapped()));
         } else {
@@ -120,6 +155,9 @@ Journal parse_journal(std::string_view text) {
         }
       } else if (!parsed.saved.file.empty()) {
         std::string file = parsed.saved.file;
+        if (parsed.saved.modified_ns != 0)
+          journal.checks.insert_or_assign(
+              file, JournalCheck{parsed.saved.bytes, parsed.saved.modified_ns, true});
         const auto gone = journal.removed.extract(file);
         if (parsed.saved.is_save) {
           parsed.saved.number = journal.lines;

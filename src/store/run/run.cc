@@ -159,4 +159,24 @@ Run create_run(const std::filesystem::path& folder, const RunConfig& config, Con
   return Run::open(folder);
 }
 
+Run store::change_config(const std::filesystem::path& folder, const RunConfig& config,
+                         Durability durability) {
+  const Run run = Run::open(folder);
+  if (config.extension != run.config().extension)
+    fail_argument(ErrorCode::bad_argument, "extension", fmt::format("'{}'", config.extension),
+                  fmt::format("'{}', which the run's files have", run.config().extension));
+  for (const PhaseConfig& phase : run.config().phases)
+    if (std::ranges::find(config.phases, phase.name, &PhaseConfig::name) == config.phases.end())
+      fail_argument(ErrorCode::bad_argument, "phases", fmt::format("no '{}'", phase.name),
+                    "the phases that the run has, and perhaps more");
+  const RunFiles files(folder);
+  const std::optional<std::string> toml = files.read_text(folder / kTomlName);
+  const ConfigFormat format = toml ? ConfigFormat::toml : ConfigFormat::json;
+  // What says the same stays as it was written.
+  if (run_config_text(config, format) == run_config_text(run.config(), format)) return run;
+  files.write_text(folder / (toml ? kTomlName : kJsonName), run_config_text(config, format),
+                   durability);
+  return Run::open(folder);
+}
+
 }  // namespace thalia

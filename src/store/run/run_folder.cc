@@ -5,6 +5,7 @@
 #include "store/run/run_folder.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/fail.h"
@@ -39,6 +40,15 @@ std::optional<Value> read_object(const RunFiles& files, const std::filesystem::p
   return std::nullopt;
 }
 
+Condition condition_of(const std::string& file, const io::FileFacts& facts,
+                       const Journal& journal) {
+  const auto found = journal.checks.find(file);
+  if (found == journal.checks.end() || found->second.bytes != facts.bytes ||
+      found->second.modified_ns != facts.modified_ns)
+    return Condition::unknown;
+  return found->second.is_whole ? Condition::whole : Condition::damaged;
+}
+
 void complete(CheckpointEntry& entry, const Journal& journal) {
   const auto found = journal.saved.find(entry.file);
   // Of another size, it is of a file that this one took the place of.
@@ -49,6 +59,31 @@ void complete(CheckpointEntry& entry, const Journal& journal) {
   entry.base = line.base;
   entry.depth = line.depth;
   entry.read_factor = line.read_factor;
+}
+
+// Names of a phase's checkpoints sort as their steps do.
+bool has_file(const Listing& listing, const std::string& file) {
+  return std::ranges::binary_search(listing.entries, file, {}, &CheckpointEntry::file);
+}
+
+// Behind which the run went back: something of a smaller step came later. The journal knows which,
+// unless somebody led the link elsewhere.
+void find_left_behind(Listing& listing) {
+  const auto number_of = [&](const CheckpointEntry& entry) -> std::uint64_t {
+    const auto line = listing.journal.saved.find(entry.file);
+    return line == listing.journal.saved.end() ? 0 : line->second.number;
+  };
+  std::vector<CheckpointEntry*> by_number;
+  for (CheckpointEntry& entry : listing.entries) by_number.push_back(&entry);
+  std::ranges::stable_sort(by_number, std::greater(),
+                           [&](const CheckpointEntry* entry) { return number_of(*entry); });
+  const auto latest = std::ranges::find(listing.entries, *listing.latest, &CheckpointEntry::file);
+  const bool is_last = number_of(*latest) == number_of(*by_number.front());
+  std::uint64_t smallest = latest->step;
+  for (CheckpointEntry* const entry : by_number) {
+    entry->left_behind = entry->step > smallest;
+    if (is_last && number_of(*entry) != 0) smallest = std::min(smallest, entry->step);
+  }
 }
 
 // The gate's file has the digest of what it was copied from, unless that was a delta.
@@ -121,9 +156,12 @@ Listing RunFolder::list(std::string_view phase) const {
     entry.bytes = found->bytes;
     entry.saved_at = found->modified_ns / 1'000'000'000;
     complete(entry, listing.journal);
+    entry.condition = condition_of(entry.file, *found, listing.journal);
     return false;
   });
   std::ranges::sort(listing.entries, {}, &CheckpointEntry::step);
+  for (CheckpointEntry& entry : listing.entries)
+    if (entry.is_delta() && !has_file(listing, entry.base)) entry.condition = Condition::damaged;
   std::ranges::sort(digests);
   for (CheckpointEntry& entry : listing.entries)
     entry.has_digest = std::ranges::binary_search(digests, entry.file);
@@ -146,6 +184,7 @@ void RunFolder::protect(std::string_view phase, const io::Folder& folder, Listin
   if (latest != listing.entries.end()) {
     listing.latest = latest->file;
     latest->protected_by.push_back("latest");
+    find_left_behind(listing);
   }
   const std::optional<Best> best = this->best(phase);
   // The file that tells the metric leads; the link follows it.
@@ -226,9 +265,9 @@ CheckpointEntry entry_of_step(const RunFolder& run, std::string_view phase, std:
                    {.path = run.phase(phase).string()});
 }
 
-std::optional<std::uint64_t> latest_step(const Listing& listing) {
-  if (!listing.latest) return std::nullopt;
-  return std::ranges::find(listing.entries, *listing.latest, &CheckpointEntry::file)->step;
+std::uint64_t modified_ns(const io::Folder& folder, const std::string& file) {
+  const std::optional<io::FileFacts> facts = folder.facts(file);
+  return facts ? facts->modified_ns : 0;
 }
 
 std::string best_text(const Best& best) {

@@ -65,11 +65,16 @@ class RunFolder {
   RunConfig config_;
 };
 
+/// Writes a run's configuration anew, in the format that it has. By who holds the run's lock.
+/// @throws UsageError (bad_argument) for another extension, and without a phase that there is.
+Run change_config(const std::filesystem::path& folder, const RunConfig& config,
+                  Durability durability);
+
 /// @throws UsageError (not_found) where the phase has none of that step.
 CheckpointEntry entry_of_step(const RunFolder& run, std::string_view phase, std::uint64_t step);
 
-/// Step of the latest checkpoint, as RetentionFacts have it.
-std::optional<std::uint64_t> latest_step(const Listing& listing);
+/// When a file was last changed, as JournalLine has it; 0 where it is not there.
+std::uint64_t modified_ns(const io::Folder& folder, const std::string& file);
 
 /// JSON of best.meta.json.
 std::string best_text(const Best& best);

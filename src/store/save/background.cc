@@ -15,6 +15,16 @@ bool StoreHandle::done() const noexcept {
   return state_->done;
 }
 
+bool StoreHandle::wait_for(std::chrono::nanoseconds time) const {
+  std::unique_lock lock(state_->mutex);
+  return state_->ended.wait_for(lock, time, [&] { return state_->done; });
+}
+
+std::exception_ptr StoreHandle::error() const noexcept {
+  const std::lock_guard lock(state_->mutex);
+  return state_->error;
+}
+
 StoredCheckpoint StoreHandle::wait() const {
   std::unique_lock lock(state_->mutex);
   state_->ended.wait(lock, [&] { return state_->done; });

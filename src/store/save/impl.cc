@@ -15,6 +15,7 @@
 #include "io/atomic_file.h"
 #include "io/folder/folder.h"
 #include "io/temporary_file.h"
+#include "store/retention/condition.h"
 #include "store/retention/prune.h"
 #include "store/run/names.h"
 #include "store/run/sidecar.h"
@@ -52,6 +53,9 @@ RunWriter::Impl::Impl(const std::filesystem::path& folder, RunWriterOptions opti
     : options_(std::move(options)),
       run_(Run::open(folder)),
       folder_lock_(folder, options_.wait, options_.cancel) {
+  // Another process may have changed it while this one waited.
+  run_ = options_.config ? store::change_config(folder, *options_.config, options_.durability)
+                         : Run::open(folder);
   const store::Session own = session();
   if (folder_lock_.missing())
     own.warn(*folder_lock_.missing() + ": keep other processes from saving into the run");
@@ -187,16 +191,46 @@ StoredCheckpoint RunWriter::Impl::publish(const store::SavePlace& place,
     line.depth = place.delta->depth;
     line.read_factor = file.read_factor;
   }
-  const std::unique_lock held = lock();
+  std::unique_lock held = lock();
   // What comes after its line does not bring the old one back.
   if (place.replacement) place.replacement->done();
-  store::Published published = store::publish(
-      own, place.phase, line, [this](store::Listing& listing) { protect_held(listing); });
+  store::Published published = store::publish(own, place.phase, line);
+  own.step(SaveStep::retain);
+  StorePruneResult pruned =
+      retain(place.phase, run_.config().phase(place.phase).retention, false, held);
   return {.entry = std::move(published.entry),
           .path = place.path,
           .is_best = published.is_best,
-          .removed = std::move(published.removed),
+          .removed = std::move(pruned.removed),
           .sync_seconds = file.sync_seconds};
+}
+
+StorePruneResult RunWriter::Impl::retain(std::string_view phase, const RetentionPolicy& policy,
+                                         bool is_dry, std::unique_lock<std::mutex>& held) const {
+  const store::PruneJob job{.run = folder(),
+                            .phase = std::string(phase),
+                            .durability = options_.durability,
+                            .cancel = options_.cancel,
+                            .on_warning = options_.on_warning};
+  const store::Plan plan =
+      store::plan_whole({.job = job,
+                         .policy = policy,
+                         .protect = [this](store::Listing& listing) { protect_held(listing); },
+                         .notes = !is_dry},
+                        held);
+  StorePruneResult result{.entries = plan.listing.entries, .decisions = plan.decisions};
+  if (is_dry) {
+    for (const RetentionDecision& decision : plan.decisions) {
+      if (decision.fate != RetentionDecision::Fate::remove) continue;
+      result.removed.push_back(plan.listing.entries[decision.entry].file);
+      result.freed_bytes += plan.listing.entries[decision.entry].bytes;
+    }
+    return result;
+  }
+  store::Pruned pruned = store::prune(job, plan.listing, plan.decisions);
+  result.removed = std::move(pruned.removed);
+  result.freed_bytes = pruned.freed_bytes;
+  return result;
 }
 
 StoredCheckpoint RunWriter::Impl::save(store::SavePlace place, const store::SaveAt& full,
@@ -226,7 +260,7 @@ void RunWriter::Impl::protect_held(store::Listing& listing) const {
   const std::vector<std::string> held = held_files_->all();
   for (CheckpointEntry& entry : listing.entries)
     if (std::ranges::find(held, entry.file) != held.end())
-      entry.protected_by.push_back("a save under way");
+      entry.protected_by.emplace_back(store::kUnderWay);
 }
 
 bool RunWriter::Impl::is_too_dear(const store::SavePlace& place, store::SavedFile& delta) {

@@ -101,6 +101,10 @@ class RunWriter::Impl {
   /// delta that is too dear.
   StoreHandle publish_later(SaveHandle save, store::SavePlace place,
                             std::function<store::SavedFile()> saved_file, store::SaveAt full = {});
+  /// What the policy does not keep goes, or would go. @param held the lock, which is let go of
+  /// while files are read.
+  StorePruneResult retain(std::string_view phase, const RetentionPolicy& policy, bool is_dry,
+                          std::unique_lock<std::mutex>& held) const;
   /// Says of entries that saves under way make or need them.
   void protect_held(store::Listing& listing) const;
 
@@ -117,7 +121,7 @@ class RunWriter::Impl {
   void tell_failure(const store::SavePlace& place, const std::exception& failure) const noexcept;
 
   const RunWriterOptions options_;
-  const Run run_;
+  Run run_;  ///< does not change once this is constructed
   const io::FolderLock folder_lock_;
   mutable std::mutex mutex_;
   /// Of phases whose last delta was too dear: saves that are full before the next one is tried.

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "io/folder/line_log.h"
-#include "store/retention/prune.h"
 #include "store/run/names.h"
 #include "store/run/pointer.h"
 #include "store/run/sidecar.h"
@@ -96,35 +95,43 @@ class Phase {
 
 }  // namespace
 
-Published publish(const Session& session, std::string_view phase, const JournalLine& line,
-                  const std::function<void(Listing&)>& protect) {
+Published publish(const Session& session, std::string_view phase, const JournalLine& saved) {
   const Phase place(session, phase);
+  JournalLine line = saved;
+  line.modified_ns = modified_ns(place.folder(), line.file);
   session.step(SaveStep::journal);
   io::append_lines(place.folder(), std::string(kJournal), journal_text(line),
                    session.options.durability);
   session.step(SaveStep::latest);
   place.point("latest", line.file);
   session.step(SaveStep::best);
-  Listing listing = session.run.list(phase);
   Published published;
-  published.is_best = place.compare(line, listing);
+  published.is_best = place.compare(line, session.run.list(phase));
   // Before anything goes, what it is protected by is on the disk.
   place.sync();
-  session.step(SaveStep::retain);
-  listing = session.run.list(phase);
-  for (const CheckpointEntry& entry : listing.entries)
-    if (entry.file == line.file) published.entry = entry;
-  protect(listing);
-  auto decisions = decide(session.run, phase, listing, session.run.config().phase(phase).retention);
-  published.removed = prune({.run = session.run,
-                             .phase = std::string(phase),
-                             .durability = session.options.durability,
-                             .cancel = session.options.cancel,
-                             .on_warning = session.options.on_warning,
-                             .has_valid = true},
-                            listing, decisions)
-                          .removed;
+  for (CheckpointEntry& entry : session.run.list(phase).entries)
+    if (entry.file == line.file) published.entry = std::move(entry);
   return published;
+}
+
+// The line first: a link alone would be led forward again by the next writer, once somebody changes
+// what was left behind.
+void go_on_from(const Session& session, std::string_view phase, const std::string& file) {
+  const Listing listing = session.run.list(phase);
+  const Phase place(session, phase);
+  std::uint64_t last = 0, own = 0;
+  for (const CheckpointEntry& entry : listing.entries) {
+    const auto line = listing.journal.saved.find(entry.file);
+    if (line == listing.journal.saved.end()) continue;
+    last = std::max(last, line->second.number);
+    if (entry.file == file) own = line->second.number;
+  }
+  if (own != last)
+    io::append_lines(place.folder(), std::string(kJournal), resumed_text(file, now_seconds()),
+                     session.options.durability);
+  if (listing.latest == file) return;
+  place.point("latest", file);
+  place.sync();
 }
 
 namespace {

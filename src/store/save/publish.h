@@ -1,9 +1,8 @@
 // What follows once a checkpoint's file and its digest are in place. docs/store.md, "Saving".
 #pragma once
 
-#include <functional>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "store/run/journal.h"
 #include "store/save/session.h"
@@ -13,13 +12,14 @@ namespace thalia::store {
 struct Published {
   CheckpointEntry entry;
   bool is_best = false;
-  std::vector<std::string> removed;
 };
 
-/// Journal, latest, best, retention. @param protect says what else is not to go. @throws IoError:
-/// the checkpoint is saved all the same.
-Published publish(const Session& session, std::string_view phase, const JournalLine& line,
-                  const std::function<void(Listing&)>& protect);
+/// Journal, latest and best. @param saved of a file that was written just now. @throws IoError: the
+/// checkpoint is saved all the same.
+Published publish(const Session& session, std::string_view phase, const JournalLine& saved);
+
+/// The run goes on from there. @throws IoError.
+void go_on_from(const Session& session, std::string_view phase, const std::string& file);
 
 /// Of a phase whose last save a crash cut short: what it left behind goes, and what it did not get
 /// to is done, but for retention. @param may_sweep no other process can be saving. @throws IoError.

@@ -5,9 +5,10 @@
 
 #include "base/fail.h"
 #include "container/write/writer_access.h"
+#include "io/folder/folder.h"
 #include "io/posix_file.h"
 #include "model/delta/save_state.h"
-#include "store/retention/prune.h"
+#include "store/retention/condition.h"
 #include "store/run/record_keys.h"
 #include "store/save/impl.h"
 #include "store/save/payload.h"
@@ -159,13 +160,13 @@ StoredCheckpoint RunWriter::commit(Writer&& writer, const SaveInfo& info) {
 }
 
 StoreHandle RunWriter::commit_async(AsyncSaver& saver, Writer&& writer, const SaveInfo& info,
-                                    Snapshot snapshot) {
+                                    Snapshot snapshot, std::function<void()> ready) {
   store::SavePlace place = impl_->place_of(writer, info);
   require_keys(run(), place.phase,
                [&] { return keys_of(container::WriterAccess::declared(writer)); });
   tell_overlapped(impl_->session());
   impl_->begin_replacing(place);
-  const SaveHandle save = saver.save_async(std::move(writer), snapshot);
+  const SaveHandle save = saver.save_async(std::move(writer), snapshot, std::move(ready));
   return impl_->publish_later(save, std::move(place), [save] { return saved_file(save.wait()); });
 }
 
@@ -297,31 +298,36 @@ StoredCheckpoint RunWriter::save_file(std::string_view phase, std::uint64_t step
 }
 
 StorePruneResult RunWriter::prune(std::string_view phase, const StorePruneOptions& options) {
-  const std::unique_lock held = impl_->lock();
+  std::unique_lock held = impl_->lock();
+  const RetentionPolicy& own = run().config().phase(phase).retention;
+  return impl_->retain(phase, options.policy ? *options.policy : own, options.dry_run, held);
+}
+
+// What was passed over is written down first: a run that goes on without that would count it.
+LoadedCheckpoint RunWriter::resume(std::string_view phase, const LoadOptions& options) {
   const store::Session session = impl_->session();
-  store::Listing listing = session.run.list(phase);
-  impl_->protect_held(listing);
-  const RetentionPolicy& policy =
-      options.policy ? *options.policy : session.run.config().phase(phase).retention;
-  StorePruneResult result{.entries = listing.entries,
-                          .decisions = store::decide(session.run, phase, listing, policy)};
-  if (options.dry_run) {
-    for (const RetentionDecision& decision : result.decisions) {
-      if (decision.fate != RetentionDecision::Fate::remove) continue;
-      result.removed.push_back(listing.entries[decision.entry].file);
-      result.freed_bytes += listing.entries[decision.entry].bytes;
+  const auto note = [&](const std::vector<LoadAttempt>& attempts) {
+    const io::Folder folder = session.run.files().folder(session.run.phase(phase));
+    std::vector<store::Finding> findings;
+    for (const LoadAttempt& attempt : attempts) {
+      const std::string file = attempt.path.filename().string();
+      const std::optional<io::FileFacts> facts = folder.facts(file);
+      if (facts && attempt.is_damaged)
+        findings.push_back({file, {.bytes = facts->bytes, .modified_ns = facts->modified_ns}});
     }
-    return result;
+    store::note_findings(session.run, phase, findings);
+  };
+  try {
+    LoadedCheckpoint loaded = run().load(phase, options);
+    const std::unique_lock held = impl_->lock();
+    note(loaded.attempts);
+    store::go_on_from(session, phase, loaded.entry.file);
+    return loaded;
+  } catch (const NoValidCheckpointError& error) {
+    const std::unique_lock held = impl_->lock();
+    note(error.attempts());
+    throw;
   }
-  store::Pruned pruned = store::prune({.run = session.run,
-                                       .phase = std::string(phase),
-                                       .durability = session.options.durability,
-                                       .cancel = session.options.cancel,
-                                       .on_warning = session.options.on_warning},
-                                      listing, result.decisions);
-  result.removed = std::move(pruned.removed);
-  result.freed_bytes = pruned.freed_bytes;
-  return result;
 }
 
 void RunWriter::reset_best(std::string_view phase) {

@@ -120,10 +120,26 @@ BOOST_AUTO_TEST_CASE(what_was_left_behind_by_going_back_goes_first) {
   std::vector<CheckpointEntry> all = entries(6);
   all.back().protected_by.clear();
   all[2].protected_by = {"latest"};
-  BOOST_TEST(kept(all, {.keep_last = 3}, {.now = 0, .latest_step = 3}) == (Steps{1, 2, 3}),
+  for (const std::size_t i : {3, 4, 5}) all[i].left_behind = true;
+  BOOST_TEST(kept(all, {.keep_last = 3}) == (Steps{1, 2, 3}), per_element());
+  BOOST_TEST(kept(all, {.keep_last = 4}) == (Steps{1, 2, 3, 6}), per_element());
+}
+
+BOOST_AUTO_TEST_CASE(what_is_damaged_asks_for_nothing_and_counts_for_nothing) {
+  std::vector<CheckpointEntry> all = entries(8);
+  for (const std::size_t i : {1, 5, 7}) all[i].condition = Condition::damaged;
+  // The latest of them, 8, is protected. 6 lies between those that are kept.
+  BOOST_TEST(kept(all, {.keep_last = 3}) == (Steps{4, 5, 6, 7, 8}), per_element());
+  BOOST_TEST(kept(all, {.keep_last = 1}) == (Steps{7, 8}), per_element());
+  for (CheckpointEntry& one : all) one.metric = static_cast<double>(one.step % 6);
+  BOOST_TEST(kept(all, {.keep_last = kNoLast, .keep_best = 2}) == (Steps{1, 7, 8}), per_element());
+  BOOST_TEST(kept(all, {.keep_last = kNoLast, .keep_every_seconds = 2}) == (Steps{1, 3, 4, 7, 8}),
              per_element());
-  BOOST_TEST(kept(all, {.keep_last = 4}, {.now = 0, .latest_step = 3}) == (Steps{1, 2, 3, 6}),
+  // What is damaged goes before what is older.
+  BOOST_TEST(kept(all, {.keep_last = kNoLast, .max_bytes = 600}) == (Steps{1, 3, 4, 5, 7, 8}),
              per_element());
+  for (CheckpointEntry& one : all) one.condition = Condition::damaged;
+  BOOST_TEST(kept(all, {.keep_last = 1}).size() == 8u);
 }
 
 BOOST_AUTO_TEST_CASE(a_base_stays_as_long_as_its_delta) {
@@ -146,6 +162,15 @@ BOOST_AUTO_TEST_CASE(or_the_delta_becomes_a_full_file) {
   BOOST_TEST(kept(all, policy) == (Steps{5, 6}), per_element());
   BOOST_TEST(of_fate(Fate::squash, all, policy) == (Steps{3}), per_element());
   BOOST_TEST(of_fate(Fate::remove, all, policy) == (Steps{1, 2, 4}), per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_delta_is_not_made_a_full_file) {
+  std::vector<CheckpointEntry> all = entries(4);
+  delta(all[3], all[2]);
+  all[2].condition = Condition::damaged;
+  const RetentionPolicy policy{.keep_last = 1, .needed_bases = NeededBases::squash};
+  BOOST_TEST(of_fate(Fate::squash, all, policy).empty());
+  BOOST_TEST(kept(all, policy) == (Steps{2, 3, 4}), per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_budget_counts_bases) {

@@ -51,6 +51,8 @@ BOOST_AUTO_TEST_CASE(a_writer_is_committed_in_the_background) {
   Writer file = writer.new_checkpoint("train", 3, steady_options());
   declare(file, sample);
   const StoreHandle handle = writer.commit_async(saver, std::move(file), {.metric = 1.0});
+  BOOST_TEST(handle.wait_for(std::chrono::minutes(10)));
+  BOOST_TEST(!handle.error());
   BOOST_TEST(handle.wait().entry.step == 3);
   BOOST_TEST(run.run().load("train").entry.metric.value() == 1.0);
   Writer other(run.path() / "elsewhere.thalia");

@@ -264,6 +264,28 @@ BOOST_AUTO_TEST_CASE(a_second_writer_is_told_who_holds_the_run) {
   BOOST_TEST(run.run().load("train").entry.step == 1);
 }
 
+BOOST_AUTO_TEST_CASE(a_writer_may_bring_a_configuration) {
+  const TemporaryRun run;
+  const std::string before = read_file(run.path() / "run.toml");
+  RunConfig config = small_config();
+  { const RunWriter same = run.writer({.config = config}); }
+  BOOST_TEST(read_file(run.path() / "run.toml") == before);
+  config.phases[0].retention.keep_last = 1;
+  config.phases.push_back({.name = "tuning"});
+  {
+    RunWriter writer = run.writer({.config = config});
+    save_step(writer, 1);
+    save_step(writer, 2);
+    BOOST_TEST(run.run().list("train").size() == 1u);
+    BOOST_TEST(run.run().list("tuning").empty());
+  }
+  BOOST_TEST(run.run().config().phases.size() == 2u);
+  BOOST_CHECK_EXCEPTION(run.writer({.config = small_config()}), UsageError,
+                        says(ErrorCode::bad_argument, "tuning"));
+  BOOST_CHECK_EXCEPTION(run.writer({.config = bytes_config()}), UsageError,
+                        says(ErrorCode::bad_argument, "extension"));
+}
+
 BOOST_AUTO_TEST_CASE(processes_that_save_into_one_run_take_turns) {
   RunConfig config = bytes_config();
   config.phases[0].retention.keep_last = std::nullopt;
