@@ -9,7 +9,7 @@ import sys
 import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
@@ -83,13 +83,16 @@ class SaveResult:
     """The file's identity, in hexadecimal."""
 
 
-class SaveHandle:
+Result = TypeVar("Result", bound=object)
+
+
+class PendingSave(Generic[Result]):
     """A save that runs in the background; `await handle` and `handle.wait()` give its result.
 
     The save goes on where nobody keeps its handle. Any thread may use one.
     """
 
-    def __init__(self, raw: _core.SaveHandle) -> None:
+    def __init__(self, raw: _core.SaveHandle | _core.StoreHandle) -> None:
         self._raw = raw
         # Kept here, where Python sees what its traceback leads to, and may free it.
         self._failed: BaseException | None = None
@@ -119,7 +122,7 @@ class SaveHandle:
                 self._failed = error
         return self._failed
 
-    def wait(self, timeout: float | None = None) -> SaveResult:
+    def wait(self, timeout: float | None = None) -> Result:
         """Until it has ended. Ctrl-C ends the waiting, and the save goes on.
 
         timeout: in seconds. Raises TimeoutError after these; what the save failed with, each time;
@@ -134,16 +137,19 @@ class SaveHandle:
             raise
         if result is None:
             raise TimeoutError(f"the save has not ended within {timeout} s")
-        return SaveResult(**result)
+        return self._result(result)
 
     def cancel(self) -> None:
         """Asks it to end, and returns at once. The file that was there stays."""
         self._raw.cancel()
 
-    def __await__(self) -> Generator[Any, None, SaveResult]:
+    def __await__(self) -> Generator[Any, None, Result]:
         return self._poll().__await__()
 
-    async def _poll(self) -> SaveResult:
+    def _result(self, facts: dict[str, Any]) -> Result:
+        raise NotImplementedError
+
+    async def _poll(self) -> Result:
         import asyncio  # slow to import, and only needed here
 
         # A thread that waits would hold the loop's executor back; a look now and then does not.
@@ -152,6 +158,16 @@ class SaveHandle:
             await asyncio.sleep(pause)
             pause = min(pause * 2, 0.05)
         return self.wait()
+
+
+class SaveHandle(PendingSave[SaveResult]):
+    """A save that runs in the background; `await handle` and `handle.wait()` give its result.
+
+    The save goes on where nobody keeps its handle. Any thread may use one.
+    """
+
+    def _result(self, facts: dict[str, Any]) -> SaveResult:
+        return SaveResult(**facts)
 
 
 class Writer:
@@ -169,7 +185,10 @@ class Writer:
     def __init__(self, path: Path, **options: Any) -> None:
         """`options` are those of SaveOptions. Raises IoError, UsageError."""
         shown = callback(options.get("progress"), f"saving {os.fspath(path)}")
-        self._raw = _core.Writer(path, {**options, "progress": shown})
+        self._begin(_core.Writer(path, {**options, "progress": shown}))
+
+    def _begin(self, raw: _core.Writer) -> None:
+        self._raw = raw
         self._regions: dict[str, int] = {}
         self.metadata: Mapping[str, Any] | str | None = None
         """A JSON object, or its text; set it at any time before the commit, which raises TypeError or
@@ -439,8 +458,19 @@ class AsyncSaver:
                 sys.excepthook(type(error), error, error.__traceback__)
 
 
+class _Closed(Protocol):
+    def close(self) -> object: ...
+
+
 _savers: weakref.WeakSet[AsyncSaver] = weakref.WeakSet()
-os.register_at_fork(after_in_child=_savers.clear)  # their threads are not there
+_closed_after: weakref.WeakSet[_Closed] = weakref.WeakSet()
+for _open in (_savers, _closed_after):
+    os.register_at_fork(after_in_child=_open.clear)  # their threads are not there
+
+
+def close_at_exit(thing: _Closed) -> None:
+    """Has something closed at the end of the process that waits for what the savers save."""
+    _closed_after.add(thing)
 
 
 @atexit.register
@@ -455,3 +485,5 @@ def _close_savers() -> None:
         # All of them, also after Ctrl-C: no thread of theirs may be left.
         for saver in savers:
             saver._raw.close(not finished)
+        for thing in list(_closed_after):
+            thing.close()

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import torch
 
@@ -43,6 +43,9 @@ __all__ = [
     "save",
     "save_file",
 ]
+
+
+Made = TypeVar("Made", bound=Writer)
 
 
 def _named(tensors: Mapping[str, torch.Tensor]) -> list[Named]:
@@ -139,17 +142,17 @@ def declare(
 
     instead: as of _torch_tree.encode().
     """
-    return _writer_of(_torch_tree.encode(obj, instead), path, options)
+    encoded = _torch_tree.encode(obj, instead)
+    return _told(Writer(path, **options), encoded)
 
 
-def declare_staged(obj: Any, path: Path, options: Mapping[str, Any], staging: Staging) -> tuple[Writer, bool]:
-    """The same, and whether the writer has copies of the staging."""
+def declare_staged(obj: Any, begin: Callable[[], Made], staging: Staging) -> tuple[Made, bool]:
+    """The same with the writer that begin() gives, and whether it has copies of the staging."""
     encoded = _torch_tree.encode(obj, staging=staging)
-    return _writer_of(encoded, path, options), encoded.staged
+    return _told(begin(), encoded), encoded.staged
 
 
-def _writer_of(encoded: _torch_tree.Encoded, path: Path, options: Mapping[str, Any]) -> Writer:
-    writer = Writer(path, **options)
+def _told(writer: Made, encoded: _torch_tree.Encoded) -> Made:
     metadata: dict[str, Any] = {MEMBER: {"version": VERSION, "tree": encoded.tree}}
     if encoded.attributes:
         metadata["pt"] = {"attributes": encoded.attributes}

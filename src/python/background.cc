@@ -1,13 +1,11 @@
 // Saves that run while Python does.
-#include <algorithm>
-#include <chrono>
 #include <cstdint>
-#include <iterator>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -17,7 +15,7 @@
 #include "python/calls.h"
 #include "python/choices.h"
 #include "python/errors.h"
-#include "python/options.h"
+#include "python/saver.h"
 #include "python/text.h"
 #include "python/writer.h"
 #include "thalia/async_save.h"
@@ -26,43 +24,6 @@ namespace thalia::python {
 namespace {
 
 namespace nb = nanobind;
-
-// Used with the GIL held. Who lets go of the GIL keeps a copy of the pointer: another thread may
-// close this one meanwhile.
-struct Saver {
-  struct Save {
-    SaveHandle handle;
-    std::vector<HeldBuffer> held;  ///< what it reads, where it copied nothing
-  };
-  std::vector<Save> saves{};
-  std::shared_ptr<AsyncSaver> saver;  ///< none once it was closed
-
-  explicit Saver(const AsyncSaveOptions& options) : saver(std::make_shared<AsyncSaver>(options)) {}
-  Saver(const Saver&) = delete;
-  Saver& operator=(const Saver&) = delete;
-  ~Saver() { close(); }
-
-  std::shared_ptr<AsyncSaver> get() const {
-    if (saver) return saver;
-    throw UsageError(ErrorCode::wrong_state, "the saver was closed, as the process ends");
-  }
-
-  // Waits for its saves, whose callbacks need the GIL, and ends its thread.
-  void close() {
-    const nb::gil_scoped_release unlocked;
-    saver.reset();
-  }
-
-  // Of what has ended. To let go of a buffer may run Python, and that a save: out of the list
-  // first.
-  void let_go() {
-    const auto ended = std::partition(saves.begin(), saves.end(),
-                                      [](const Save& save) { return !save.handle.done(); });
-    const std::vector<Save> gone(std::make_move_iterator(ended),
-                                 std::make_move_iterator(saves.end()));
-    saves.erase(ended, saves.end());
-  }
-};
 
 // Once the interpreter ends, a thread that takes the GIL ends the process: so the saver's own has
 // to be gone by then.
@@ -81,31 +42,10 @@ WhenBusy when_busy_of(const std::string& name) {
                            {"skip", WhenBusy::skip}});
 }
 
-Snapshot snapshot_of(const std::string& name) {
-  return chosen<Snapshot>("snapshot", name,
-                          {{"copy", Snapshot::copy}, {"borrowed", Snapshot::borrowed}});
-}
-
-constexpr std::chrono::nanoseconds kStep = std::chrono::milliseconds(50);
-
-// Waits in steps, so that signals are seen. nullopt: not done within the time, in seconds. A signal
-// ends the waiting, and not the save.
+// nullopt: not done within the time, in seconds.
 std::optional<nb::dict> wait(const SaveHandle& handle, std::optional<double> timeout) {
-  using Clock = std::chrono::steady_clock;
-  constexpr double kLongest = 1e9;  // seconds
-  const Clock::time_point end =
-      Clock::now() + std::chrono::nanoseconds(static_cast<std::int64_t>(
-                         std::clamp(timeout.value_or(kLongest), 0.0, kLongest) * 1e9));
-  while (true) {
-    bool done;
-    {
-      const nb::gil_scoped_release unlocked;
-      done = handle.wait_for(std::clamp<std::chrono::nanoseconds>(end - Clock::now(), {}, kStep));
-    }
-    if (done) return result_dict(handle.wait());
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    if (timeout && Clock::now() >= end) return std::nullopt;
-  }
+  if (!wait_in_steps(handle, timeout)) return std::nullopt;
+  return result_dict(handle.wait());
 }
 
 // In steps, as wait().
@@ -115,7 +55,7 @@ void wait_all(Saver& self) {
   while (!done) {
     {
       const nb::gil_scoped_release unlocked;
-      done = saver->wait_all_for(kStep);
+      done = saver->wait_all_for(kWaitStep);
     }
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
@@ -127,26 +67,14 @@ nb::object error_of(const SaveHandle& handle) {
   return error ? exception_of(error) : nb::none();
 }
 
-// ready(): None for nothing to wait for.
 SaveHandle save_async(Saver& self, PyWriter& writer, const std::string& snapshot,
                       const nb::object& ready) {
-  const std::shared_ptr<AsyncSaver> saver = self.get();
-  Writer& declared = writer.get();
-  const Snapshot kind = snapshot_of(snapshot);
-  std::function<void()> wait_until_ready = ready_of(ready);
-  std::optional<SaveHandle> handle;
-  // It may wait for other saves.
-  interruptible([&](const std::stop_token& stop) {
-    const std::stop_callback forward(stop, [&] { writer.stop.request_stop(); });
-    handle.emplace(saver->save_async(std::move(declared), kind, std::move(wait_until_ready)));
-  });
-  if (handle->skipped()) return *std::move(handle);
-  writer.writer.reset();
-  std::vector<HeldBuffer> held = std::exchange(writer.held, {});
-  if (kind == Snapshot::copy) held.clear();
-  self.saves.push_back({*handle, std::move(held)});
-  self.let_go();
-  return *std::move(handle);
+  return begin_save(
+      self, writer, snapshot, ready,
+      [](AsyncSaver& saver, Writer& declared, Snapshot kind, std::function<void()> until) {
+        return saver.save_async(std::move(declared), kind, std::move(until));
+      },
+      [](const SaveHandle& handle) { return handle; });
 }
 
 }  // namespace

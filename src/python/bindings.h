@@ -11,6 +11,7 @@ void bind_param_source(nanobind::module_& module);
 void bind_names(nanobind::module_& module);
 void bind_reader(nanobind::module_& module);
 void bind_safetensors(nanobind::module_& module);
+void bind_store(nanobind::module_& module);
 void bind_stream(nanobind::module_& module);
 void bind_writer(nanobind::module_& module);
 void bind_background(nanobind::module_& module);

@@ -18,6 +18,7 @@ NB_MODULE(_core, module) {
   bind_stream(module);
   bind_writer(module);
   bind_background(module);
+  bind_store(module);
   bind_verify(module);
   bind_describe(module);
   bind_diff(module);

@@ -157,11 +157,14 @@ void abandon(PyWriter& self) {
 
 }  // namespace
 
-PyWriter::PyWriter(const Path& path, SaveOptions options) {
+PyWriter::PyWriter(SaveOptions options, const std::function<Writer(SaveOptions)>& made) {
   options.work.cancel = stop.get_token();
   const nb::gil_scoped_release unlocked;
-  writer.emplace(path, options);
+  writer.emplace(made(std::move(options)));
 }
+
+PyWriter::PyWriter(const Path& path, SaveOptions options)
+    : PyWriter(std::move(options), [&](SaveOptions own) { return Writer(path, std::move(own)); }) {}
 
 Writer& PyWriter::get() {
   if (writer) return *writer;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -22,6 +23,8 @@ struct PyWriter {
   std::stop_source stop{};  ///< of the save
 
   PyWriter(const std::filesystem::path& path, SaveOptions options);
+  /// Of what made(options) gives: options with the token that ends the save.
+  PyWriter(SaveOptions options, const std::function<Writer(SaveOptions)>& made);
   /// @throws UsageError (wrong_state) where there is none.
   Writer& get();
 };

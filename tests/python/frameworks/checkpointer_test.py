@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import thalia_checkpoint as thalia
 import torch
+from thalia_checkpoint import store
 from thalia_checkpoint._staging import Staging
 from thalia_checkpoint.torch import AsyncCheckpointer, load, save
 
@@ -29,6 +30,14 @@ def train(net, optimizer, scheduler, step):
     scheduler.step()
 
 
+def file_of(folder, step):
+    return folder / f"train/checkpoints/ckpt_train_step{step:08}.thalia"
+
+
+def steps_in(folder):
+    return [entry.step for entry in store.Run(folder).list()]
+
+
 def test_a_checkpoint_without_a_part_is_named_before_anything_is_loaded(tmp_path):
     model = torch.nn.Linear(2, 2)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
@@ -37,11 +46,12 @@ def test_a_checkpoint_without_a_part_is_named_before_anything_is_loaded(tmp_path
     other = torch.nn.Linear(2, 2)
     before = other.weight.clone()
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
-    with pytest.raises(thalia.UsageError, match=r"step-1.thalia: has no scheduler; expected .* model, scheduler"):
+    with pytest.raises(thalia.UsageError, match=r"step00000001.thalia: has no scheduler; expected .* model, scheduler"):
         AsyncCheckpointer(other, scheduler=scheduler, folder=tmp_path, every=1).resume()
     assert torch.equal(other.weight, before)
-    save([1], tmp_path / "step-2.thalia")
-    with pytest.raises(thalia.UsageError, match=r"step-2.thalia: has no model, step, extra"):
+    with store.RunWriter(tmp_path) as run, run.new_checkpoint(2) as writer:
+        writer.add("a/b", np.zeros(3))
+    with pytest.raises(thalia.UsageError, match=r"step00000002.thalia: has no model, step, extra"):
         AsyncCheckpointer(other, folder=tmp_path, every=1).resume()
 
 
@@ -57,8 +67,8 @@ def test_a_run_that_died_goes_on_bit_for_bit(tmp_path):
             train(*died, step)
             handle = checkpoints.step(step, note=f"after {step}")
             assert (handle is not None) == (step % 5 == 0)
-    assert [path.name for path in checkpoints.checkpoints()] == ["step-15.thalia", "step-20.thalia"]
-    assert sorted(os.listdir(tmp_path)) == ["step-15.thalia", "step-20.thalia"]
+    assert checkpoints.checkpoints() == [file_of(tmp_path, step) for step in (15, 20)]
+    assert steps_in(tmp_path) == [15, 20]
 
     again = parts()
     with AsyncCheckpointer(*again[:2], scheduler=again[2], folder=tmp_path, every=5) as checkpoints:
@@ -79,7 +89,7 @@ def test_the_state_is_that_of_the_call(tmp_path):
         for parameter in net.parameters():
             parameter.zero_()
     checkpoints.wait()
-    state = load(tmp_path / "step-1.thalia")["model"]
+    state = load(file_of(tmp_path, 1))["model"]
     assert all(torch.equal(state[name], tensor) for name, tensor in before.items())
 
 
@@ -88,13 +98,13 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path):
     with AsyncCheckpointer(net, optimizer, folder=tmp_path, every=1) as checkpoints:
         checkpoints.save(1)
         checkpoints.save(2)
-    path = tmp_path / "step-2.thalia"
+    path = file_of(tmp_path, 2)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.warns(UserWarning, match="passed over: .*step-2"):
+    with pytest.warns(UserWarning, match="passed over: .*step00000002"):
         assert checkpoints.resume().step == 1
-    first = tmp_path / "step-1.thalia"
+    first = file_of(tmp_path, 1)
     first.write_bytes(first.read_bytes()[:-100])
-    with pytest.warns(UserWarning), pytest.raises(thalia.FormatError, match="step-1"):
+    with pytest.raises(thalia.IntegrityError, match=r"step00000001.*step00000002"):
         checkpoints.resume()
 
 
@@ -116,7 +126,7 @@ def test_a_staged_state_is_that_of_the_call(tmp_path, monkeypatch):
             numbers += 1
     assert handle.done and len(waited) == 2 and waited[0] is not waited[1]
     for step in (1, 2):
-        state = load(tmp_path / f"step-{step}.thalia")
+        state = load(file_of(tmp_path, step))
         assert (state["extra"]["numbers"] == np.arange(4.0) + step - 1).all()
         for name, tensor in state["model"].items():
             expected = kept[name] + (step - 1) if kept[name].is_floating_point() else kept[name]
@@ -154,10 +164,144 @@ def test_a_killed_process_leaves_whole_checkpoints(tmp_path):
     """
     died = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False)
     assert died.returncode == -9
-    names = os.listdir(tmp_path)
-    assert names and all(name.endswith(".thalia") for name in names)
+    assert steps_in(tmp_path)
     net = torch.nn.Linear(2000, 2000)
     checkpoints = AsyncCheckpointer(net, torch.optim.AdamW(net.parameters()), folder=tmp_path, every=1)
     for path in checkpoints.checkpoints():
         assert thalia.verify(path).ok
     assert checkpoints.resume().path == checkpoints.checkpoints()[-1]
+
+
+class Counting:
+    """A state of one number, which a damaged byte makes another."""
+
+    def __init__(self, value=0):
+        self.weight = torch.full((1000,), float(value))
+
+    def state_dict(self):
+        return {"weight": self.weight}
+
+    def load_state_dict(self, state):
+        self.weight = state["weight"]
+
+
+def train_to(folder, last, every=10, first=1, keep=2, **options):
+    """What a run that begins at a step does; it resumes nothing."""
+    state = Counting()
+    with AsyncCheckpointer(state, folder=folder, every=every, keep=keep, **options) as checkpoints:
+        for step in range(first, last + 1):
+            state.weight.fill_(step)
+            checkpoints.step(step)
+
+
+def damage(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def test_a_new_run_in_the_same_folder_keeps_its_own(tmp_path):
+    train_to(tmp_path, 100)
+    assert steps_in(tmp_path) == [90, 100]
+    with pytest.warns(UserWarning, match="goes back from step 100 to 10"):
+        train_to(tmp_path, 50)
+    assert steps_in(tmp_path) == [40, 50]
+    state = Counting()
+    assert AsyncCheckpointer(state, folder=tmp_path, every=1).resume().step == 50
+    assert (state.weight == 50).all()
+
+
+def test_a_run_that_went_on_from_an_older_one_is_not_lost(tmp_path):
+    train_to(tmp_path, 30)
+    damage(file_of(tmp_path, 30))
+    state = Counting()
+    with AsyncCheckpointer(state, folder=tmp_path, every=1, keep=1) as checkpoints:
+        with pytest.warns(UserWarning, match="passed over.*step00000030"):
+            assert checkpoints.resume().step == 20
+        assert checkpoints.checkpoints() == [file_of(tmp_path, step) for step in (30, 20)]
+        state.weight.fill_(21)
+        checkpoints.step(21)
+    assert steps_in(tmp_path) == [21]
+    assert AsyncCheckpointer(state, folder=tmp_path, every=1).resume().step == 21
+
+
+def test_the_best_stays_and_one_that_is_damaged_does_not_count(tmp_path):
+    state = Counting()
+    with AsyncCheckpointer(state, folder=tmp_path, every=1, keep=2, metric=("loss", "min")) as checkpoints:
+        for step, loss in enumerate([3.0, 1.0, 2.0, float("nan"), 2.0], 1):
+            checkpoints.step(step, metric=loss)
+    run = store.Run(tmp_path)
+    assert steps_in(tmp_path) == [2, 5] and run.best().step == 2 and run.latest().metric == 2.0
+    with AsyncCheckpointer(state, folder=tmp_path, every=1, keep=3) as checkpoints:
+        checkpoints.step(6, metric=5.0)
+        checkpoints.wait()
+        damage(file_of(tmp_path, 6))
+        checkpoints.step(7)
+        with pytest.warns(UserWarning, match="damaged.*step00000006"):
+            checkpoints.wait()
+    assert steps_in(tmp_path) == [2, 5, 6, 7]
+    # What it was told at first holds where nothing is said.
+    assert run.config["phases"][0]["metric"]["name"] == "loss"
+
+
+def test_one_process_uses_a_folder(tmp_path):
+    code = f"""
+        import torch
+        from thalia_checkpoint.torch import AsyncCheckpointer
+        AsyncCheckpointer(torch.nn.Linear(2, 2), folder={str(tmp_path)!r}, every=1)
+    """
+    with AsyncCheckpointer(Counting(), folder=tmp_path, every=1) as checkpoints:
+        told = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code)], check=False, capture_output=True, text=True
+        )
+        assert told.returncode == 1 and f"process {os.getpid()} " in told.stderr
+        checkpoints.step(1)
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+
+
+def test_files_of_an_earlier_version_are_told_of_and_left(tmp_path):
+    save({"model": {}, "step": 3, "extra": {}}, tmp_path / "step-3.thalia")
+    with pytest.warns(UserWarning, match=r"step-3.thalia .*neither resumed from nor removed"):
+        checkpoints = AsyncCheckpointer(Counting(), folder=tmp_path, every=1, keep=1)
+    with checkpoints:
+        assert checkpoints.resume() is None
+        checkpoints.step(1)
+    assert (tmp_path / "step-3.thalia").exists() and steps_in(tmp_path) == [1]
+
+
+def test_a_save_that_nobody_waits_for_is_there_at_the_end(tmp_path):
+    code = f"""
+        import torch
+        from thalia_checkpoint.torch import AsyncCheckpointer
+        model, folder = torch.nn.Linear(900, 900), {str(tmp_path)!r}
+        checkpoints = AsyncCheckpointer(model, folder=folder, every=1, keep=2, when_busy="queue")
+        for step in range(1, 6):
+            checkpoints.step(step)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+    assert steps_in(tmp_path) == [4, 5] and store.Run(tmp_path).latest().step == 5
+
+
+@pytest.mark.parametrize("when_busy", ["wait", "queue", "replace", "skip"])
+def test_saves_that_follow_each_other_fast(tmp_path, when_busy):
+    state = Counting()
+    state.weight = torch.zeros(1 << 20)
+    with AsyncCheckpointer(state, folder=tmp_path, every=1, keep=1, when_busy=when_busy) as checkpoints:
+        handles = []
+        for step in range(1, 9):
+            state.weight.fill_(step)
+            handles.append(checkpoints.step(step))
+    saved = [step for step, handle in enumerate(handles, 1) if handle.error is None and not handle.skipped]
+    assert steps_in(tmp_path) == saved[-1:]
+    assert AsyncCheckpointer(state, folder=tmp_path, every=1).resume().step == saved[-1]
+    assert (state.weight == saved[-1]).all()
+    if when_busy in ("wait", "queue"):
+        assert saved == list(range(1, 9)) and handles[0].wait().entry.step == 1
+
+
+def test_a_step_that_is_saved_again_takes_its_place(tmp_path):
+    train_to(tmp_path, 20)
+    with pytest.warns(UserWarning, match="goes back"):
+        train_to(tmp_path, 10, keep=5)
+    assert steps_in(tmp_path) == [10, 20]
+    assert store.Run(tmp_path).latest().step == 10

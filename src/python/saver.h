@@ -1,0 +1,115 @@
+// An AsyncSaver as Python holds it, for whatever begins saves with it.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+
+#include "python/buffers.h"
+#include "python/calls.h"
+#include "python/choices.h"
+#include "python/writer.h"
+#include "thalia/async_save.h"
+#include "thalia/error.h"
+
+namespace thalia::python {
+
+// Used with the GIL held. Who lets go of the GIL keeps a copy of the pointer: another thread may
+// close this one meanwhile.
+struct Saver {
+  struct Save {
+    SaveHandle handle;
+    std::vector<HeldBuffer> held;  ///< what it reads, where it copied nothing
+  };
+  std::vector<Save> saves{};
+  std::shared_ptr<AsyncSaver> saver;  ///< none once it was closed
+
+  explicit Saver(const AsyncSaveOptions& options) : saver(std::make_shared<AsyncSaver>(options)) {}
+  Saver(const Saver&) = delete;
+  Saver& operator=(const Saver&) = delete;
+  ~Saver() { close(); }
+
+  std::shared_ptr<AsyncSaver> get() const {
+    if (saver) return saver;
+    throw UsageError(ErrorCode::wrong_state, "the saver was closed, as the process ends");
+  }
+
+  // Waits for its saves, whose callbacks need the GIL, and ends its thread.
+  void close() {
+    const nanobind::gil_scoped_release unlocked;
+    saver.reset();
+  }
+
+  // Of what has ended. To let go of a buffer may run Python, and that a save: out of the list
+  // first.
+  void let_go() {
+    const auto ended = std::partition(saves.begin(), saves.end(),
+                                      [](const Save& save) { return !save.handle.done(); });
+    const std::vector<Save> gone(std::make_move_iterator(ended),
+                                 std::make_move_iterator(saves.end()));
+    saves.erase(ended, saves.end());
+  }
+};
+
+/// Begins a save of a writer by begin(saver, writer, snapshot, ready), which may wait for other
+/// saves, and returns a handle of it; handle_of() of that is the save's. The writer is taken over,
+/// unless the save was skipped.
+/// @param ready as of ready_of().
+template <typename Begin, typename HandleOf>
+auto begin_save(Saver& self, PyWriter& writer, const std::string& snapshot,
+                const nanobind::object& ready, Begin begin, HandleOf handle_of) {
+  const std::shared_ptr<AsyncSaver> saver = self.get();
+  Writer& declared = writer.get();
+  const auto kind = chosen<Snapshot>("snapshot", snapshot,
+                                     {{"copy", Snapshot::copy}, {"borrowed", Snapshot::borrowed}});
+  std::function<void()> wait_until_ready = ready_of(ready);
+  using Handle = std::invoke_result_t<Begin, AsyncSaver&, Writer&, Snapshot, std::function<void()>>;
+  std::optional<Handle> begun;
+  interruptible([&](const std::stop_token& stop) {
+    const std::stop_callback forward(stop, [&] { writer.stop.request_stop(); });
+    begun.emplace(begin(*saver, declared, kind, std::move(wait_until_ready)));
+  });
+  const SaveHandle handle = handle_of(*begun);
+  if (handle.skipped()) return *std::move(begun);
+  writer.writer.reset();
+  std::vector<HeldBuffer> held = std::exchange(writer.held, {});
+  if (kind == Snapshot::copy) held.clear();
+  self.saves.push_back({handle, std::move(held)});
+  self.let_go();
+  return *std::move(begun);
+}
+
+inline constexpr std::chrono::nanoseconds kWaitStep = std::chrono::milliseconds(50);
+
+/// Waits for a handle in steps, so that signals are seen; one that raises ends the waiting, and not
+/// the save. @param timeout in seconds. @return false where it is not done within that time.
+template <typename Handle>
+bool wait_in_steps(const Handle& handle, std::optional<double> timeout) {
+  using Clock = std::chrono::steady_clock;
+  constexpr double kLongest = 1e9;  // seconds
+  const Clock::time_point end =
+      Clock::now() + std::chrono::nanoseconds(static_cast<std::int64_t>(
+                         std::clamp(timeout.value_or(kLongest), 0.0, kLongest) * 1e9));
+  while (true) {
+    bool done;
+    {
+      const nanobind::gil_scoped_release unlocked;
+      done =
+          handle.wait_for(std::clamp<std::chrono::nanoseconds>(end - Clock::now(), {}, kWaitStep));
+    }
+    if (done) return true;
+    if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
+    if (timeout && Clock::now() >= end) return false;
+  }
+}
+
+}  // namespace thalia::python

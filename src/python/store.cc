@@ -1,0 +1,327 @@
+// The folder of a training run: its checkpoints, and the saves into it.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include "python/bindings.h"
+#include "python/calls.h"
+#include "python/choices.h"
+#include "python/errors.h"
+#include "python/file.h"
+#include "python/objects.h"
+#include "python/options.h"
+#include "python/saver.h"
+#include "python/text.h"
+#include "python/writer.h"
+#include "thalia/error.h"
+#include "thalia/store/run.h"
+#include "thalia/store/writer.h"
+
+namespace thalia::python {
+namespace {
+
+namespace nb = nanobind;
+using Path = std::filesystem::path;
+
+// Told by threads that do not have the GIL, and taken by those that do.
+class StoreWarnings {
+ public:
+  void add(const std::string& sentence) {
+    const std::lock_guard lock(mutex_);
+    sentences_.push_back(sentence);
+  }
+  std::vector<std::string> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(sentences_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> sentences_;
+};
+
+// Used with the GIL held, as Saver is.
+struct PyRunWriter {
+  std::shared_ptr<StoreWarnings> warnings = std::make_shared<StoreWarnings>();
+  std::shared_ptr<RunWriter> writer;  ///< none once it was closed
+  bool is_forsaken = false;  ///< it is the one of the process that this one was forked from
+
+  PyRunWriter(const Path& folder, bool wait, const SaveOptions& save,
+              const std::optional<std::string>& config_json) {
+    RunWriterOptions options{.wait = wait, .durability = save.output.durability};
+    options.on_warning = [told = warnings](const std::string& sentence) { told->add(sentence); };
+    if (config_json) options.config = parse_run_config(*config_json, ConfigFormat::json);
+    // Waiting for the lock may take long.
+    writer = interruptible([&](const std::stop_token& stop) {
+      std::stop_source own;
+      const std::stop_callback forward(stop, [&] { own.request_stop(); });
+      options.cancel = own.get_token();
+      return std::make_shared<RunWriter>(folder, options);
+    });
+  }
+  PyRunWriter(const PyRunWriter&) = delete;
+  PyRunWriter& operator=(const PyRunWriter&) = delete;
+  ~PyRunWriter() { close(); }
+
+  std::shared_ptr<RunWriter> get() const {
+    if (writer) return writer;
+    throw UsageError(ErrorCode::wrong_state,
+                     is_forsaken ? "the run was opened by the process that this one was forked "
+                                   "from: open it here"
+                                 : "the run was closed");
+  }
+
+  // In a forked process its thread does not exist, and its saves are the other's: it is kept for
+  // good.
+  void forsake() {
+    is_forsaken = writer != nullptr;
+    // NOLINTNEXTLINE(cppcoreguidelines-owning-memory)
+    if (writer) new std::shared_ptr<RunWriter>(std::exchange(writer, nullptr));
+  }
+
+  // Waits for its saves.
+  void close() {
+    std::shared_ptr<RunWriter> last = std::exchange(writer, nullptr);
+    const nb::gil_scoped_release unlocked;
+    last.reset();
+  }
+};
+
+const char* name_of(Condition condition) {
+  switch (condition) {
+    case Condition::whole:
+      return "whole";
+    case Condition::damaged:
+      return "damaged";
+    case Condition::unknown:
+      break;
+  }
+  return "unknown";
+}
+
+nb::object optional_object(const auto& value) {
+  return value ? nb::cast(*value) : nb::none();
+}
+
+nb::dict entry_dict(const CheckpointEntry& entry) {
+  nb::dict out;
+  out["phase"] = entry.phase;
+  out["step"] = entry.step;
+  out["file"] = entry.file;
+  out["file_bytes"] = entry.bytes;
+  out["saved_at"] = entry.saved_at;
+  out["metric"] = optional_object(entry.metric);
+  out["condition"] = name_of(entry.condition);
+  out["base"] = entry.base.empty() ? nb::none() : text_object(entry.base);
+  out["protected_by"] = text_list(entry.protected_by);
+  return out;
+}
+
+nb::list entry_list(const std::vector<CheckpointEntry>& entries) {
+  nb::list out;
+  for (const CheckpointEntry& entry : entries) out.append(entry_dict(entry));
+  return out;
+}
+
+nb::object entry_or_none(const std::optional<CheckpointEntry>& entry) {
+  return entry ? nb::object(entry_dict(*entry)) : nb::none();
+}
+
+LoadOptions load_options(std::optional<std::uint64_t> step, const std::string& check) {
+  LoadOptions options;
+  options.step = step;
+  options.check = chosen<LoadCheck>(
+      "check", check, {{"digest", LoadCheck::digest}, {"on_touch", LoadCheck::on_touch}});
+  return options;
+}
+
+// load(options) on a thread of its own. The entry, its path, the open file, and what was passed
+// over: pairs of a path and a reason.
+template <typename Load>
+nb::tuple loaded(LoadOptions options, Load load) {
+  std::vector<std::string> warnings;
+  options.on_warning = [&](const std::string& sentence) { warnings.push_back(sentence); };
+  const LoadedCheckpoint checkpoint = interruptible([&](const std::stop_token& stop) {
+    options.read.work.cancel = stop;
+    LoadedCheckpoint found = load(options);
+    return found;
+  });
+  File file{.reader = checkpoint.chain.reader()};
+  if (checkpoint.chain.depth() != 0)
+    file.chain = std::make_shared<const ChainReader>(checkpoint.chain);
+  nb::list passed_over;
+  for (const LoadAttempt& attempt : checkpoint.attempts)
+    if (!attempt.failure.empty())
+      passed_over.append(nb::make_tuple(attempt.path, text_object(attempt.failure)));
+  return nb::make_tuple(entry_dict(checkpoint.entry), checkpoint.path, std::move(file), passed_over,
+                        text_list(warnings));
+}
+
+nb::dict stored_dict(const StoredCheckpoint& stored) {
+  nb::dict out;
+  out["entry"] = entry_dict(stored.entry);
+  out["path"] = nb::cast(stored.path);
+  out["is_best"] = stored.is_best;
+  out["removed"] = text_list(stored.removed);
+  out["seconds"] = stored.seconds;
+  out["sync_seconds"] = stored.sync_seconds;
+  return out;
+}
+
+nb::dict save_checkpoint(const PyRunWriter& self, PyWriter& writer, std::optional<double> metric) {
+  const std::shared_ptr<RunWriter> run = self.get();
+  Writer& declared = writer.get();
+  const StoredCheckpoint stored = interruptible([&](const std::stop_token& stop) {
+    const std::stop_callback forward(stop, [&] { writer.stop.request_stop(); });
+    return run->commit(std::move(declared), {.metric = metric});
+  });
+  writer.writer.reset();
+  writer.held.clear();
+  return stored_dict(stored);
+}
+
+StoreHandle save_checkpoint_async(const PyRunWriter& self, Saver& saver, PyWriter& writer,
+                                  std::optional<double> metric, const std::string& snapshot,
+                                  const nb::object& ready) {
+  const std::shared_ptr<RunWriter> run = self.get();
+  return begin_save(
+      saver, writer, snapshot, ready,
+      [&](AsyncSaver& to, Writer& declared, Snapshot kind, std::function<void()> until) {
+        return run->commit_async(to, std::move(declared), {.metric = metric}, kind,
+                                 std::move(until));
+      },
+      [](const StoreHandle& handle) { return handle.save(); });
+}
+
+nb::dict prune_run(const PyRunWriter& self, const std::string& phase, bool dry_run) {
+  const std::shared_ptr<RunWriter> run = self.get();
+  const StorePruneResult result = interruptible(
+      [&](const std::stop_token&) { return run->prune(phase, {.dry_run = dry_run}); });
+  nb::list decisions;
+  for (const RetentionDecision& decision : result.decisions) {
+    using Fate = RetentionDecision::Fate;
+    const char* const fate = decision.fate == Fate::keep     ? "keep"
+                             : decision.fate == Fate::remove ? "remove"
+                                                             : "squash";
+    decisions.append(nb::make_tuple(entry_dict(result.entries[decision.entry]), fate,
+                                    text_object(decision.reason)));
+  }
+  nb::dict out;
+  out["decisions"] = decisions;
+  out["removed"] = text_list(result.removed);
+  out["freed_bytes"] = result.freed_bytes;
+  return out;
+}
+
+std::optional<nb::dict> wait_stored(const StoreHandle& handle, std::optional<double> timeout) {
+  if (!wait_in_steps(handle, timeout)) return std::nullopt;
+  return stored_dict(handle.wait());
+}
+
+void bind_run(nb::module_& module) {
+  nb::class_<Run>(module, "Run")
+      .def_static(
+          "open",
+          [](const Path& folder) {
+            const nb::gil_scoped_release unlocked;
+            return Run::open(folder);
+          },
+          nb::arg("folder"))
+      .def_static(
+          "create",
+          [](const Path& folder, const std::string& config_json) {
+            const RunConfig config = parse_run_config(config_json, ConfigFormat::json);
+            const nb::gil_scoped_release unlocked;
+            return create_run(folder, config);
+          },
+          nb::arg("folder"), nb::arg("config_json"))
+      .def_prop_ro("folder", &Run::folder)
+      .def_prop_ro("config_json",
+                   [](const Run& run) { return run_config_text(run.config(), ConfigFormat::json); })
+      .def("path_of", [](const Run& run, const std::string& phase,
+                         const std::string& file) { return run.phase_folder(phase) / file; })
+      .def("list",
+           [](const Run& run, const std::string& phase) { return entry_list(run.list(phase)); })
+      .def("latest", [](const Run& run,
+                        const std::string& phase) { return entry_or_none(run.latest(phase)); })
+      .def("best",
+           [](const Run& run, const std::string& phase) { return entry_or_none(run.best(phase)); })
+      .def(
+          "load",
+          [](const Run& run, const std::string& phase, std::optional<std::uint64_t> step,
+             const std::string& check) {
+            return loaded(load_options(step, check),
+                          [&](const LoadOptions& options) { return run.load(phase, options); });
+          },
+          nb::arg("phase"), nb::arg("step").none(), nb::arg("check"));
+}
+
+}  // namespace
+
+void bind_store(nb::module_& module) {
+  bind_run(module);
+  nb::class_<StoreHandle>(module, "StoreHandle")
+      .def("wait", wait_stored, nb::arg("timeout").none())
+      .def_prop_ro("done", &StoreHandle::done)
+      .def_prop_ro("skipped", [](const StoreHandle& handle) { return handle.save().skipped(); })
+      .def_prop_ro("progress",
+                   [](const StoreHandle& handle) {
+                     const SaveProgress progress = handle.save().progress();
+                     return std::pair(progress.done, progress.total);
+                   })
+      .def_prop_ro("error",
+                   [](const StoreHandle& handle) -> nb::object {
+                     const std::exception_ptr error = handle.error();
+                     return error ? exception_of(error) : nb::none();
+                   })
+      .def("cancel", [](const StoreHandle& handle) { handle.save().cancel(); });
+  nb::class_<PyRunWriter>(module, "RunWriter")
+      .def(
+          "__init__",
+          [](PyRunWriter* self, const Path& folder, bool wait, const nb::dict& options,
+             const std::optional<std::string>& config_json) {
+            new (self) PyRunWriter(folder, wait, save_options(options), config_json);
+          },
+          nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
+      .def_prop_ro("run", [](const PyRunWriter& self) { return self.get()->run(); })
+      .def_prop_ro("is_open", [](const PyRunWriter& self) { return self.writer != nullptr; })
+      .def(
+          "new_checkpoint",
+          [](const PyRunWriter& self, const std::string& phase, std::uint64_t step,
+             const nb::dict& options, bool replace) {
+            const std::shared_ptr<RunWriter> run = self.get();
+            return PyWriter(save_options(options), [&](SaveOptions own) {
+              return run->new_checkpoint(phase, step, std::move(own), replace);
+            });
+          },
+          nb::arg("phase"), nb::arg("step"), nb::arg("options"), nb::arg("replace"))
+      .def("commit", save_checkpoint, nb::arg(), nb::arg().none())
+      .def("commit_async", save_checkpoint_async, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(),
+           nb::arg().none())
+      .def(
+          "resume",
+          [](const PyRunWriter& self, const std::string& phase, std::optional<std::uint64_t> step) {
+            const std::shared_ptr<RunWriter> run = self.get();
+            return loaded(load_options(step, "digest"),
+                          [&](const LoadOptions& options) { return run->resume(phase, options); });
+          },
+          nb::arg("phase"), nb::arg("step").none())
+      .def("prune", prune_run, nb::arg("phase"), nb::arg("dry_run"))
+      .def("take_warnings",
+           [](const PyRunWriter& self) { return text_list(self.warnings->take()); })
+      .def("forsake", &PyRunWriter::forsake)
+      .def("close", &PyRunWriter::close);
+}
+
+}  // namespace thalia::python
