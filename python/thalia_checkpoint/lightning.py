@@ -12,9 +12,11 @@ Of `lightning` where it is installed, else of `pytorch_lightning`. No pickle is 
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -110,7 +112,8 @@ class ThaliaCheckpointIO(CheckpointIO):  # type: ignore[misc, unused-ignore]
 class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
     """Saves beside the training, which stands still for one copy of the checkpoint.
 
-    A checkpoint is removed once the saves that were begun before are whole and on the disk. What
+    A name counts as taken from the call on, also for ModelCheckpoint, which looks for the next free
+    one. A checkpoint is removed once the saves that were begun before are whole and on the disk. What
     a save failed with is raised by the next call, or at the end of fit(); checkpoints that were to
     go after it stay.
 
@@ -137,6 +140,7 @@ class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
         """Returns after one copy of the checkpoint. Raises as ThaliaCheckpointIO, and what an
         earlier save failed with."""
         self._look_after()
+        _answer_for_names_on_their_way()
         writer = self._declared(checkpoint, path, storage_options)
         name = os.path.abspath(local_path(path))
         # The save takes the place of what was still to be removed there.
@@ -162,6 +166,14 @@ class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
         """Of the Trainer, at its end: as wait()."""
         self.wait()
 
+    def _will_be_there(self, path: Path) -> bool | None:
+        """Whether there is a file of that name once all is done; None where the disk says it already."""
+        name = os.path.abspath(local_path(path))
+        for each, handle in reversed(self._unfinished):
+            if each == name:
+                return handle is not None
+        return None
+
     def _look_after(self, *, all_of_them: bool = False) -> None:
         while self._unfinished:
             path, handle = self._unfinished[0]
@@ -177,3 +189,30 @@ class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
                     self._unfinished = deque(entry for entry in self._unfinished if entry[1] not in (None, handle))
                     raise
             self._unfinished.popleft()
+
+
+def _answer_for_names_on_their_way() -> None:
+    """Has ModelCheckpoint ask the plugin whether a name is taken, before it asks the disk.
+
+    It knows no other way to find a name that is free: of saves that are on their way the disk has
+    none, so that the next one would take the same and its place.
+    """
+    for package in ("lightning.pytorch", "pytorch_lightning"):
+        module = sys.modules.get(f"{package}.callbacks.model_checkpoint")
+        if module is not None and not hasattr(module.ModelCheckpoint.file_exists, "asks_thalia"):
+            module.ModelCheckpoint.file_exists = _asking(module.ModelCheckpoint.file_exists)
+
+
+def _asking(ask_the_disk: Any) -> Any:
+    @wraps(ask_the_disk)
+    def file_exists(self: Any, filepath: Path, trainer: Any) -> Any:
+        plugin = trainer.strategy.checkpoint_io
+        if isinstance(plugin, ThaliaAsyncCheckpointIO):
+            # The first rank saves, and all have to do the same.
+            told = trainer.strategy.broadcast(plugin._will_be_there(filepath))
+            if told is not None:
+                return told
+        return ask_the_disk(self, filepath, trainer)
+
+    file_exists.asks_thalia = True  # type: ignore[attr-defined]
+    return file_exists

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import time
 
 import pytest
 import thalia_checkpoint as thalia
@@ -245,3 +246,43 @@ def test_a_path_that_was_to_go_may_be_saved_to_again(tmp_path):
     io.remove_checkpoint(tmp_path / "a.ckpt")
     io.teardown()
     assert os.listdir(tmp_path) == ["b.ckpt"]
+
+
+def slowly(done, total):
+    time.sleep(0.03)
+
+
+@pytest.mark.parametrize(
+    "which",
+    [
+        {"save_top_k": -1, "monitor": "score"},
+        {"save_top_k": 3, "monitor": "score", "mode": "max"},
+        {"save_top_k": 3, "monitor": "score", "mode": "min", "save_last": True},
+        {"save_top_k": 1},
+    ],
+)
+def test_names_that_repeat_are_those_of_saves_that_wait(tmp_path, which):
+    class Scored(Net):
+        def training_step(self, batch, batch_idx):
+            self.log("score", float([3, 9, 1, 7, 5, 8, 2][self.trainer.global_step % 7]))
+            return super().training_step(batch, batch_idx)
+
+    def fit(folder, plugin):
+        torch.manual_seed(5)
+        saving = ModelCheckpoint(folder, filename="test", every_n_train_steps=1, **which)
+        runner = Trainer(
+            max_epochs=1,
+            accelerator="cpu",
+            plugins=[plugin],
+            callbacks=[saving],
+            logger=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+        runner.fit(Scored(), Data())
+        return {path.name: thalia_torch.load(path)["global_step"] for path in folder.iterdir()}
+
+    waiting = fit(tmp_path / "waiting", ThaliaCheckpointIO())
+    beside = fit(tmp_path / "beside", ThaliaAsyncCheckpointIO(progress=slowly))
+    assert beside == waiting
+    assert len(waiting) == {-1: 7, 3: 3, 1: 1}[which["save_top_k"]] + which.get("save_last", False)
