@@ -14,8 +14,13 @@ from ._brain_checkpoint import BrainCheckpoint
 from ._brain_metadata import bad_argument, event_of, events_in, to_json
 from ._brain_save import history_of
 from ._dcp_folder import sync
-from ._file import Path
+from ._file import File, Path
+from ._shards import open as open_file
+from ._verify import verify
 from .errors import ExistsError, FormatError, IntegrityError, MissingFileError, NotFoundError, ThaliaError, make_error
+
+#: The name of what is saved, until it is whole and takes its stage's.
+_WRITTEN = "next.thalia"
 
 #: What tells a file from another that took its name.
 Identity = tuple[int, int]
@@ -130,6 +135,8 @@ class CurriculumTrainer:
         options: those of BrainCheckpoint.load(). Raises NotFoundError where there is none;
         FormatError for one that no trainer wrote; as BrainCheckpoint.load().
         """
+        if stage is None:
+            self._finish()
         found = self.checkpoints()
         known = {_identity(path) for path in found.values()}
         stage = max(found, default=0) if stage is None else stage
@@ -156,11 +163,12 @@ class CurriculumTrainer:
     def resume(self, **options: Any) -> bool:
         """Loads the latest checkpoint that can be read, if there is any. False where there is none.
 
-        One that is damaged, or a delta whose base is not there, is passed over for the one before
-        it, with a UserWarning: the stages after that one will be trained again, and replaced. Raises
-        the last error where there are some and none can be read; at once what load_checkpoint() raises
-        for other reasons.
+        A save that was cut short after its file was whole is finished first. One that is damaged, or a
+        delta whose base is not there, is passed over for the one before it, with a UserWarning: the stages
+        after that one will be trained again, and replaced. Raises the last error where there are some and
+        none can be read; at once what load_checkpoint() raises for other reasons.
         """
+        self._finish()
         failed: ThaliaError | None = None
         for stage in reversed(self.checkpoints()):
             try:
@@ -204,7 +212,7 @@ class CurriculumTrainer:
         replaced = self._replaced(number)
         base = self.checkpoints().get(number - 1) if self._delta else None
         path = self._folder / f"stage{number}{'.delta' if base else ''}.thalia"
-        written = self._folder / "next.thalia"
+        written = self._folder / _WRITTEN
         metadata = {
             "training_info": {
                 "curriculum_stage": number,
@@ -220,15 +228,41 @@ class CurriculumTrainer:
             BrainCheckpoint.save(self.brain, written, metadata=metadata, **self._options)
         else:
             BrainCheckpoint.save_delta(self.brain, written, base, metadata=metadata, **self._options)
-        # A crash may leave fewer stages, and never one that did not follow from those before it.
+        self._put(written, path, replaced)
+        self._known.add(_identity(path))
+        return path
+
+    def _put(self, written: FilePath, path: FilePath, replaced: Mapping[int, FilePath]) -> None:
+        # A crash may leave fewer stages, and never one that did not follow from those before it. What was
+        # written is there then, and is put in its place by the next resume().
         for _, old in sorted(replaced.items(), reverse=True):
             if old != path:
                 old.unlink(missing_ok=True)
         sync(os.fspath(self._folder))
         written.replace(path)
         sync(os.fspath(self._folder))
-        self._known.add(_identity(path))
-        return path
+
+    def _finish(self) -> None:
+        """Ends a save that was cut short between its file and its name: it is the newest state there is."""
+        written = self._folder / _WRITTEN
+        if not written.exists():
+            return
+        try:
+            if not (report := verify(written)).ok:
+                why = report.findings[0].message
+                raise make_error(IntegrityError, f"{written}: {why}", "checksum_mismatch", path=os.fspath(written))
+            with open_file(written) as file:
+                assert isinstance(file, File)
+                metadata, is_delta = file.metadata, file.is_delta
+            info = metadata.get("training_info")
+            number = info.get("curriculum_stage") if isinstance(info, Mapping) else None
+            _facts(written, metadata, number if type(number) is int else 0)
+        except (FormatError, IntegrityError, MissingFileError) as error:
+            warnings.warn(f"what a save that was cut short left is passed over: {error}", UserWarning, stacklevel=3)
+            return
+        assert isinstance(number, int)
+        path = self._folder / f"stage{number}{'.delta' if is_delta else ''}.thalia"
+        self._put(written, path, {stage: old for stage, old in self.checkpoints().items() if stage >= number})
 
     def _record(self, growth: Growth) -> None:
         if growth is None:

@@ -413,6 +413,49 @@ def test_a_damaged_stage_is_passed_over(tmp_path):
         again.resume()
 
 
+@pytest.mark.parametrize("delta", [False, True])
+@pytest.mark.parametrize("dies_at", [1, 2])  # calls of sync(): before and after the new file's name
+def test_a_stage_that_was_saved_is_there_whenever_its_save_died(tmp_path, delta, dies_at):
+    trainer = CurriculumTrainer(Brain(), tmp_path, delta=delta)
+    for config in stages():
+        trainer.train_stage(config)
+    code = (
+        "import os, sys\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "import brain_torch_test as test\n"
+        "import thalia_checkpoint._brain_curriculum as curriculum\n"
+        "sync, calls = curriculum.sync, []\n"
+        "def dying(folder):\n"
+        "    calls.append(folder)\n"
+        f"    os._exit(9) if len(calls) == {dies_at} else sync(folder)\n"
+        "curriculum.sync = dying\n"
+        f"trainer = curriculum.CurriculumTrainer(test.Brain(), sys.argv[2], delta={delta})\n"
+        "trainer.load_checkpoint(stage=1)\n"
+        "trainer.train_stage(test.StageConfig(epochs=1, difficulty=0.7))\n"
+    )
+    died = subprocess.run([sys.executable, "-c", code, Path(__file__).parent, tmp_path], check=False)
+    assert died.returncode == 9
+    again = CurriculumTrainer(Brain(3), tmp_path, delta=delta)
+    assert again.resume() and again.stage == 2
+    assert list(again.checkpoints()) == [1, 2] and not (tmp_path / "next.thalia").exists()
+    assert BrainCheckpoint.load(again.checkpoints()[2]).metadata["training_info"]["stage_config"]["difficulty"] == 0.7
+
+
+def test_what_a_save_left_and_nobody_can_read_is_passed_over(tmp_path):
+    trainer = CurriculumTrainer(Brain(), tmp_path)
+    for config in stages():
+        path = trainer.train_stage(config)
+    written = tmp_path / "next.thalia"
+    data = bytearray(path.read_bytes())
+    for damaged in (bytes(data[:5000]), b"", bytes(data[: len(data) // 2] + b"x" + data[len(data) // 2 + 1 :])):
+        written.write_bytes(damaged)
+        with pytest.warns(UserWarning, match="cut short.*next.thalia"):
+            assert trainer.resume() and trainer.stage == 3
+    BrainCheckpoint.save(Brain(), written)  # nobody's stage
+    with pytest.warns(UserWarning, match="next.thalia"):
+        assert trainer.resume() and trainer.stage == 3
+
+
 def test_trainers_that_cannot_be(tmp_path):
     with pytest.raises(thalia.UsageError, match="growth_policy"):
         CurriculumTrainer(Brain(), tmp_path, growth_policy="always")
