@@ -16,13 +16,15 @@ from __future__ import annotations
 import copy
 import json
 import os
-import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path as FilePath
 from typing import Any
 
 import torch
 from transformers import AutoConfig, GenerationConfig, PreTrainedModel, Trainer
 
+from . import _trainer_folder
 from . import torch as thalia_torch
 from ._file import Path
 from ._flat import Format
@@ -32,6 +34,7 @@ from ._shards import INDEX, parts
 from ._shards import open as open_file
 from ._shards_save import SHARD, save_shards
 from ._torch_misfit import LoadReport, misfit
+from ._verify import verify
 from .errors import ThaliaError, UsageError, make_error
 
 __all__ = ["ThaliaTrainer", "from_pretrained", "last_checkpoint", "save_pretrained"]
@@ -150,6 +153,9 @@ class ThaliaTrainer(Trainer):  # type: ignore[misc, unused-ignore]
     """A Trainer whose checkpoints have no pickles: the states of optimizer, scheduler and random number
     generators are .thalia files, the weights safetensors, the arguments training_args.json.
 
+    `save_total_limit` counts whole checkpoints alone, in the order of their saves, which
+    output_dir/checkpoints.json has; one of the same step is kept until the new one is whole.
+
     With DeepSpeed or FSDP these save the optimizer and the weights in their own way. Their models,
     those with adapters, quantized ones, and those that are no PreTrainedModel are saved as Trainer
     does, with pickled arguments.
@@ -158,9 +164,47 @@ class ThaliaTrainer(Trainer):  # type: ignore[misc, unused-ignore]
     max_shard_size: int | str = "5GB"
     """Of files with weights, as of save_pretrained()."""
 
+    _limit: int | None = None
+
     # transformers has no public way to replace these.
 
+    def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
+        run = FilePath(self._get_output_dir(trial=kwargs.get("trial", args[1] if len(args) > 1 else None)))
+        checkpoint = run / f"checkpoint-{self.state.global_step}"
+        limit = self._limit = self.args.save_total_limit
+        if self.args.should_save:
+            _trainer_folder.put_aside(checkpoint)
+        self._in_step()
+        with self._limited(None):  # Trainer's goes by times or numbers, and counts what is not whole
+            super()._save_checkpoint(*args, **kwargs)
+        self._in_step()
+        if self.args.should_save:
+            _trainer_folder.saved(checkpoint)
+            best = self.state.best_model_checkpoint
+            if limit is not None and limit > 0:
+                protected = {FilePath(best)} if best else set()
+                _trainer_folder.keep(run, limit, protected, _is_whole)
+
+    @contextmanager
+    def _limited(self, limit: int | None) -> Iterator[None]:
+        before = self.args.save_total_limit
+        self.args.save_total_limit = limit
+        try:
+            yield
+        finally:
+            self.args.save_total_limit = before
+
+    def _in_step(self) -> None:
+        # No rank writes into a folder that another is about to put aside, or to count.
+        if self.args.world_size > 1:
+            self.accelerator.wait_for_everyone()
+
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        # The arguments are saved as they were given.
+        with self._limited(self.args.save_total_limit or self._limit):
+            self._save_model(output_dir, state_dict)
+
+    def _save_model(self, output_dir: str | None, state_dict: Any) -> None:
         model: Any = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         if state_dict is not None or not self._is_plain(model):
             super()._save(output_dir, state_dict)
@@ -222,16 +266,15 @@ class ThaliaTrainer(Trainer):  # type: ignore[misc, unused-ignore]
 
 
 def last_checkpoint(folder: Path) -> str | None:
-    """The latest checkpoint of a training that is whole: a process that died while it saved leaves one
-    that is not, which is passed over. None where there is none.
+    """The checkpoint of a training that was saved last and is whole: a process that died while it saved
+    leaves one that is not, which is passed over. None where there is none. Raises IoError.
+
+    What ThaliaTrainer saved goes by the order of the saves, all else by the number in its name.
     """
-    found = []
-    if os.path.isdir(folder):
-        for name in os.listdir(folder):
-            if match := re.fullmatch(r"checkpoint-(\d+)", name):
-                found.append((int(match[1]), FilePath(folder) / name))
-    for _, checkpoint in sorted(found, reverse=True):
-        if _is_whole(checkpoint):
+    checkpoints = _trainer_folder.in_order(FilePath(folder))
+    # Where a save was killed, what it was to take the place of may be all that there is.
+    for checkpoint in (*reversed(checkpoints), *_trainer_folder.put_aside_in(FilePath(folder))):
+        if _is_whole(checkpoint) and all(verify(path).ok for path in checkpoint.glob("*.thalia")):
             return str(checkpoint)
     return None
 
@@ -239,7 +282,7 @@ def last_checkpoint(folder: Path) -> str | None:
 def _is_whole(checkpoint: FilePath) -> bool:
     # Its last file is that of the Trainer's own state; a file with a part of its bytes does not open.
     try:
-        json.loads((checkpoint / "trainer_state.json").read_text("utf-8"))
+        json.loads((checkpoint / _trainer_folder.MARK).read_text("utf-8"))
         files = [path for ending in (".safetensors", ".thalia", INDEX) for path in checkpoint.glob(f"*{ending}")]
         for path in files:
             with open_file(path) as file:

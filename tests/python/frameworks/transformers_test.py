@@ -59,6 +59,71 @@ def test_the_example_goes_on_where_it_died(tmp_path):
     assert whole.stdout.splitlines()[-1].startswith("16 ")
 
 
+TRAINING = """
+import os, sys
+import torch
+from thalia_checkpoint.transformers import ThaliaTrainer, last_checkpoint
+from transformers import GPT2Config, GPT2LMHeadModel, TrainingArguments, set_seed
+folder, steps, limit, resumes, dies_at = sys.argv[1], *map(int, sys.argv[2:])
+set_seed(0)
+model = GPT2LMHeadModel(GPT2Config(n_layer=1, n_head=2, n_embd=16, n_positions=8, vocab_size=16))
+data = [{"input_ids": row, "labels": row} for row in torch.randint(16, (16, 8))]
+args = TrainingArguments(folder, max_steps=steps, per_device_train_batch_size=4, save_steps=1, save_total_limit=limit,
+    use_cpu=True, report_to="none", disable_tqdm=True, logging_strategy="no")
+class Dying(ThaliaTrainer):
+    def _save_rng_state(self, output_dir):
+        if self.state.global_step == dies_at:
+            os._exit(9)
+        super()._save_rng_state(output_dir)
+trainer = Dying(model, args, train_dataset=data)
+trainer.train(resume_from_checkpoint=last_checkpoint(folder) if resumes else None)
+"""
+
+
+def trained(folder, steps, *, limit=2, resumes=False, dies_at=0):
+    """A training in a process of its own; its checkpoints, and the one to go on from."""
+    arguments = [str(argument) for argument in (folder, steps, limit, int(resumes), dies_at)]
+    done = subprocess.run(
+        [sys.executable, "-c", TRAINING, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        check=False,
+    )
+    assert done.returncode == (9 if dies_at else 0), done.stderr
+    last = last_checkpoint(folder)
+    return sorted(path.name for path in folder.glob("checkpoint-*")), last and Path(last).name
+
+
+def test_a_training_that_began_again_keeps_its_own_checkpoints(tmp_path):
+    assert trained(tmp_path, 4) == (["checkpoint-3", "checkpoint-4"], "checkpoint-4")
+    assert trained(tmp_path, 2) == (["checkpoint-1", "checkpoint-2"], "checkpoint-2")
+    assert json.loads((tmp_path / "checkpoint-2/training_args.json").read_text())["save_total_limit"] == 2
+
+
+def test_a_checkpoint_that_is_not_whole_is_not_counted(tmp_path):
+    trained(tmp_path, 3)
+    damaged = tmp_path / "checkpoint-3/training.thalia"
+    damaged.write_bytes(damaged.read_bytes()[:-100])
+    expected = ["checkpoint-1", "checkpoint-2", "checkpoint-3"]
+    assert trained(tmp_path, 1) == (expected, "checkpoint-1")
+    # A byte that is another: what is loaded is read first.
+    data = bytearray((tmp_path / "checkpoint-1/training.thalia").read_bytes())
+    data[len(data) // 2] ^= 1
+    (tmp_path / "checkpoint-1/training.thalia").write_bytes(data)
+    assert last_checkpoint(tmp_path) == str(tmp_path / "checkpoint-2")
+
+
+def test_a_save_that_dies_costs_no_checkpoint_of_its_step(tmp_path):
+    trained(tmp_path, 2, limit=1)
+    assert trained(tmp_path, 2, limit=1, dies_at=1) == (["checkpoint-1", "checkpoint-2"], "checkpoint-2")
+    trained(tmp_path, 1, limit=1)
+    # Of the one checkpoint that there is, the next is saved, and dies.
+    assert trained(tmp_path, 1, limit=1, dies_at=1) == (["checkpoint-1"], ".replaced-checkpoint-1")
+    assert trained(tmp_path, 2, limit=1, resumes=True) == (["checkpoint-2"], "checkpoint-2")
+    assert not list(tmp_path.glob(".replaced*"))
+
+
 def test_the_last_checkpoint_is_the_last_whole_one(tmp_path):
     assert last_checkpoint(tmp_path / "none") is None and last_checkpoint(tmp_path) is None
     for step in (9, 10, 100):

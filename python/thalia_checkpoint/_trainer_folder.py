@@ -1,0 +1,111 @@
+"""The folder of a Trainer's checkpoints: in which order they were saved, which of them are whole, and which stay.
+
+Each is a folder checkpoint-N, of which trainer_state.json is the last file that a save writes and the
+first that goes. checkpoints.json has their names in the order of their saves: by their numbers, those
+that a training left behind when it began again at a smaller step would seem to be the latest.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path as FilePath
+
+from ._dcp_folder import sync
+from ._operations import io_errors
+
+MARK = "trainer_state.json"
+_ORDER = "checkpoints.json"
+_ASIDE = ".replaced-"
+
+
+def in_order(folder: FilePath) -> list[FilePath]:
+    """The checkpoints that there are, the last that was saved last. Raises IoError."""
+    with io_errors():
+        if not folder.is_dir():
+            return []
+        numbers = {
+            path.name: int(match[1])
+            for path in folder.iterdir()
+            if (match := re.fullmatch(r"checkpoint-(\d+)", path.name)) and path.is_dir()
+        }
+    known = [name for name in _told(folder) if name in numbers]
+    # Of those that somebody else saved the numbers have to do: behind the last if it goes on from there.
+    others = sorted((name for name in numbers if name not in known), key=numbers.__getitem__)
+    last = numbers[known[-1]] if known else -1
+    before = [name for name in others if numbers[name] <= last]
+    return [folder / name for name in (*before, *known, *others[len(before) :])]
+
+
+def put_aside(checkpoint: FilePath) -> None:
+    """Before a checkpoint of the same number is saved: the old one stays whole until then. Raises IoError."""
+    with io_errors():
+        if not checkpoint.is_dir():
+            return
+        aside = _aside(checkpoint)
+        if (checkpoint / MARK).exists():
+            _remove(aside)
+            checkpoint.rename(aside)
+        else:
+            shutil.rmtree(checkpoint)  # what a save that died left
+
+
+def put_aside_in(folder: FilePath) -> list[FilePath]:
+    """Those that put_aside() left where a save died."""
+    return sorted(folder.glob(f"{_ASIDE}checkpoint-*"))
+
+
+def _aside(checkpoint: FilePath) -> FilePath:
+    return checkpoint.with_name(f"{_ASIDE}{checkpoint.name}")
+
+
+def saved(checkpoint: FilePath) -> None:
+    """A checkpoint is complete: it is the last one from here on. Raises IoError."""
+    folder = checkpoint.parent
+    names = [path.name for path in in_order(folder) if path != checkpoint]
+    written = folder / f".{_ORDER}.new"
+    with io_errors():
+        written.write_text(json.dumps({"order": [*names, checkpoint.name]}), "utf-8")
+        sync(os.fspath(written))
+        written.replace(folder / _ORDER)
+        sync(os.fspath(folder))
+        for old in put_aside_in(folder):
+            _remove(old)
+
+
+def keep(folder: FilePath, count: int, protected: set[FilePath], is_whole: Callable[[FilePath], bool]) -> None:
+    """Removes what is older than the `count` last that are whole; the last one and `protected` stay.
+
+    What is not whole is not counted. Raises IoError.
+    """
+    checkpoints = in_order(folder)
+    stay = {checkpoint for checkpoint in (*checkpoints[-1:], *protected) if checkpoint in checkpoints}
+    counted = sum(map(is_whole, stay))
+    for checkpoint in reversed(checkpoints):
+        if checkpoint in stay:
+            continue
+        if counted >= count:
+            with io_errors():
+                _remove(checkpoint)
+        elif is_whole(checkpoint):
+            counted += 1
+
+
+def _told(folder: FilePath) -> list[str]:
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        order = json.loads((folder / _ORDER).read_text("utf-8"))["order"]
+        return list(dict.fromkeys(name for name in order if isinstance(name, str)))
+    return []
+
+
+def _remove(checkpoint: FilePath) -> None:
+    """The mark first: a kill leaves nothing that seems to be whole."""
+    with suppress(FileNotFoundError):
+        (checkpoint / MARK).unlink()
+        sync(os.fspath(checkpoint))
+    with suppress(FileNotFoundError):
+        shutil.rmtree(checkpoint)
