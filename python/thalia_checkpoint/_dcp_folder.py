@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from weakref import WeakValueDictionary
 
 from . import _dcp_metadata
-from ._operations import io_errors
+from ._operations import io_errors, without_link
 from .errors import ExistsError, UsageError, make_error
 
 _AT_FDCWD = -100
@@ -165,6 +165,18 @@ def sync(path: str) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def write_text(path: str, text: str) -> None:
+    """In place of what is there, at once, and not of what a link leads to: a kill leaves the old text
+    or the new. Raises OSError."""
+    written = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.new")
+    with open(written, "w", encoding="utf-8", opener=without_link) as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(written, path)
+    sync(os.path.dirname(path) or ".")
 
 
 def _make_folders(folder: str) -> None:

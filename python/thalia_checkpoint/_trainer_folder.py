@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path as FilePath
 
-from ._dcp_folder import sync
+from ._dcp_folder import sync, write_text
 from ._operations import io_errors
 
 MARK = "trainer_state.json"
@@ -67,12 +67,8 @@ def saved(checkpoint: FilePath) -> None:
     """A checkpoint is complete: it is the last one from here on. Raises IoError."""
     folder = checkpoint.parent
     names = [path.name for path in in_order(folder) if path != checkpoint]
-    written = folder / f".{_ORDER}.new"
     with io_errors():
-        written.write_text(json.dumps({"order": [*names, checkpoint.name]}), "utf-8")
-        sync(os.fspath(written))
-        written.replace(folder / _ORDER)
-        sync(os.fspath(folder))
+        write_text(os.fspath(folder / _ORDER), json.dumps({"order": [*names, checkpoint.name]}))
         for old in put_aside_in(folder):
             _remove(old)
 

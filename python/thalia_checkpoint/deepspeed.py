@@ -21,9 +21,10 @@ import torch.distributed as dist
 from deepspeed.constants import default_pg_timeout
 from deepspeed.runtime.checkpoint_engine.checkpoint_engine import CheckpointCommitInfo, CheckpointEngine
 
+from ._dcp_folder import write_text
 from ._deepspeed_objects import as_dictionary, with_objects
 from ._file import Path
-from ._operations import io_errors, without_link
+from ._operations import io_errors
 from ._writer import AsyncSaver, SaveHandle, Writer
 from .errors import IoError, ThaliaError, make_error
 from .torch import declare, load
@@ -160,8 +161,8 @@ class ThaliaAsyncCheckpointEngine(ThaliaCheckpointEngine):
         self.commit(info)
         if info.save_latest and dist.get_rank() == 0:
             try:
-                with io_errors(), open(os.path.join(info.save_dir, "latest"), "w", opener=without_link) as latest:
-                    latest.write(info.tag)
+                with io_errors():
+                    write_text(os.path.join(info.save_dir, "latest"), info.tag)
             except IoError as error:
                 self._failed = error
         self._tell()

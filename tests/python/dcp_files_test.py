@@ -345,3 +345,17 @@ def test_metadata_that_could_not_be_read_again_are_an_error(tmp_path, monkeypatc
     for call in (lambda: _dcp_parse.read(str(tmp_path)), lambda: _dcp_parse.from_bytes(data, "x")):
         with pytest.raises(thalia.FormatError, match=rf"size: got {len(data)} bytes, expected at most {len(data) - 1}"):
             call()
+
+
+def test_a_text_that_names_the_latest_is_replaced_at_once(tmp_path):
+    latest, before = tmp_path / "latest", tmp_path / "before"
+    latest.write_text("step-1")
+    os.link(latest, before)
+    _dcp_folder.write_text(str(latest), "step-2")
+    # Nobody who has the old one open, or is killed meanwhile, sees a part of a text.
+    assert (latest.read_text(), before.read_text()) == ("step-2", "step-1")
+    latest.unlink()
+    latest.symlink_to(before)
+    _dcp_folder.write_text(str(latest), "step-3")
+    assert (latest.read_text(), before.read_text()) == ("step-3", "step-1")
+    assert sorted(os.listdir(tmp_path)) == ["before", "latest"]
