@@ -11,7 +11,7 @@ import pytest
 import thalia_checkpoint as thalia
 import torch
 from states import lies_in, same_state
-from thalia_checkpoint.transformers import from_pretrained, last_checkpoint, save_pretrained
+from thalia_checkpoint.transformers import ThaliaTrainer, from_pretrained, last_checkpoint, save_pretrained
 from transformers import (
     AutoModel,
     AutoModelForCausalLM,
@@ -22,6 +22,7 @@ from transformers import (
     LlamaForCausalLM,
     MixtralConfig,
     MixtralForCausalLM,
+    TrainingArguments,
 )
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "python" / "transformers_trainer.py"
@@ -59,38 +60,42 @@ def test_the_example_goes_on_where_it_died(tmp_path):
     assert whole.stdout.splitlines()[-1].startswith("16 ")
 
 
-TRAINING = """
-import os, sys
-import torch
-from thalia_checkpoint.transformers import ThaliaTrainer, last_checkpoint
-from transformers import GPT2Config, GPT2LMHeadModel, TrainingArguments, set_seed
-folder, steps, limit, resumes, dies_at = sys.argv[1], *map(int, sys.argv[2:])
-set_seed(0)
-model = GPT2LMHeadModel(GPT2Config(n_layer=1, n_head=2, n_embd=16, n_positions=8, vocab_size=16))
-data = [{"input_ids": row, "labels": row} for row in torch.randint(16, (16, 8))]
-args = TrainingArguments(folder, max_steps=steps, per_device_train_batch_size=4, save_steps=1, save_total_limit=limit,
-    use_cpu=True, report_to="none", disable_tqdm=True, logging_strategy="no")
-class Dying(ThaliaTrainer):
-    def _save_rng_state(self, output_dir):
-        if self.state.global_step == dies_at:
-            os._exit(9)
-        super()._save_rng_state(output_dir)
-trainer = Dying(model, args, train_dataset=data)
-trainer.train(resume_from_checkpoint=last_checkpoint(folder) if resumes else None)
-"""
+def train(folder, steps, limit, resumes, dies_at):
+    class Dying(ThaliaTrainer):
+        def _save_rng_state(self, output_dir):
+            if self.state.global_step == dies_at:
+                os._exit(9)
+            super()._save_rng_state(output_dir)
+
+    torch.manual_seed(0)
+    model = GPT2LMHeadModel(GPT2Config(n_layer=1, n_head=2, n_embd=16, n_positions=8, vocab_size=16))
+    data = [{"input_ids": row, "labels": row} for row in torch.randint(16, (16, 8))]
+    args = TrainingArguments(
+        folder,
+        max_steps=steps,
+        per_device_train_batch_size=4,
+        save_steps=1,
+        save_total_limit=limit,
+        use_cpu=True,
+        report_to="none",
+        disable_tqdm=True,
+        logging_strategy="no",
+    )
+    trainer = Dying(model, args, train_dataset=data)
+    trainer.train(resume_from_checkpoint=last_checkpoint(folder) if resumes else None)
+    assert args.save_total_limit == limit
 
 
 def trained(folder, steps, *, limit=2, resumes=False, dies_at=0):
-    """A training in a process of its own; its checkpoints, and the one to go on from."""
-    arguments = [str(argument) for argument in (folder, steps, limit, int(resumes), dies_at)]
-    done = subprocess.run(
-        [sys.executable, "-c", TRAINING, *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "HF_HUB_OFFLINE": "1"},
-        check=False,
-    )
-    assert done.returncode == (9 if dies_at else 0), done.stderr
+    """The checkpoints of a folder after a training, and the one to go on from."""
+    if dies_at:
+        code = (
+            f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import transformers_test; "
+            f"transformers_test.train({str(folder)!r}, {steps}, {limit}, {resumes}, {dies_at})"
+        )
+        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+    else:
+        train(folder, steps, limit, resumes, dies_at)
     last = last_checkpoint(folder)
     return sorted(path.name for path in folder.glob("checkpoint-*")), last and Path(last).name
 
