@@ -1,8 +1,8 @@
 // What names tell: regions, roles, versions. And how they are shown.
 #include <optional>
 #include <string>
-#include <vector>
 #include <string_view>
+#include <vector>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
