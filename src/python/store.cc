@@ -301,8 +301,8 @@ void bind_store(nb::module_& module) {
           [](const PyRunWriter& self, const std::string& phase, std::uint64_t step,
              const nb::dict& options, bool replace) {
             const std::shared_ptr<RunWriter> run = self.get();
-            return PyWriter(save_options(options), [&](SaveOptions own) {
-              return run->new_checkpoint(phase, step, std::move(own), replace);
+            return PyWriter(save_options(options), [&](const SaveOptions& own) {
+              return run->new_checkpoint(phase, step, own, replace);
             });
           },
           nb::arg("phase"), nb::arg("step"), nb::arg("options"), nb::arg("replace"))

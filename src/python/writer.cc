@@ -157,14 +157,14 @@ void abandon(PyWriter& self) {
 
 }  // namespace
 
-PyWriter::PyWriter(SaveOptions options, const std::function<Writer(SaveOptions)>& made) {
+PyWriter::PyWriter(SaveOptions options, const std::function<Writer(const SaveOptions&)>& made) {
   options.work.cancel = stop.get_token();
   const nb::gil_scoped_release unlocked;
-  writer.emplace(made(std::move(options)));
+  writer.emplace(made(options));
 }
 
 PyWriter::PyWriter(const Path& path, SaveOptions options)
-    : PyWriter(std::move(options), [&](SaveOptions own) { return Writer(path, std::move(own)); }) {}
+    : PyWriter(std::move(options), [&](const SaveOptions& own) { return Writer(path, own); }) {}
 
 Writer& PyWriter::get() {
   if (writer) return *writer;

@@ -24,7 +24,7 @@ struct PyWriter {
 
   PyWriter(const std::filesystem::path& path, SaveOptions options);
   /// Of what made(options) gives: options with the token that ends the save.
-  PyWriter(SaveOptions options, const std::function<Writer(SaveOptions)>& made);
+  PyWriter(SaveOptions options, const std::function<Writer(const SaveOptions&)>& made);
   /// @throws UsageError (wrong_state) where there is none.
   Writer& get();
 };

@@ -161,7 +161,7 @@ Run create_run(const std::filesystem::path& folder, const RunConfig& config, Con
 
 Run store::change_config(const std::filesystem::path& folder, const RunConfig& config,
                          Durability durability) {
-  const Run run = Run::open(folder);
+  Run run = Run::open(folder);
   if (config.extension != run.config().extension)
     fail_argument(ErrorCode::bad_argument, "extension", fmt::format("'{}'", config.extension),
                   fmt::format("'{}', which the run's files have", run.config().extension));
