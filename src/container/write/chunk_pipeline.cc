@@ -79,6 +79,7 @@ void ChunkPipeline::add_chunk(Job& job, std::uint32_t tensor, std::uint64_t begi
 }
 
 void ChunkPipeline::add(std::uint32_t tensor) {
+  if (draft_.tensors[tensor].in_chunks) return add_stored(tensor);
   std::uint64_t begin = 0;
   do {  // a tensor without bytes is a chunk too, so that it gets its place in order
     Job& job = open_job();
@@ -86,6 +87,19 @@ void ChunkPipeline::add(std::uint32_t tensor) {
     begin += options_.compression.chunk_bytes;
     if (job.raw_bytes >= kJobBytes) submit();
   } while (begin < draft_.tensors[tensor].logical_length);
+}
+
+// Copied from another file: compressed, digested and checked there.
+void ChunkPipeline::add_stored(std::uint32_t id) {
+  finish();  // its place is behind theirs
+  DraftTensor& tensor = draft_.tensors[id];
+  tensor.stored_offset = layout_.begin_tensor(id);
+  tensor.move_chunks(tensor.stored_offset);
+  sink_.begin(tensor.stored_offset);
+  for (const ByteSpan piece : tensor.pieces) sink_.append(piece);
+  sink_.finish();
+  layout_.end_tensor(tensor.stored_length);
+  progress_.add(tensor.logical_length);
 }
 
 void ChunkPipeline::append(std::uint32_t tensor, ByteSpan piece) {

@@ -25,7 +25,7 @@ class ChunkPipeline {
                 SaveProgress& progress, std::uint64_t memory_bytes);
 
   /// The next tensor in file order, whole, from borrowed memory that is not touched until finish().
-  /// @throws what storing an earlier one throws.
+  /// What is in chunks already is stored as it is. @throws what storing an earlier one throws.
   void add(std::uint32_t tensor);
   /// The next tensor in file order, in pieces; the last one completes it.
   void append(std::uint32_t tensor, ByteSpan piece);
@@ -51,6 +51,7 @@ class ChunkPipeline {
   static std::uint64_t job_bytes(const SaveOptions& options);
   static std::size_t capacity(const SaveOptions& options, std::uint64_t memory_bytes);
   Job& open_job();
+  void add_stored(std::uint32_t tensor);
   void add_chunk(Job& job, std::uint32_t tensor, std::uint64_t begin);
   void submit();
   void encode(Job& job);
