@@ -50,9 +50,11 @@ VerifyReport verify_original(const std::string& path, const ReadOptions& read) {
 
 VerifyReport verify_file(const std::string& path, FileFormat format, const ChainOptions& chain,
                          bool resolve, const VerifyOptions& options) {
-  if (format == FileFormat::thalia_0_1) return verify_original(path, chain.read);
+  if (format == FileFormat::thalia_0_1 && !is_v01_delta(path, chain.read))
+    return verify_original(path, chain.read);
   if (is_packed(format)) return verify_packed(path, format, chain, options.quick);
-  if (format != FileFormat::thalia) return verify_flat(path, format, chain, options);
+  if (format != FileFormat::thalia && format != FileFormat::thalia_0_1)
+    return verify_flat(path, format, chain, options);
   return resolve ? verify_chain(path, options, chain.search, chain.bases) : verify(path, options);
 }
 

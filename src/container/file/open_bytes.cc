@@ -39,10 +39,10 @@ std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileB
   const ByteSpan start = file->touched(0, std::min(size, kMagicLength));
   if (begins_side_file(start)) return MetaFile::open(*file, limits);
   if (codec::frame_kind(start) == codec::FrameKind::none) return container_of(std::move(file));
-  const auto codec = find_wrapper(file->fd(), file->path(), size);
+  const auto front = find_wrapper(file->fd(), file->path(), size);
   // It begins with a frame to skip and has no other behind it: the header check refuses it.
-  if (!codec) return file;
-  return container_of(WrappedFile::open(std::move(file), *codec, limits));
+  if (!front) return file;
+  return container_of(WrappedFile::open(std::move(file), front->codec, limits));
 }
 
 std::uint64_t bytes_on_disk(const io::FileBytes& file) noexcept {
@@ -58,8 +58,7 @@ void require_plain(const io::FileBytes& file) {
 
 void require_plain(ByteSpan start, const std::filesystem::path& path) {
   if (begins_side_file(start)) fail_not_plain(path, io::Backing::partial);
-  const codec::FrameKind kind = codec::frame_kind(start);
-  if (kind == codec::FrameKind::zstd || kind == codec::FrameKind::lz4)
+  if (codec::frame_kind(start) != codec::FrameKind::none)
     fail_not_plain(path, io::Backing::decoded);
   if (is_delta(start)) {
     throw UnsupportedError(ErrorCode::unsupported_feature,

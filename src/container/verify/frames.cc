@@ -15,9 +15,9 @@ namespace thalia::container {
 void verify_frames(const io::FileBytes& file, const io::FileBytes& contents,
                    const VerifyOptions& options, Findings& findings) {
   const std::uint64_t size = file.bytes().size();
-  const auto codec = find_wrapper(file.fd(), file.path(), size);
-  if (!codec) return;
-  const WrappedSource source{file.fd(), file.path(), size, *codec};
+  const auto front = find_wrapper(file.fd(), file.path(), size);
+  if (!front) return;
+  const WrappedSource source{file.fd(), file.path(), size, front->codec};
   const auto table = SeekTable::read(source, options.input.limits);
   if (!table || table->checksums().empty()) return;
   const ByteSpan all(contents.bytes().data() - contents.begin(),

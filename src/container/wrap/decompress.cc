@@ -32,7 +32,7 @@ constexpr std::uint64_t kLargestWhole = 128 << 20;
 constexpr std::size_t kPiece = 256 << 10;
 
 Codec require_wrapper(int fd, const std::filesystem::path& path, std::uint64_t size) {
-  if (const auto codec = container::find_wrapper(fd, path, size)) return *codec;
+  if (const auto front = container::find_wrapper(fd, path, size)) return front->codec;
   throw FormatError(ErrorCode::bad_magic, "neither a zstd nor an lz4 file",
                     {.path = path.string(), .section = "wrapper", .offset = 0});
 }
@@ -138,11 +138,11 @@ std::optional<WrapperInfo> read_wrapper(const std::filesystem::path& path,
                                         const ReadLimits& limits) {
   const io::UniqueFd fd = io::open_for_reading(path);
   const std::uint64_t size = io::file_size(fd.get(), path);
-  const auto codec = container::find_wrapper(fd.get(), path, size);
-  if (!codec) return std::nullopt;
+  const auto front = container::find_wrapper(fd.get(), path, size);
+  if (!front) return std::nullopt;
   return with_path(path.native(), [&] {
-    WrapperInfo info{.codec = *codec};
-    if (const auto table = SeekTable::read({fd.get(), path, size, *codec}, limits)) {
+    WrapperInfo info{.codec = front->codec};
+    if (const auto table = SeekTable::read({fd.get(), path, size, front->codec}, limits)) {
       info.has_seek_table = true;
       info.frames = table->size();
       info.content_bytes = table->content_bytes();

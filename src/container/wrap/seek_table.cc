@@ -14,7 +14,6 @@
 
 #include "base/fail.h"
 #include "codec/frame/frame.h"
-#include "container/wrap/unwrap.h"
 #include "format/overlay.h"
 #include "io/allocation_limit.h"
 
@@ -71,22 +70,48 @@ bool ends_with_table(const WrappedSource& file) {
   return false;
 }
 
-}  // namespace
-
 // Looks at two frames at most: a skippable frame may stand in front of the first real one. A longer
 // row of them is refused, as a file of many tiny ones would take a read for each.
-std::optional<Codec> find_wrapper(int fd, const std::filesystem::path& path, std::uint64_t size) {
+// `read(offset, bytes)` fills bytes of the file.
+template <typename Read>
+std::optional<FrontFrame> find_front_frame(std::uint64_t size, const Read& read) {
   std::uint64_t offset = 0;
   for (int frame = 0; frame < 2; ++frame) {
     std::array<std::byte, sizeof(SkippableHeader)> start{};
-    if (size < start.size() || offset > size - start.size()) return std::nullopt;
-    io::pread_all(fd, offset, start, path);
-    if (const auto codec = wrapper_codec(start)) return codec;
-    if (codec::frame_kind(start) != codec::FrameKind::skippable) return std::nullopt;
+    if (offset > size) return std::nullopt;
+    const auto length =
+        static_cast<std::size_t>(std::min<std::uint64_t>(size - offset, start.size()));
+    read(offset, MutableByteSpan(start).first(length));
+    switch (codec::frame_kind(ByteSpan(start).first(length))) {
+      case codec::FrameKind::zstd:
+        return FrontFrame{Codec::zstd, offset};
+      case codec::FrameKind::lz4:
+        return FrontFrame{Codec::lz4, offset};
+      case codec::FrameKind::none:
+        return std::nullopt;
+      case codec::FrameKind::skippable:
+        break;
+    }
     const auto& header = format::overlay<SkippableHeader>(start, 0, "wrapper");
     offset = sizeof header + header.length;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<FrontFrame> find_wrapper(int fd, const std::filesystem::path& path,
+                                       std::uint64_t size) {
+  return find_front_frame(size, [&](std::uint64_t offset, MutableByteSpan bytes) {
+    io::pread_all(fd, offset, bytes, path);
+  });
+}
+
+std::optional<FrontFrame> find_wrapper(ByteSpan file) {
+  return find_front_frame(file.size(), [&](std::uint64_t offset, MutableByteSpan bytes) {
+    const ByteSpan from = file.subspan(offset, bytes.size());
+    std::copy(from.begin(), from.end(), bytes.begin());
+  });
 }
 
 std::optional<SeekTable> SeekTable::read(const WrappedSource& file, const ReadLimits& limits) {
@@ -100,20 +125,18 @@ std::optional<SeekTable> SeekTable::read(const WrappedSource& file, const ReadLi
   const bool checksums = (footer.descriptor & format::kSeekChecksums) != 0;
   const std::uint64_t stride = sizeof(SeekEntry) + (checksums ? kChecksumLength : 0);
   const std::uint64_t length = count * stride;  // of 32 bits by 12
-  const bool fits = length <= footer_at - sizeof(SkippableHeader);
-  // None of these is an error of a file without a table, whose last frame ends with those four
-  // bytes by chance.
-  if (count == 0 || count > format::kMaxSeekFrames || !fits) {
-    if (!ends_with_table(file)) return std::nullopt;
-    fail_table("frame_count", footer_at, fmt::format("{} entries of {} bytes", count, stride),
-               fits ? fmt::format("1 to {}", format::kMaxSeekFrames)
-                    : fmt::format("{} bytes in front of them", footer_at));
-  }
-  const std::uint64_t entries_at = footer_at - length;
+  const bool fits = count != 0 && count <= format::kMaxSeekFrames &&
+                    length <= footer_at - sizeof(SkippableHeader);
+  const std::uint64_t entries_at = fits ? footer_at - length : sizeof(SkippableHeader);
   const std::uint64_t table_at = entries_at - sizeof(SkippableHeader);
   const auto header = read_struct<SkippableHeader>(file, table_at);
-  if (std::memcmp(header.magic, format::kSeekTableMagic, sizeof header.magic) != 0)
-    return std::nullopt;
+  if (!fits || std::memcmp(header.magic, format::kSeekTableMagic, sizeof header.magic) != 0) {
+    // No error of a file without a table, whose last frame ends with those four bytes by chance.
+    if (!ends_with_table(file)) return std::nullopt;
+    fail_table("frame_count", footer_at, fmt::format("{} entries of {} bytes", count, stride),
+               fmt::format("1 to {}, as many as the skippable frame has",
+                           std::uint64_t{format::kMaxSeekFrames}));
+  }
   if ((footer.descriptor & kReserved) != 0) {
     fail_table("descriptor", footer_at + offsetof(SeekFooter, descriptor),
                fmt::format("{:#04x}", footer.descriptor), "bits 2 to 6 zero");

@@ -22,9 +22,17 @@ struct WrappedSource {
   Codec codec;  ///< of its first frame
 };
 
-/// The codec of the first frame of a file, which one skippable frame may precede; nullopt where
-/// there is none. @throws IoError.
-std::optional<Codec> find_wrapper(int fd, const std::filesystem::path& path, std::uint64_t size);
+/// The first frame of a wrapped file that holds a part of the contents.
+struct FrontFrame {
+  Codec codec;
+  std::uint64_t offset;  ///< behind the skippable frame, if one stands in front
+};
+
+/// nullopt where a file begins with no frame, or with more than one to skip. @throws IoError.
+std::optional<FrontFrame> find_wrapper(int fd, const std::filesystem::path& path,
+                                       std::uint64_t size);
+/// The same of a file in memory.
+std::optional<FrontFrame> find_wrapper(ByteSpan file);
 
 /// Where each frame lies and what it may hold. All lengths and sums were checked: no sum overflows,
 /// and no frame claims more content than its stored bytes can hold. Immutable.

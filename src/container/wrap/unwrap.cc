@@ -29,19 +29,6 @@ std::uint64_t first_room(ByteSpan file, std::uint64_t most) {
 
 }  // namespace
 
-std::optional<Codec> wrapper_codec(ByteSpan start) noexcept {
-  switch (codec::frame_kind(start)) {
-    case codec::FrameKind::zstd:
-      return Codec::zstd;
-    case codec::FrameKind::lz4:
-      return Codec::lz4;
-    case codec::FrameKind::skippable:
-    case codec::FrameKind::none:
-      break;
-  }
-  return std::nullopt;
-}
-
 std::optional<Codec> wrapper_codec(const std::filesystem::path& name) {
   const std::filesystem::path ending = name.extension();
   if (ending == ".zst") return Codec::zstd;
@@ -65,14 +52,15 @@ std::vector<std::byte> start_of_front_frame(ByteSpan file, Codec codec, std::siz
 }
 
 Unwrapped unwrap_front_frame(ByteSpan file, const ReadLimits& limits) {
-  const auto codec = wrapper_codec(file);
-  if (!codec) {
+  const codec::FrameKind kind = codec::frame_kind(file);
+  if (kind != codec::FrameKind::zstd && kind != codec::FrameKind::lz4) {
     throw FormatError(ErrorCode::bad_magic, "no zstd or lz4 frame",
                       {.section = "wrapper", .field = "magic", .offset = 0});
   }
   const std::uint64_t most = io::allocation_limit(limits, file.size());
-  const auto decoder = codec::FrameDecoder::create(*codec);
-  Unwrapped out{.codec = *codec, .bytes = {}, .frame = {}, .trailing = file};
+  const Codec codec = kind == codec::FrameKind::lz4 ? Codec::lz4 : Codec::zstd;
+  const auto decoder = codec::FrameDecoder::create(codec);
+  Unwrapped out{.codec = codec, .bytes = {}, .frame = {}, .trailing = file};
   std::uint64_t written = 0;
   try {
     out.bytes.resize(first_room(file, most));

@@ -19,9 +19,6 @@ struct Unwrapped {
   ByteSpan trailing;             ///< what follows it, whatever that is; often nothing
 };
 
-/// The codec whose frame begins with these bytes, by its magic number; nullopt where none does.
-std::optional<Codec> wrapper_codec(ByteSpan start) noexcept;
-
 /// The codec of the frames that a file's name asks for: .zst or .lz4; nullopt for another ending.
 std::optional<Codec> wrapper_codec(const std::filesystem::path& name);
 

@@ -64,6 +64,11 @@ bool is_of_version_0_1(ByteSpan start) {
   return interop::begins_as_v01(start) || interop::begins_as_v01_delta(start);
 }
 
+bool begins_as_thalia(ByteSpan start) {
+  return begins_with(start, "THAL") || container::is_delta(start) ||
+         container::begins_side_file(start);
+}
+
 [[noreturn]] void refuse(const Path& path, std::string what) {
   throw UnsupportedError(ErrorCode::unsupported_feature, std::move(what), {.path = path.string()});
 }
@@ -135,7 +140,7 @@ FileFormat format_in_frame(const Path& path, Codec codec) {
   try {
     const std::vector<std::byte> start = interop::read_file_start(path);
     if (is_of_version_0_1(start)) return FileFormat::thalia_0_1;
-    if (begins_with(start, "THAL")) return FileFormat::thalia;
+    if (begins_as_thalia(start)) return FileFormat::thalia;
     if (const auto format = unframed_format(start)) {
       refuse(path,
              fmt::format("{} in a frame of {}; unpack it first",
@@ -184,19 +189,17 @@ std::optional<FileFormat> format_of_content(const Path& path, Access access) {
   const std::vector<std::byte> start = first_bytes(fd.get(), path);
 
   if (is_of_version_0_1(start)) return FileFormat::thalia_0_1;
-  if (begins_with(start, "THAL")) return FileFormat::thalia;
+  if (begins_as_thalia(start)) return FileFormat::thalia;
   for (const Magic& magic : kMagics)
     if (begins_with(start, magic.bytes)) return magic.format;
   refuse_wrapped(path, start);
-  if (container::is_delta(start)) return FileFormat::thalia;
-  if (container::begins_side_file(start)) return FileFormat::thalia;
   // First: the length of a header may be the bytes of zip's magic, and no archive has a brace
   // there.
   if (is_safetensors(start, size)) return FileFormat::safetensors;
   if (begins_with(start, kZipMagic) || begins_with(start, kEmptyZipMagic))
     return with_path(path.native(), [&] { return format_in_zip(path, access); });
-  if (const auto codec = container::find_wrapper(fd.get(), path, size))
-    return format_in_frame(path, *codec);
+  if (const auto front = container::find_wrapper(fd.get(), path, size))
+    return format_in_frame(path, front->codec);
   const auto first = std::ranges::find_if(
       start, [](std::byte byte) { return !std::strchr(" \t\r\n", static_cast<char>(byte)); });
   if (first != start.end() && *first == std::byte{'{'}) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
+#include "container/wrap/seek_table.h"
 #include "container/wrap/unwrap.h"
 #include "io/posix_file.h"
 #include "thalia/error.h"
@@ -19,15 +20,16 @@ constexpr std::uint64_t kPeekedBytes = 1 << 20;
 
 std::vector<std::byte> read_file_start(const std::filesystem::path& path) {
   const io::UniqueFd fd = io::open_for_reading(path);
+  const std::uint64_t size = io::file_size(fd.get(), path);
+  const auto front = container::find_wrapper(fd.get(), path, size);
+  const std::uint64_t begin = front ? front->offset : 0;
   std::vector<std::byte> bytes(
-      std::min<std::uint64_t>(io::file_size(fd.get(), path), kFileStartBytes));
-  io::pread_all(fd.get(), 0, bytes, path);
-  const auto codec = container::wrapper_codec(bytes);
-  if (!codec) return bytes;
-  bytes.resize(std::min<std::uint64_t>(io::file_size(fd.get(), path), kPeekedBytes));
-  io::pread_all(fd.get(), 0, bytes, path);
-  return with_path(path.native(),
-                   [&] { return container::start_of_front_frame(bytes, *codec, kFileStartBytes); });
+      std::min<std::uint64_t>(size - begin, front ? kPeekedBytes : kFileStartBytes));
+  io::pread_all(fd.get(), begin, bytes, path);
+  if (!front) return bytes;
+  return with_path(path.native(), [&] {
+    return container::start_of_front_frame(bytes, front->codec, kFileStartBytes);
+  });
 }
 
 }  // namespace thalia::interop

@@ -13,6 +13,7 @@
 #include "codec/chunk/codec.h"
 #include "codec/frame/lz4_frame.h"
 #include "codec/frame/zstd_frame.h"
+#include "container/wrap/seek_table.h"
 #include "container/wrap/unwrap.h"
 #include "format/delta.h"
 #include "format/overlay.h"
@@ -35,16 +36,17 @@ void append_checksum(std::vector<std::byte>& bytes) {
 
 V01Contents open_v01_wrapper(ByteSpan file, std::shared_ptr<const void> owner,
                              const ReadLimits& limits) {
-  const auto codec = container::wrapper_codec(file);
-  if (!codec) return {file, std::move(owner), std::nullopt, {}, {}, nullptr};
+  const auto front = container::find_wrapper(file);
+  if (!front) return {file, std::move(owner), std::nullopt, {}, {}, nullptr};
+  file = file.subspan(front->offset);
   // Decodes no more than a header first: a frame of something else is refused at once.
-  const auto start = container::start_of_front_frame(file, *codec, sizeof(format::V01Header));
+  const auto start = container::start_of_front_frame(file, front->codec, sizeof(format::V01Header));
   if (!begins_as_v01_delta(start)) require_v01_start(start);
   auto unwrapped =
       std::make_shared<container::Unwrapped>(container::unwrap_front_frame(file, limits));
   V01Contents contents;
   contents.bytes = unwrapped->bytes;
-  contents.wrapper = codec;
+  contents.wrapper = front->codec;
   contents.frame = unwrapped->frame;
   contents.trailing = unwrapped->trailing;
   // Decoded bytes own themselves; the frame and what is behind it still lie in the file.
@@ -102,10 +104,14 @@ bool begins_as_v01_delta(ByteSpan contents) noexcept {
 
 void refuse_v01_delta(std::string path) {
   throw UnsupportedError(
-      ErrorCode::unsupported_feature,
+      ErrorCode::unsupported_version,
       "a delta of the original program: its body is a Python pickle, which is "
       "never opened; load it with that program and save the brain without a base",
-      {.path = std::move(path), .section = "file", .field = "magic", .offset = 0});
+      {.path = std::move(path),
+       .section = "delta",
+       .field = "delta_version",
+       .value = "1",
+       .bound = std::to_string(format::kDeltaVersion)});
 }
 
 std::optional<V01Frame> wanted_v01_frame(const V01WriteOptions& options) {

@@ -6,6 +6,7 @@
 
 #include "boost_test.h"
 #include "codec/chunk/codec.h"
+#include "container/wrap/seek_table.h"
 #include "support/errors.h"
 #include "support/files.h"
 
@@ -124,7 +125,7 @@ BOOST_AUTO_TEST_CASE(what_begins_with_no_frame_is_refused) {
        {std::string(), std::string("THAL"), std::string("\x28\xb5\x2f", 3),
         std::string("\x50\x2a\x4d\x18\x04\x00\x00\x00skip", 12),  // skippable
         std::string("\x27\xb5\x2f\xfd\x00\x00\x00\x00", 8)}) {    // zstd 0.7
-    BOOST_TEST(!container::wrapper_codec(bytes_of(file)).has_value());
+    BOOST_TEST(!container::find_wrapper(bytes_of(file)).has_value());
     BOOST_CHECK_EXCEPTION(unwrap_front_frame(bytes_of(file), {}), FormatError,
                           has_code(ErrorCode::bad_magic));
   }

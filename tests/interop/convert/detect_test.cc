@@ -212,6 +212,31 @@ BOOST_AUTO_TEST_CASE(a_safetensors_header_as_long_as_the_magic_of_zip_is_no_arch
   BOOST_TEST(detected(folder / "a") == "safetensors");
 }
 
+// pzstd writes the length of each frame in front of it: bytes that may be a count of codes.
+BOOST_AUTO_TEST_CASE(a_frame_to_skip_in_front_hides_nothing) {
+  const TemporaryFolder folder;
+  const auto path = folder / "a";
+  for (const Codec codec : {Codec::zstd, Codec::lz4}) {
+    for (const std::uint32_t length : {0U, 4U, 16U, 1U << 20}) {
+      std::string skipped("\x50\x2a\x4d\x18", 4);
+      for (unsigned shift = 0; shift < 32; shift += 8)
+        skipped += static_cast<char>(length >> shift & 0xff);
+      skipped += std::string(length, '\1');
+      for (const auto& [content, format] :
+           {std::pair(std::string("THAL\1\0", 6) + std::string(300, '\0'), FileFormat::thalia),
+            std::pair(std::string("THAL\0\0\1\0", 8) + std::string(300, '\0'),
+                      FileFormat::thalia_0_1),
+            std::pair(std::string("TMET\1\0\0\0", 8) + std::string(300, '\0'),
+                      FileFormat::thalia)}) {
+        write_file(path, skipped + in_frame(content, codec));
+        BOOST_TEST(bool(detect_format(path) == format));
+        write_file(path, in_frame(content, codec));
+        BOOST_TEST(bool(detect_format(path) == format));
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(files_in_a_frame_that_have_none_are_called_what_they_are) {
   const std::string header = R"({"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
   const std::pair<std::string, const char*> files[] = {

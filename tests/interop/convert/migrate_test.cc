@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(refuses_what_it_cannot_do) {
                         UnsupportedError,
                         says(ErrorCode::unsupported_version, "future.thalia", "major version 2"));
   BOOST_CHECK_EXCEPTION(migrate(v01_data("delta_stage1.delta.thalia"), target, kCurrent, quick()),
-                        UnsupportedError, says(ErrorCode::unsupported_feature, "pickle"));
+                        UnsupportedError, says(ErrorCode::unsupported_version, "pickle"));
   write_file(folder / "text", "no checkpoint");
   BOOST_CHECK_EXCEPTION(migrate(folder / "text", target, kCurrent, quick()), FormatError,
                         says(ErrorCode::bad_magic, "text"));
