@@ -44,8 +44,9 @@ class RegionView {
   std::uint32_t n_neurons() const;
   std::uint32_t n_inputs() const;
   NeuronType neuron_type() const;
-  std::string_view config_json() const;    ///< in the mapping; checked as JSON within the limits
-  std::string_view metadata_json() const;  ///< empty where there is none
+  /// In the mapping; `{}` where there is none. Checked as JSON within the limits.
+  std::string_view config_json() const;
+  std::string_view metadata_json() const;  ///< the same; empty where there is none
   std::optional<std::uint64_t> homeostatic_updated() const;
 
   /// @throws UsageError (not_found) where i >= tensor_count(); FormatError.

@@ -153,9 +153,8 @@ DraftTensor tensor_to_copy(const detail::OpenFile& file, std::uint32_t region,
 }
 
 RegionSpec region_spec(const RegionView& region) {
-  const std::string_view config = region.config_json();
   return {.name = std::string(region.name()),
-          .config_json = config.empty() ? "{}" : std::string(config),
+          .config_json = std::string(region.config_json()),
           .metadata_json = std::string(region.metadata_json()),
           .n_neurons = region.n_neurons(),
           .n_inputs = region.n_inputs(),

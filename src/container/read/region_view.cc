@@ -50,7 +50,7 @@ NeuronType RegionView::neuron_type() const {
 std::string_view RegionView::config_json() const {
   return file_->named([&]() -> std::string_view {
     const auto region = file_->region_headers(index_);
-    if (region.header.config_length == 0) return {};
+    if (region.header.config_length == 0) return "{}";  // so that callers have an object always
     return file_->json({region.offset + region.header.config_offset, region.header.config_length},
                        "region", "config");
   });

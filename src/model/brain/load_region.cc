@@ -61,8 +61,7 @@ class Loading {
  private:
   // Errors of texts get the region's name in run().
   void read_texts() {
-    if (!view_.config_json().empty())
-      config_ = parse_json_object(view_.config_json(), context_.options.input.limits);
+    config_ = parse_json_object(view_.config_json(), context_.options.input.limits);
     Value metadata = Value::object();
     if (!view_.metadata_json().empty())
       metadata = parse_json_object(view_.metadata_json(), context_.options.input.limits);

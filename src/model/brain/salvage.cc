@@ -172,10 +172,7 @@ class Salvage {
       spec.n_inputs = inputs;
       spec.neuron_type = type;
     });
-    take_text("config" + of, [&] {
-      const std::string_view config = region->config_json();
-      if (!config.empty()) spec.config_json = config;
-    });
+    take_text("config" + of, [&] { spec.config_json = region->config_json(); });
     take_text("metadata" + of, [&] { spec.metadata_json = region->metadata_json(); });
 
     std::vector<container::DraftTensor> tensors;

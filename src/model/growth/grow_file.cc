@@ -188,7 +188,7 @@ class GrowingFile {
   std::string config_json() const {
     const std::string_view text = view_.config_json();
     const Value* config = region_.find(component::kConfig);
-    if (text.empty() || config == nullptr || config->has_tensors()) return std::string(text);
+    if (config == nullptr || config->has_tensors()) return std::string(text);
     // Compared as values, so that an unchanged config keeps its text, spaces included.
     return model::parse_json_object(text, options_.input.limits) == *config ? std::string(text)
                                                                             : to_json(*config);
