@@ -2,7 +2,7 @@
 //
 //   thalia::grow_file(path, "cortex", 32, {.seed = 7});
 //
-// docs/states.md, "Growth"; docs/writing.md, "In-place append".
+// docs/growth.md, "Growth"; docs/writing.md, "In-place append".
 #pragma once
 
 #include <cstdint>

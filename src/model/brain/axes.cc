@@ -1,5 +1,5 @@
 // Decides which axes of a tensor grow and shrink with a region, by the metadata's "axes" or by
-// names and shapes: docs/states.md, "Axes". A wrong guess would put weights in wrong places without
+// names and shapes: docs/growth.md, "Axes". A wrong guess would put weights in wrong places without
 // any error, so that what is ambiguous is refused and the user has to declare it. Paths are those
 // of the state, with the component first.
 

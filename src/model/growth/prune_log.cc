@@ -1,5 +1,5 @@
 // The log of a pruning as a tree of values and tensors, which an application may save with the
-// state and load years later: docs/states.md, "Events and logs". What is read here may come from a
+// state and load years later: docs/growth.md, "Events and logs". What is read here may come from a
 // file, so that each member is checked for its kind before it is used.
 
 #include "model/growth/prune_log.h"

@@ -1,4 +1,4 @@
-// Drawn weights, docs/states.md, "Drawn weights". Each number is a function of the seed, the names
+// Drawn weights, docs/growth.md, "Drawn weights". Each number is a function of the seed, the names
 // and the element's own indices: no generator has a state that order could change. A matrix that
 // grows twice by ten neurons therefore gets the weights of one that grows once by twenty (xavier
 // aside, which depends on the shape), on any number of threads and any machine.

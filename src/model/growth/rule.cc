@@ -1,4 +1,4 @@
-// Decides by a tensor's path and role what new neurons get in it: docs/states.md, "What grows". The
+// Decides by a tensor's path and role what new neurons get in it: docs/growth.md, "What grows". The
 // first rule that fits counts, and the order of rule_of() is that of the table there. New
 // parameters get the mean of the old, so that a new neuron behaves like a typical one; state begins
 // at rest.
