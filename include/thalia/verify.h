@@ -1,5 +1,5 @@
 // verify: everything that can be wrong with a .thalia file, collected. docs/verifying.md,
-// "Verification".
+// "Findings".
 #pragma once
 
 #include <cstdint>

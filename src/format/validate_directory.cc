@@ -284,8 +284,11 @@ void validate_chunk_entry(const ChunkEntry& chunk, std::uint32_t i, const Tensor
                           std::uint32_t first_raw_length, std::uint64_t entry_offset) {
   const StructChecks check("directory", entry_offset);
   check.equal(AT(ChunkEntry, offset), chunk.offset, expected_offset);
-  check.within(AT(ChunkEntry, stored_length), {chunk.offset, chunk.stored_length},
-               tensor.stored_offset, tensor.stored_offset + tensor.stored_length);
+  const std::uint64_t end = tensor.stored_offset + tensor.stored_length;
+  if (!lies_within({chunk.offset, chunk.stored_length}, tensor.stored_offset, end)) {
+    check.fail(AT(ChunkEntry, stored_length), std::to_string(chunk.stored_length),
+               fmt::format("up to {}, the end of the payload", end));
+  }
   if (chunk.stored_length == 0) check.fail(AT(ChunkEntry, stored_length), "0", "1 or more");
   // Equal lengths are what makes the chunk of an element a division.
   const bool last = i + 1 == tensor.chunk_count;

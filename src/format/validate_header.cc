@@ -148,6 +148,12 @@ void validate_sections(const Header& header) {
   SectionWalk walk(sizeof(Header), header.integrity_offset - sizeof(Header));
   walk.required("directory_offset", offsetof(Header, directory_offset),
                 {header.directory_offset, header.directory_length});
+  // One number is left for the region of the connections' matrices.
+  constexpr std::uint32_t kMost = 0xffff'fffe;
+  if (header.num_regions > kMost) {
+    fail_field(ErrorCode::bad_value, HEADER_AT(num_regions), std::to_string(header.num_regions),
+               fmt::format("at most {}", kMost));
+  }
   const std::uint64_t index_length = std::uint64_t{header.num_regions} * sizeof(RegionIndexEntry);
   if (header.region_index_length != index_length) {
     fail_field(ErrorCode::bad_value, HEADER_AT(region_index_length),

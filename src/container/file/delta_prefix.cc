@@ -75,7 +75,7 @@ void check_reference(const DeltaReference& reference, std::uint64_t file_size) {
   if (reference.depth == 0) refuse(REFERENCE_AT(depth), 0, "1 or more");
   if (reference.base_generation == 0) refuse(REFERENCE_AT(base_generation), 0, "1 or more");
   check_zero(REFERENCE_AT(zero_38), reference.zero_38);
-  if (container > file_size) {
+  if (container >= file_size) {
     fail_field(ErrorCode::truncated, "delta", "container_offset", file_size,
                fmt::format("a file of {} bytes", file_size),
                fmt::format("a container at {}", container));

@@ -131,6 +131,10 @@ OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptio
   // The header was held against the limit. What lies behind its end, and in front of its beginning,
   // is of the file too.
   io::check_file_bytes("header", container::bytes_on_disk(*mapping_), options_.input.limits);
+  if (partial && (header_.flags & format::kFlagDelta) != 0) {
+    fail_field(ErrorCode::inconsistent, "header", "flags", offsetof(format::Header, flags),
+               "those of a delta's container", "bit 6 clear in a side file");
+  }
   bytes_ = all.first(header_.file_length);
   touch(header_.directory_offset, sizeof(format::DirectoryHeader));
   touch(header_.file_length - format::kChecksumLength, format::kChecksumLength);

@@ -135,12 +135,18 @@ class StructureCheck {
 
   void check_region(std::uint32_t r) {
     const std::string_view name = region_name(r);
-    const bool sound = findings_.check(
+    const std::uint64_t at =
+        file_.header().region_index_offset + r * sizeof(format::RegionIndexEntry);
+    const bool has_entries = findings_.check(
+        [&] {
+          file_.region_index_entry(r);
+          file_.directory_region(r);
+        },
+        name);
+    if (!has_entries) return cover_region(at, r);
+    findings_.check(
         [&] {
           const format::RegionIndexEntry& entry = file_.region_index_entry(r);
-          const std::uint64_t at = file_.header().region_index_offset + r * sizeof entry;
-          // The headers and tensors of a region are looked at only under a name that holds, as
-          // findings in them are reported by it.
           if (!is_valid_utf8(name) || name.find('\0') != std::string_view::npos) {
             fail_field(ErrorCode::bad_name, "directory", "name_offset", at,
                        "'" + printable(name) + "'", "UTF-8 without NUL");
@@ -153,9 +159,19 @@ class StructureCheck {
           }
         },
         name);
-    if (!sound) return;
+    // A wrong name is no reason to leave the region out: it would be reported as padding.
     findings_.check([&] { check_region_sections(r); }, name);
     check_tensors(r, name);
+  }
+
+  // A region whose entries do not hold: what lies in it is not known, but not padding either.
+  void cover_region(std::uint64_t at, std::uint32_t r) {
+    findings_.check([&] {
+      const auto& entry = file_.structure<format::RegionIndexEntry>(at, "region_index");
+      const format::Extent extent{entry.data_offset, entry.data_length};
+      if (format::lies_within(extent, sizeof(format::Header), file_.header().directory_offset))
+        cover(extent.offset, extent.length, "region", r);
+    });
   }
 
   void check_region_sections(std::uint32_t r) {
@@ -191,6 +207,7 @@ class StructureCheck {
         }))
       return;
     for (std::uint32_t number = first; number < first + count; ++number) {
+      cover_payload(r, number);
       // The name is read first, so that whatever else is wrong with the tensor is reported under
       // it.
       std::string_view name;
@@ -198,18 +215,32 @@ class StructureCheck {
         const format::TensorEntry& entry = file_.tensor_entry(number);
         name = file_.name(entry.name_offset, entry.name_length);
       };
-      const bool sound =
-          findings_.check(read_name, region) &&
-          findings_.check(
-              [&] {
-                check_tensor_name(number, name, before, number == first);
-                before = name;
-                check_tensor(r, file_.tensor_entry(number), file_.tensor_entry_offset(number));
-                check_side_data(number);
-              },
-              region, name);
-      if (sound) out_.tensors.push_back({r, number});
+      if (!findings_.check(read_name, region)) continue;
+      const bool named = findings_.check(
+          [&] { check_tensor_name(number, name, before, number == first); }, region, name);
+      before = name;
+      const bool sound = findings_.check(
+          [&] {
+            check_tensor(r, file_.tensor_entry(number), file_.tensor_entry_offset(number));
+            check_side_data(number);
+          },
+          region, name);
+      if (named && sound) out_.tensors.push_back({r, number});
     }
+  }
+
+  // Before anything else of the entry is looked at, so that whatever is wrong with it the payload
+  // is not reported as padding too.
+  void cover_payload(std::uint32_t r, std::uint32_t number) {
+    findings_.check([&] {
+      constexpr std::uint64_t kHeader = sizeof(format::TensorHeader);
+      const auto& entry =
+          file_.structure<format::TensorEntry>(file_.tensor_entry_offset(number), "directory");
+      const format::Extent owner = file_.owner_extent(r);
+      const format::Extent payload{entry.stored_offset, entry.stored_length};
+      if (format::lies_within(payload, owner.offset + kHeader, owner.offset + owner.length))
+        cover(payload.offset - kHeader, kHeader + payload.length, "payload", r);
+    });
   }
 
   void check_tensor_name(std::uint32_t number, std::string_view name, std::string_view before,
@@ -228,10 +259,7 @@ class StructureCheck {
   void check_tensor(std::uint32_t r, const format::TensorEntry& entry, std::uint64_t at) {
     format::validate_tensor_entry(entry, at, file_.directory(), file_.owner_extent(r));
     const std::uint64_t header_at = entry.stored_offset - sizeof(format::TensorHeader);
-    // Covered from here on, whatever the next checks find.
-    cover(header_at, sizeof(format::TensorHeader) + entry.stored_length, "payload", r);
     if (entry.chunk_count != 0) ChunkReader(file_, entry).check_entries();
-    // Last: a damaged repetition leaves the tensor covered, but not sound.
     verify_payload_header(file_, entry, header_at);
   }
 

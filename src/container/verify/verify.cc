@@ -4,6 +4,8 @@
 // the ones before found sound, and stays silent about what they reported. docs/verifying.md.
 #include "thalia/verify.h"
 
+#include <utility>
+
 #include "base/fail.h"
 #include "base/stopwatch.h"
 #include "container/file/open_bytes.h"
@@ -59,8 +61,7 @@ void note_oddities(const detail::OpenFile& file, container::Findings& findings) 
              std::uint16_t{header.major_version}, std::uint16_t{header.minor_version},
              format::kMajorVersion, format::kMinorVersion)});
   }
-  if ((header.flags & format::kFlagDelta) != 0 &&
-      file.mapping().backing() != io::Backing::partial && file.mapping().before().empty()) {
+  if ((header.flags & format::kFlagDelta) != 0 && file.mapping().before().empty()) {
     findings.add({.severity = Severity::warning,
                   .code = ErrorCode::inconsistent,
                   .section = "header",
@@ -121,7 +122,10 @@ VerifyReport container::verify_bytes(const std::shared_ptr<const io::FileBytes>&
                            .work = options.work};
     std::shared_ptr<const detail::OpenFile> file;
     findings.check([&] {
-      file = detail::OpenFile::over(container::contents_of(bytes, read.input.limits), read);
+      auto contents = container::contents_of(bytes, read.input.limits);
+      file = contents->backing() == io::Backing::partial
+                 ? container::open_side_file(std::move(contents), read)
+                 : detail::OpenFile::over(std::move(contents), read);
     });
     if (file) verify_open_file(*file, options, findings, report);
     if (file && !options.quick)

@@ -97,7 +97,7 @@ MetadataFileResult write_metadata_file(const std::filesystem::path& source,
   const Stopwatch watch;
   const auto file = detail::OpenFile::open(source, {.input = options.input, .work = options.work});
   container::check_not_the_source(source, target);
-  if (file->mapping().begin() != 0) {
+  if ((file->header().flags & format::kFlagDelta) != 0) {
     throw UnsupportedError(ErrorCode::unsupported_feature, "a delta has no side file",
                            {.path = source.string()});
   }
