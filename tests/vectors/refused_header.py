@@ -7,7 +7,8 @@ import elements
 
 # rule of docs/format.md, name, the valid file it is made of, the change, and the finding where the
 # rule names several. A change that returns bytes gives the file as it is, unsealed.
-Case = namedtuple("Case", "rule name base change finding", defaults=[None])
+# `file`: its name, where the rule has got another number since it was published.
+Case = namedtuple("Case", "rule name base change finding file", defaults=[None, None])
 
 ALL = (1 << 64) - 1
 BINARY = [name for name, _, _ in elements.DTYPES].index("binary")

@@ -282,7 +282,7 @@ CHUNK = [
     chunk_bytes("C3", "no_lz4_frame", "lz4", 0, 0),
     chunk_bytes("C3", "plane_entropy_element_bytes", "plane_entropy", 0, 3),
     chunk_bytes("C3", "packed_exponents_element_bytes", "packed_exponents", 0, 3),
-    Case("C4", "another_filter", "one_chunk", edit("chunk", "f32", 0, filter=1)),
+    Case("T18", "another_filter", "one_chunk", edit("chunk", "f32", 0, filter=1), file="c4_another_filter.thalia"),
 ]
 
 

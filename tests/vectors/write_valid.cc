@@ -1,7 +1,6 @@
 // The valid files of tests/data/vectors. Usage: write_valid FOLDER
 #include <cmath>
 #include <cstring>
-#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -16,6 +15,7 @@
 #include "thalia/reader.h"
 #include "thalia/wrap.h"
 #include "thalia/writer.h"
+#include "vectors/valid_file.h"
 
 using namespace thalia;
 using namespace thalia::test;
@@ -23,61 +23,6 @@ using namespace thalia::test;
 namespace {
 
 namespace fs = std::filesystem;
-using Bytes = std::vector<std::byte>;
-
-// SHA-256 leaves need nothing but a standard library.
-SaveOptions options() {
-  SaveOptions out{.leaves = LeafAlgorithm::sha256,
-                  .block_log2 = 12,
-                  .timestamp = 1'767'225'600,
-                  .output = {.durability = Durability::none},
-                  .work = {.threads = 1}};
-  out.file_uuid.emplace();
-  out.file_uuid->fill(0x5A);
-  return out;
-}
-
-// Elements that count up, legal in every type.
-Bytes counting(DType dtype, const Shape& shape) {
-  Bytes bytes(*shape.byte_length(dtype));
-  for (std::size_t i = 0; i < bytes.size(); ++i)
-    bytes[i] = static_cast<std::byte>(dtype == DType::boolean || dtype_bits(dtype) < 8 ? i % 2
-                                                                                       : i * 7 + 1);
-  return bytes;
-}
-
-// Keeps what is given to the writer until it commits.
-class File {
- public:
-  explicit File(fs::path path, const SaveOptions& save = options()) : writer_(path, save) {
-    writer_.set_training_steps(1000);
-  }
-  Writer* operator->() { return &writer_; }
-  void dense(RegionId region, TensorSpec spec) {
-    const Bytes& bytes = kept_.emplace_back(counting(spec.dtype, spec.shape));
-    writer_.add_tensor(region, std::move(spec), bytes);
-  }
-  void tensor(RegionId region, const TensorSpec& spec, const Tensor& tensor) {
-    tensors_.push_back(tensor);
-    writer_.add_tensor(region, TensorSpec::of(spec.name, tensor.layout(), spec.role),
-                       tensors_.back().bytes());
-  }
-  void connect(const std::string& source, const std::string& target, bool delays) {
-    const ConnectionId connection = writer_.add_connection(source, target);
-    const Shape shape{2, 2};
-    writer_.add_connection_weights(connection, {.dtype = DType::f16, .shape = shape},
-                                   kept_.emplace_back(counting(DType::f16, shape)));
-    if (!delays) return;
-    writer_.add_connection_delays(connection, {.dtype = DType::u8, .shape = shape},
-                                  kept_.emplace_back(counting(DType::u8, shape)));
-  }
-  void commit() { writer_.commit(); }
-
- private:
-  Writer writer_;
-  std::deque<Bytes> kept_;
-  std::deque<Tensor> tensors_;
-};
 
 void write_minimal(const fs::path& path, const SaveOptions& save = options()) {
   File file(path, save);
@@ -301,11 +246,7 @@ SampleState state(int step, bool all) {
 void write_deltas(const fs::path& folder) {
   save_full(state(0, true), folder / "base.thalia", options());
   save_full(state(0, false), folder / "small_base.thalia", options());
-  DeltaOptions delta{.compression = {.codec = Codec::zstd},
-                     .leaves = LeafAlgorithm::sha256,
-                     .timestamp = 1'767'225'600,
-                     .work = {.threads = 1}};
-  delta.file_uuid.emplace();
+  DeltaOptions delta = delta_options();
   delta.low_rank.emplace(
       LowRankOptions{.bits_per_element = 2, .include = {"low_rank"}, .min_elements = 1});
   save_delta(state(1, false), folder / "small_base.thalia", folder / "small.delta.thalia", delta);
@@ -326,12 +267,7 @@ void write_packed_delta(const fs::path& folder) {
   packed.mutable_bytes()[200] ^= std::byte{0x03};
   now.regions["a"]["packed"] = {packed, Role::other};
   now.steps = 101;
-  DeltaOptions delta{.compression = {.codec = Codec::zstd},
-                     .leaves = LeafAlgorithm::sha256,
-                     .timestamp = 1'767'225'600,
-                     .work = {.threads = 1}};
-  delta.file_uuid.emplace();
-  save_delta(now, folder / "packed_base.thalia", folder / "packed.delta.thalia", delta);
+  save_delta(now, folder / "packed_base.thalia", folder / "packed.delta.thalia", delta_options());
 }
 
 void write_wrapped(const fs::path& folder) {
@@ -389,6 +325,7 @@ int main(int argc, char** argv) {
   }
   try {
     write_all(argv[1]);
+    write_details(argv[1]);
   } catch (const Error& error) {
     std::cerr << "write_valid: " << error.what() << '\n';
     return 1;

@@ -8,20 +8,6 @@ import digests
 import structures as s
 from structures import Refused
 
-META_HEADER = s.Layout(
-    "side_file",
-    "u8[4] magic",
-    "u32 meta_version",
-    "u32 meta_crc32",
-    "u32 extent_count",
-    "u64 source_length",
-    "u64 meta_length",
-    "u8[32] source_checksum",
-)
-META_EXTENT = s.Layout("side_file", "u64 offset", "u64 length")
-SEEK_ENTRY = s.Layout("wrapper", "u32 stored_length", "u32 content_length")
-SEEK_FOOTER = s.Layout("wrapper", "u32 frame_count", "u8 descriptor", "u8[4] magic")
-SKIPPABLE = s.Layout("wrapper", "u8[4] magic", "u32 length")
 ZSTD, LZ4 = b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18"
 MOST = {ZSTD: lambda n: 131072 * (n // 4 + 1), LZ4: lambda n: 255 * n}
 TABLE_MAGIC = b"\x5e\x2a\x4d\x18"
@@ -32,17 +18,35 @@ def refuse(field, offset, value, expected, kind="FormatError", section="wrapper"
     raise Refused(kind, section, field, offset, value, expected)
 
 
+def is_skippable(data):
+    return b"\x50" <= bytes(data[:1]) <= b"\x5f" and bytes(data[1:4]) == b"\x2a\x4d\x18"
+
+
+def behind_skippable(data):
+    return data[8 + struct.unpack_from("<I", data, 4)[0] :]
+
+
+def frame_magic(data):
+    """Of the first frame, in front of which one may be skipped; None where there is none."""
+    if is_skippable(data) and len(data) >= 8:
+        data = behind_skippable(data)
+    magic = bytes(data[:4])
+    return magic if magic in TABLES else None
+
+
 def is_wrapped(data):
-    return bytes(data[:4]) in TABLES
+    return frame_magic(data) is not None
 
 
 def decode_frames(data):
     """The contents of frames up to the end, one behind the other."""
     out, rest = b"", bytes(data)
-    magic = rest[:4]
+    magic = frame_magic(data)
     while rest:
-        if b"\x50" <= rest[:1] <= b"\x5f" and rest[1:4] == b"\x2a\x4d\x18":
-            rest = rest[8 + struct.unpack_from("<I", rest, 4)[0] :]
+        if is_skippable(rest):
+            if len(behind_skippable(rest)) + 8 + struct.unpack_from("<I", rest, 4)[0] != len(rest):
+                refuse("", len(data), "the end", "more of the skippable frame")
+            rest = behind_skippable(rest)
             continue
         if rest[:4] != magic:
             refuse("", len(data) - len(rest), rest[:4].hex(" "), "a frame")
@@ -70,25 +74,26 @@ def ends_with_table(data):
 def read_table(data):
     """[(offset, entry, checksum or None)] of a seek table; None where there is none."""
     size = len(data)
-    footer = SEEK_FOOTER.read(data, size - 9)
-    magic = bytes(data[:4])
+    if size < 17:
+        return None
+    footer = s.SEEK_FOOTER.read(data, size - 9)
+    magic = frame_magic(data)
     if footer.magic != TABLES[magic]:
         return None
     stride = 12 if footer.descriptor & 0x80 else 8
     length = stride * footer.frame_count
-    fits = 1 <= footer.frame_count <= 1 << 27 and length + 17 <= size
+    start = size - 9 - length - 8
+    fits = 1 <= footer.frame_count <= 1 << 27 and start >= 0
+    fits = fits and bytes(data[start : start + 4]) == TABLE_MAGIC
     if not fits and not ends_with_table(data):
         return None
-    footer.require("frame_count", fits, "as many as fit")
-    start = size - 9 - length - 8
-    header = SKIPPABLE.read(data, start)
-    if header.magic != TABLE_MAGIC:
-        return None
+    footer.require("frame_count", fits, "as many as the skippable frame has")
+    header = s.SKIPPABLE_HEADER.read(data, start)
     footer.require("descriptor", footer.descriptor & 0x7C == 0, "bits 2 to 6 zero")
     header.require("length", header.length == length + 9, length + 9)
     table, at = [], 0
     for i in range(footer.frame_count):
-        entry = SEEK_ENTRY.read(data, start + 8 + stride * i)
+        entry = s.SEEK_ENTRY.read(data, start + 8 + stride * i)
         legal = 1 <= entry.stored_length <= start - at
         entry.require("stored_length", legal, f"1 to {start - at}")
         most = MOST[magic](entry.stored_length)
@@ -126,7 +131,7 @@ class SideFile:
     """A side file, checked: the bytes of its source by their offsets."""
 
     def __init__(self, data):
-        header = META_HEADER.read(data, 0)
+        header = s.META_HEADER.read(data, 0)
         header.require("magic", header.magic == b"TMET", "54 4d 45 54")
         header.require("meta_version", header.meta_version == 1, 1, "UnsupportedError")
         header.require("meta_length", header.meta_length == len(data), len(data))
@@ -138,7 +143,7 @@ class SideFile:
         header.require("meta_crc32", header.meta_crc32 == crc, crc, "IntegrityError")
         self.extents, at, end = {}, 64 + 16 * count, 0
         for i in range(count):
-            extent = META_EXTENT.read(data, 64 + 16 * i)
+            extent = s.META_EXTENT.read(data, 64 + 16 * i)
             stop = extent.offset + extent.length
             extent.require("length", extent.length > 0 and stop <= header.source_length, "inside")
             extent.require("offset", extent.offset >= end, end)
@@ -160,6 +165,7 @@ class SideFile:
 
     def check_source(self, meta):
         source = s.HEADER.read(self.bytes_at(0, 256), 0)
+        source.require("flags", not source.flags & 1 << 6, "bit 6 clear: no delta")
         meta.require("source_length", meta.source_length == source.file_length, source.file_length)
         closing = self.bytes_at(source.file_length - 32, 32)
         meta.require("source_checksum", meta.source_checksum == closing, closing.hex(" "))

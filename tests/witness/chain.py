@@ -52,7 +52,7 @@ class Link:
         reference.require("path_length", 1 <= length <= 65535, "1 to 65535")
         start = align(128 + length, 4096)
         reference.require("container_offset", reference.container_offset == start, start)
-        reference.require("container_offset", start <= len(data), f"within {len(data)}")
+        reference.require("container_offset", start < len(data), f"within {len(data)}")
         reference.require("depth", reference.depth >= 1, "1 or more")
         reference.require("base_generation", reference.base_generation >= 1, "1 or more")
         reference.require_zero()
@@ -89,7 +89,7 @@ class Chain:
         self.links = [Link(path)]
         while self.links[-1].reference:
             top = self.links[-1]
-            base = Link(top.path.parent / top.base_path)
+            base = Link(self.place_of_base(top))
             header, reference = top.header, top.reference
             header.require(
                 "base_checkpoint_hash",
@@ -108,6 +108,15 @@ class Chain:
             reference.require("depth", reference.depth == base.depth + 1, base.depth + 1)
             self.links.append(base)
 
+    def place_of_base(self, top):
+        """Where the path leads from the delta's folder; else its last part in that folder."""
+        folder, path = top.path.parent, pathlib.PurePosixPath(top.base_path)
+        places = [folder / path, folder / path.name]
+        for place in places:
+            if place.is_file() and not any(place.samefile(link.path) for link in self.links):
+                return place
+        raise Refused("FormatError", "file", "base", 0, top.base_path, "a file")
+
     def tensors(self):
         """(key, logical bytes) of the state."""
         for tensor in self.links[0].file.tensors:
@@ -119,12 +128,16 @@ class Chain:
         tensor = self.links[at].find(key)
         if tensor is None:
             raise Refused("FormatError", "directory", "tensor", 0, key, "one that the base has")
+        if tensor.quantized:
+            return bytes(tensor.restored), (tensor.dtype, tensor.shape), tensor.quantized.side.content_hash
         if tensor.side is None:
             return bytes(tensor.data), (tensor.dtype, tensor.shape), tensor.entry.content_hash
         base, (dtype, shape), content_hash = self.resolve(key, at + 1)
         side = tensor.side
         same = side.base_content_hash == content_hash
         side.require("base_content_hash", same, content_hash.hex(" "), "IntegrityError")
+        if tensor.encoding == "same_as_base" and (dtype, shape) != (tensor.dtype, tensor.shape):
+            raise Refused("FormatError", "directory", "shape", 0, (dtype, shape), (tensor.dtype, tensor.shape))
         if side.encoding == 0 and dtype != tensor.dtype:
             base = converted(base, dtype, tensor.dtype)
         if side.encoding == 0 and shape != tensor.shape:

@@ -1,4 +1,4 @@
-"""A whole .thalia 1.0 file, checked as docs/verifying.md, "Verification", says.
+"""A whole .thalia 1.0 file, checked as docs/verifying.md, "Verifier's checklist", says.
 
 Stops at the first thing that is wrong: Refused names it.
 """
@@ -41,10 +41,18 @@ class Checkpoint:
 
         text = bytes(self.data[offset : offset + length])
         try:
-            value = json.loads(text.decode("utf-8"), parse_constant=refuse_constant)
+            # Objects become tuples, so that no member is lost that has another's name.
+            value = json.loads(
+                text.decode("utf-8"),
+                parse_constant=refuse_constant,
+                parse_int=str,
+                parse_float=str,
+                object_pairs_hook=tuple,
+            )
+            json.dumps(value, ensure_ascii=False).encode("utf-8")  # ValueError: half a pair
         except (ValueError, RecursionError) as error:
             raise Refused("FormatError", section, "JSON", offset, error, "a JSON object") from error
-        if not isinstance(value, dict):
+        if not isinstance(value, tuple):
             raise Refused("FormatError", section, "JSON", offset, type(value).__name__, "an object")
         return text.decode("utf-8")
 
@@ -89,6 +97,7 @@ class Checkpoint:
         blocks = -(-header.integrity_offset >> header.integrity_block_log2) if tree else 0
         expected = blocks * digests.leaf_length(self.leaf_algorithm)
         header.require("integrity_length", header.integrity_length == expected, expected)
+        header.require("num_regions", header.num_regions < (1 << 32) - 1, "at most 2^32 - 2")
         indexes = 48 * header.num_regions
         header.require("region_index_length", header.region_index_length == indexes, indexes)
         header.require("directory_length", header.directory_length >= 128, "128 or more")
@@ -159,11 +168,11 @@ class Checkpoint:
         base = header.directory_offset
         self.claim(base, header.directory_length, "directory")
         directory = s.DIRECTORY_HEADER.read(self.data, base)
-        directory.require("magic", directory.magic == b"TDIR", "54 44 49 52")
-        directory.require("directory_version", directory.directory_version == 1, 1)
         crc = digests.crc32_without(self.data[base : base + 128], s.DIRECTORY_HEADER.offsets["directory_crc32"])
         same = directory.directory_crc32 == crc
         directory.require("directory_crc32", same, crc, "IntegrityError")
+        directory.require("magic", directory.magic == b"TDIR", "54 44 49 52")
+        directory.require("directory_version", directory.directory_version == 1, 1)
         directory.require_zero()
         regions = header.num_regions + (header.connectivity_length > 0)
         directory.require("region_count", directory.region_count == regions, regions)

@@ -13,6 +13,10 @@ def real(bits):
     return struct.unpack("<d", struct.pack("<Q", bits))[0]
 
 
+def clamped(number, largest):
+    return number if math.isnan(number) else max(-largest, min(number, largest))
+
+
 def apply_low_rank(tensor, base):
     """The elements that come out of the base's, as bytes."""
     rows, columns = tensor.shape
@@ -51,7 +55,5 @@ def apply_low_rank(tensor, base):
     header.require("code_length", at == len(data), at)
     largest = TYPES[tensor.dtype][3]
     old = elements.values(tensor.dtype, base, rows * columns)
-    return b"".join(
-        rounded(tensor.dtype, max(-largest, min(number + change, largest)))
-        for number, change in zip(old, sums, strict=True)
-    )
+    results = [number + change for number, change in zip(old, sums, strict=True)]
+    return b"".join(rounded(tensor.dtype, clamped(number, largest)) for number in results)

@@ -24,10 +24,12 @@ def packed_length(count, bits):
 def rounded(dtype, number):
     """A number in its type, rounded once, as the bytes of an element."""
     code, least, mantissa, _ = TYPES[dtype]
+    if code is None and math.isnan(number):
+        return b"\xc0\x7f"
     if code is None:  # as struct knows no bfloat16: whole units in the last place, halves to even
         exponent = max(math.frexp(number)[1] - 1, least) if number else least
         unit = math.ldexp(1.0, exponent - mantissa)
-        return struct.pack("<f", round(number / unit) * unit)[2:]
+        return struct.pack("<f", math.copysign(round(number / unit) * unit, number))[2:]
     return struct.pack("<" + code, number)
 
 
