@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from ._brain_arrays import Framework, is_restorable, reader
 from ._brain_metadata import NUMBERS
 from ._brain_tree import ROLES, VERSION
 from ._file import Region
-from ._leaves import CONTAINERS, LEAVES
+from ._leaves import CONTAINERS, LEAVES, MAPPINGS
 from ._tensor import Tensor
 from .errors import FormatError, ThaliaError, UnsupportedError, make_error
 
@@ -120,9 +120,10 @@ class _Decoder:
         inner = node["_value"]
         if kind in CONTAINERS:
             return CONTAINERS[kind](self._value(item, depth + 1) for item in inner)
-        if kind in ("dict", "ordered"):
-            pairs = [(self._value(k, depth + 1), self._value(v, depth + 1)) for k, v in inner]
-            return OrderedDict(pairs) if kind == "ordered" else dict(pairs)
+        if kind in MAPPINGS:
+            return MAPPINGS[kind]([(self._value(k, depth + 1), self._value(v, depth + 1)) for k, v in inner])
+        if kind == "deque":
+            return deque((self._value(item, depth + 1) for item in inner), node.get("_maxlen"))
         if kind == "leaf":
             ((name, value),) = inner.items()
             return LEAVES[name](value)

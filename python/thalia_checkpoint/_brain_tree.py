@@ -10,7 +10,7 @@ import dataclasses
 import enum
 import math
 import sys
-from collections import OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -21,13 +21,13 @@ from ._brain_arrays import FLOATS, is_torch, named_of, sparse_of
 from ._brain_metadata import number_node
 from ._brain_state import BrainState, LazyRegion
 from ._flat import Named
-from ._leaves import DEPTH, NO_LEAF, described, is_text, leaf_node, set_members
+from ._leaves import DEPTH, KINDS, NO_LEAF, described, is_text, leaf_node, plain, set_members
 from ._tensor import CooArrays
 from .errors import UnsupportedError, make_error
 
 VERSION = 1
-#: What comes back as a dictionary; an OrderedDict as itself.
-DICTIONARIES = (dict, OrderedDict, defaultdict, BrainState, LazyRegion)
+#: What comes back as a dictionary; an OrderedDict and a Counter as themselves.
+DICTIONARIES = (dict, OrderedDict, defaultdict, Counter, BrainState, LazyRegion)
 #: What `_type` says of objects that stand for something else.
 TYPES = ("tensor", "scalar", "config", "number", "object", "python")
 ROLES = {
@@ -144,6 +144,8 @@ class RegionEncoder:
             return self._mapping(value, component, path, role)
         if kind is list:
             return self._items(value, component, path, role)
+        if kind is deque:
+            return python("deque", self._items(value, component, path, role), _maxlen=value.maxlen)
         if kind in (tuple, set, frozenset):
             members = value if kind is tuple else set_members(value)
             items = self._items(members, component, path, role)
@@ -168,11 +170,14 @@ class RegionEncoder:
             state = getattr(value, method, None)
             if callable(state) and not isinstance(value, type):
                 return self._node(state(), component, path, role)
+        if (container := plain(value)) is not NO_LEAF:
+            return self._container(container, component, path, role)
         raise self._cannot(component, path, described(value))
 
     def _mapping(self, value: Mapping[Any, Any], component: str, path: str, role: str | None) -> Any:
         role = "optimizer" if is_optimizer(value) else role
-        if type(value) is OrderedDict or not all(type(key) is str and is_text(key) for key in value):
+        kept = KINDS.get(type(value), "dict")
+        if kept != "dict" or not all(type(key) is str and is_text(key) for key in value):
             pairs = [
                 [
                     self._node(key, component, _below(path, "key"), None),
@@ -181,7 +186,7 @@ class RegionEncoder:
                 for key, v in value.items()
             ]
             self._distinct([key for key, _ in pairs], component, path)
-            return python("ordered" if type(value) is OrderedDict else "dict", pairs)
+            return python(kept, pairs)
         node = {key: self._node(v, component, _below(path, key), role) for key, v in value.items()}
         kind = value.get("_type")  # anything: an array compares its elements
         return {"_type": "object", "_members": node} if isinstance(kind, str) and kind in TYPES else node

@@ -6,7 +6,7 @@ object with the names of the arrays that were jax's, and null, or of random keys
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -16,7 +16,8 @@ import numpy as np
 from ._dtypes import array_bytes
 from ._flat import Named
 from ._jax_arrays import Stored, is_key, mismatch, on_host, stored
-from ._leaves import NO_LEAF, VERSION, Walk, checked, leaf_node, tree_rules, value_of
+from ._leaves import KINDS, NO_LEAF, VERSION, Walk, checked, deque_node, leaf_node, plain, tree_rules, value_of
+from ._leaves import described as what_it_is
 from ._tensor import Tensor
 from .errors import NotFoundError, UsageError, make_error
 
@@ -75,17 +76,20 @@ class _Encoder(Walk):
             return self._container(value, path)
 
     def _container(self, value: Any, path: tuple[str, ...]) -> Any:
-        if type(value) in (dict, OrderedDict, defaultdict):
-            kind = "ordered" if type(value) is OrderedDict else "dict"
+        if (kind := KINDS.get(type(value))) is not None:
             return {
                 kind: [[self.node(key, (*path, "key")), self.node(v, (*path, str(key)))] for key, v in value.items()]
             }
         for kind, cls in (("list", list), ("tuple", tuple)):
             if type(value) is cls:
                 return {kind: [self.node(v, (*path, str(i))) for i, v in enumerate(value)]}
+        if type(value) is deque:
+            return deque_node(value, [self.node(v, (*path, str(i))) for i, v in enumerate(value)])
         opened = _opened(value)
+        if opened is None and (container := plain(value)) is not NO_LEAF:
+            return self._container(container, path)
         if opened is None:
-            raise self.cannot(path, f"{type(value).__module__}.{type(value).__qualname__}")
+            raise self.cannot(path, what_it_is(value))
         return {"dict": [[name, self.node(v, (*path, name))] for name, v in opened.children.items()]}
 
     def _of_jax(self, array: jax.Array, path: tuple[str, ...]) -> Any:
@@ -148,7 +152,10 @@ def mapped(found: Any, array: Callable[[Stored], Any]) -> Any:
     if isinstance(found, Stored):
         return array(found)
     if isinstance(found, dict):
-        return type(found)((key, mapped(value, array)) for key, value in found.items())
+        pairs = {key: mapped(value, array) for key, value in found.items()}
+        return type(found)(pairs)
+    if isinstance(found, deque):
+        return deque((mapped(value, array) for value in found), found.maxlen)
     if isinstance(found, list | tuple | set | frozenset):
         return type(found)(mapped(value, array) for value in found)
     return found

@@ -6,10 +6,14 @@ docs/python.md, "What a tree looks like".
 from __future__ import annotations
 
 import base64
+import enum
+import io
 import math
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+import pathlib
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any, TypeGuard
 
 from .errors import FormatError, UnsupportedError, make_error
@@ -26,11 +30,14 @@ NO_LEAF = object()
 
 
 def leaf_node(value: Any) -> Any:
-    """The NODE of null, a boolean, text, number or bytes; NO_LEAF for anything else.
+    """The NODE of null, a boolean, text, number, bytes, path or stream in memory; NO_LEAF for anything else.
 
-    A text that UTF-8 has no bytes for, and an integer of more than INT_BITS bits, are none.
+    A text that UTF-8 has no bytes for, and an integer of more than INT_BITS bits, are none. Of a class
+    that is made of text or numbers, such as numpy.str_ or an IntEnum, the text or number is kept.
     """
     kind = type(value)
+    if kind is dict or kind is list or kind is tuple:  # most of what is no leaf
+        return NO_LEAF
     if value is None or kind is bool or (kind is str and is_text(value)):
         return value
     if kind is int and value.bit_length() <= INT_BITS:
@@ -40,7 +47,42 @@ def leaf_node(value: Any) -> Any:
     if kind is complex:
         return {"complex": [repr(value.real), repr(value.imag)]}
     if isinstance(value, bytes | bytearray):
-        return {"bytes": base64.b64encode(value).decode("ascii")}
+        return {"bytes": _base64(value)}
+    if isinstance(value, pathlib.PurePath):
+        return {"path": str(value)} if is_text(str(value)) else NO_LEAF
+    if isinstance(value, io.BytesIO):
+        return NO_LEAF if value.closed else {"bytesio": [_base64(value.getbuffer()), value.tell()]}
+    base = _base_of(value)
+    return NO_LEAF if base is None else leaf_node(base)
+
+
+def _base64(data: Any) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def _base_of(value: Any) -> str | int | float | None:
+    """What a value of a class of texts or numbers is without that class; None for any other."""
+    if isinstance(value, str) and type(value) is not str:
+        return str.__str__(value)
+    if isinstance(value, int) and type(value) is not int:
+        return int.__index__(value)
+    # numpy's are numbers of their own.
+    if isinstance(value, float) and type(value) is not float and not hasattr(value, "dtype"):
+        return float.__float__(value)
+    return None
+
+
+def deque_node(value: deque[Any], nodes: list[Any]) -> dict[str, Any]:
+    """The NODE of a deque, given those of its members."""
+    return {"deque": nodes} if value.maxlen is None else {"deque": nodes, "maxlen": value.maxlen}
+
+
+def plain(value: Any) -> Any:
+    """The container that a value of a class of containers is without that class: of a namedtuple the
+    tuple. NO_LEAF for any other value, and for plain ones."""
+    for cls in (OrderedDict, Counter, dict, list, tuple, set, frozenset, deque):
+        if isinstance(value, cls) and type(value) is not cls:
+            return deque(value, value.maxlen) if isinstance(value, deque) else cls(value)
     return NO_LEAF
 
 
@@ -56,13 +98,39 @@ def is_text(value: object) -> TypeGuard[str]:
 
 
 def described(value: object) -> str:
-    """What an error says of a value that no file holds."""
-    kind = type(value)
-    if kind is str:
+    """What an error says of a value that no file holds, and what to save in its place."""
+    if isinstance(value, str | pathlib.PurePath):
         return "a text that UTF-8 has no bytes for"
-    if kind is int:
+    if isinstance(value, int):
         return f"an integer of more than {INT_BITS} bits"
-    return f"{kind.__module__}.{kind.__qualname__}"
+    kind = type(value)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    for cls, instead in _INSTEAD.items():
+        if isinstance(value, cls) if isinstance(cls, type) else name == cls:
+            return f"{name} ({instead} can be saved)"
+    return name
+
+
+#: By classes, or names of those that need not be imported: what to save of one that no file holds.
+_INSTEAD: dict[type | str, str] = {
+    "argparse.Namespace": "its vars()",
+    "datetime.date": "its isoformat()",
+    "datetime.datetime": "its isoformat()",
+    "decimal.Decimal": "its str()",
+    "fractions.Fraction": "its str()",
+    "numpy.random._generator.Generator": "its bit_generator.state",
+    "numpy.random.mtrand.RandomState": "its get_state()",
+    "random.Random": "its getstate()",
+    "torch._C.Generator": "its get_state()",
+    "uuid.UUID": "its str()",
+    SimpleNamespace: "its vars()",
+    io.BytesIO: "its bytes, before it is closed,",
+    io.StringIO: "its getvalue()",
+    enum.Enum: "its value",
+    memoryview: "its tobytes()",
+    Mapping: "dict() of it",
+    Iterable: "list() of it",
+}
 
 
 class Walk:
@@ -130,14 +198,31 @@ def set_members(value: set[Any] | frozenset[Any]) -> list[Any]:
         return sorted(value, key=repr)
 
 
+def _stream(parts: Any) -> io.BytesIO:
+    data, position = parts
+    stream = io.BytesIO(base64.b64decode(data))
+    stream.seek(position)
+    return stream
+
+
 #: What makes a value of what a NODE's one member holds.
 LEAVES: dict[str, Callable[[Any], Any]] = {
     "int": int,
     "float": float,
     "bytes": base64.b64decode,
+    "bytesio": _stream,
     "complex": lambda parts: complex(float(parts[0]), float(parts[1])),
+    "path": pathlib.Path,
 }
 CONTAINERS: dict[str, Callable[[Any], Any]] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
+#: The same of those that hold pairs of keys and values.
+MAPPINGS: dict[str, Callable[[Any], Any]] = {
+    "dict": dict,
+    "ordered": OrderedDict,
+    "counter": lambda pairs: Counter(dict(pairs)),
+}
+#: Their kinds by their classes.
+KINDS: dict[type, str] = {dict: "dict", defaultdict: "dict", OrderedDict: "ordered", Counter: "counter"}
 
 
 @contextmanager
@@ -170,13 +255,14 @@ def value_of(node: Any, special: Callable[[dict[str, Any]], Any], depth: int = 0
         raise ValueError(f"more than {DEPTH} containers in each other")
     if node is None or isinstance(node, bool | int | float | str):
         return node
+    if "deque" in node:
+        return deque((value_of(v, special, depth + 1) for v in node["deque"]), node.get("maxlen"))
     found = special(node)
     if found is not NO_LEAF:
         return found
     ((kind, inner),) = node.items()
-    if kind in ("dict", "ordered"):
-        pairs = [(value_of(k, special, depth + 1), value_of(v, special, depth + 1)) for k, v in inner]
-        return OrderedDict(pairs) if kind == "ordered" else dict(pairs)
+    if kind in MAPPINGS:
+        return MAPPINGS[kind]([(value_of(k, special, depth + 1), value_of(v, special, depth + 1)) for k, v in inner])
     if kind in CONTAINERS:
         return CONTAINERS[kind](value_of(v, special, depth + 1) for v in inner)
     return LEAVES[kind](inner)

@@ -8,7 +8,7 @@ NODE], …]}}, stands what torch calls the _metadata of a state_dict.
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,7 +19,21 @@ from ._any_file import AnyFile
 from ._elements import elements
 from ._file import File, FlatFile
 from ._flat import Named
-from ._leaves import CONTAINERS, MEMBER, NO_LEAF, Walk, described, leaf_node, set_members, tree_rules, value_of
+from ._leaves import (
+    CONTAINERS,
+    KINDS,
+    MAPPINGS,
+    MEMBER,
+    NO_LEAF,
+    Walk,
+    deque_node,
+    described,
+    leaf_node,
+    plain,
+    set_members,
+    tree_rules,
+    value_of,
+)
 from ._operations import collector_paused
 from ._shards import ShardedFile
 from ._torch_tensors import named, on_host, overlapping, span_of
@@ -76,10 +90,9 @@ class _Encoder(Walk):
             return self._container(value, path, role)
 
     def _container(self, value: Any, path: tuple[str, ...], role: str | None) -> Any:
-        if isinstance(value, dict) and type(value) in (dict, OrderedDict, defaultdict):
+        if (kind := KINDS.get(type(value))) is not None:
             if set(value) == {"state", "param_groups"}:
                 role = "optimizer"
-            kind = "ordered" if type(value) is OrderedDict else "dict"
             if kind == "ordered" and (told := getattr(value, ATTRIBUTE, None)):
                 self._attribute(told, path)
             items = [[self._key(key, path), self.node(v, (*path, str(key)), role)] for key, v in value.items()]
@@ -87,6 +100,8 @@ class _Encoder(Walk):
         for kind, cls in (("list", list), ("tuple", tuple), ("size", torch.Size)):
             if type(value) is cls:
                 return {kind: [self.node(v, (*path, str(i)), role) for i, v in enumerate(value)]}
+        if type(value) is deque:
+            return deque_node(value, [self.node(v, (*path, str(i)), role) for i, v in enumerate(value)])
         if isinstance(value, set | frozenset) and type(value) in (set, frozenset):
             kind = "set" if type(value) is set else "frozenset"
             return {kind: [self.node(v, (*path, str(i)), role) for i, v in enumerate(set_members(value))]}
@@ -102,6 +117,8 @@ class _Encoder(Walk):
             return self.node(state_dict(), path, inner)
         if (instead := self._instead(value)) is not None:
             return self.node(instead, path, role)
+        if (container := plain(value)) is not NO_LEAF:
+            return self._container(container, path, role)
         raise self.cannot(path, described(value))
 
     def _attribute(self, value: Any, path: tuple[str, ...]) -> None:
@@ -319,7 +336,7 @@ def _set_attributes(value: Any, attributes: Any, special: Callable[[dict[str, An
             setattr(inner, ATTRIBUTE, value_of(left.pop(path), special))
         if isinstance(inner, dict):
             members: Iterable[tuple[Any, Any]] = inner.items()
-        elif type(inner) in (list, tuple):
+        elif type(inner) in (list, tuple, deque):
             members = enumerate(inner)
         else:
             continue
@@ -335,8 +352,10 @@ def members(node: Any) -> list[tuple[str, Any]] | None:
     """What a container holds, by the names that lead to it; None for what is no container."""
     if not isinstance(node, dict) or is_tensor(node):
         return None
+    if "deque" in node:
+        return [(str(i), value) for i, value in enumerate(node["deque"])]
     ((kind, inner),) = node.items()
-    if kind in ("dict", "ordered"):
+    if kind in MAPPINGS:
         return [(str(key), value) for key, value in inner]
     return [(str(i), value) for i, value in enumerate(inner)] if kind in CONTAINERS else None
 

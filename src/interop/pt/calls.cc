@@ -54,7 +54,7 @@ NodeId Builder::plain_call(const Symbol& symbol, const std::vector<NodeId>& argu
     node.imaginary = need_number(arguments[1], symbol.name);
     return add(std::move(node));
   }
-  if (is(Meaning::default_dict) || is(Meaning::counter) || is(Meaning::bytearray)) ++graph_.plainer;
+  if (is(Meaning::default_dict) || is(Meaning::bytearray)) ++graph_.plainer;
   if (is(Meaning::bytes) || is(Meaning::bytearray)) {
     if (arguments.empty()) return add({.kind = Kind::bytes});
     need(arguments[0], Kind::bytes, symbol.name);
@@ -76,13 +76,14 @@ NodeId Builder::plain_call(const Symbol& symbol, const std::vector<NodeId>& argu
   }
   if (is(Meaning::set)) return container(Kind::set, arguments, symbol);
   if (is(Meaning::frozenset)) return container(Kind::frozenset, arguments, symbol);
-  return container(Kind::dict, arguments, symbol);
+  return container(is(Meaning::counter) ? Kind::counter : Kind::dict, arguments, symbol);
 }
 
 NodeId Builder::container(Kind kind, const std::vector<NodeId>& arguments, const Symbol& symbol) {
   Node node{.kind = kind, .flag = symbol.meaning == Meaning::ordered_dict};
   if (arguments.empty()) return add(std::move(node));
-  if (kind == Kind::dict && at(arguments[0]).kind == Kind::dict) {
+  if (kind == Kind::counter) need(arguments[0], Kind::dict, symbol.name);
+  if (at(arguments[0]).kind == Kind::dict && (kind == Kind::dict || kind == Kind::counter)) {
     node.items = at(arguments[0]).items;
     return add(std::move(node));
   }

@@ -38,7 +38,8 @@ std::uint64_t repeated_containers(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     for (const NodeId item : node.items) {
       const Kind kind = graph.at(item).kind;
-      if (kind != Kind::list && kind != Kind::dict && kind != Kind::set) continue;
+      if (kind != Kind::list && kind != Kind::dict && kind != Kind::counter && kind != Kind::set)
+        continue;
       repeated += seen[item] ? 1 : 0;
       seen[item] = true;
     }
@@ -124,8 +125,8 @@ void Contents::find_losses() {
   lose(state_.graph.tensors_with_attributes, "tensor's Python attributes",
        "tensors' Python attributes");
   lose(tree.attributes_lost, "dictionary's Python attributes", "dictionaries' Python attributes");
-  lose(state_.graph.plainer, "defaultdict, Counter or bytearray, which becomes dict or bytes",
-       "of defaultdict, Counter and bytearray, which become dict and bytes");
+  lose(state_.graph.plainer, "defaultdict or bytearray, which becomes dict or bytes",
+       "of defaultdict and bytearray, which become dict and bytes");
   if (!archive_.is_script())
     lose(repeated_containers(state_.graph), "object that stands there again, as a copy",
          "objects that stand there again, as copies");

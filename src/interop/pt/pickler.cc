@@ -27,6 +27,7 @@ class Pickler : private PickleText {
   void tuple(const std::vector<NodeId>& items);
   void list(const std::vector<NodeId>& items);
   void members(const Node& dict);
+  void counter(const Node& node);
   void add_batches(const std::vector<NodeId>& items, std::size_t width, char one, char many);
   void hashable_set(const Node& node);
 
@@ -92,6 +93,15 @@ void Pickler::members(const Node& dict) {
   put('b');
 }
 
+void Pickler::counter(const Node& node) {
+  global("collections Counter");
+  put('}');
+  memoize();
+  add_batches(node.items, 2, 's', 'u');
+  close_tuple(1);
+  call();
+}
+
 // torch.load knows no frozenset: a set, or where that cannot be hashed a tuple.
 void Pickler::hashable_set(const Node& node) {
   if (hashed_ > 0) return tuple(node.items);
@@ -119,6 +129,7 @@ void Pickler::value(NodeId id) {
   if (is(Kind::list)) return list(node.items);
   if (is(Kind::tuple)) return tuple(node.items);
   if (is(Kind::dict)) return members(node);
+  if (is(Kind::counter)) return counter(node);
   if (is(Kind::set) || is(Kind::frozenset)) return hashable_set(node);
   if (is(Kind::size)) {
     global("torch Size");

@@ -118,6 +118,12 @@ void read_tree(Plan& plan, const SinkInput& input, const Value& tree, const Valu
     plan.losses.push_back("what is a numpy array or scalar, as it becomes a tensor");
   if (reader.frozen() > 0)
     plan.losses.push_back("what is a frozenset, as torch.load takes no such object");
+  if (reader.plainer() > 0) {
+    plan.losses.push_back(
+        "what is a deque, a path or a BytesIO, which becomes a list, a text or bytes, as "
+        "torch.load "
+        "takes no such object");
+  }
 }
 
 void read_flat(Plan& plan, const SinkInput& input) {

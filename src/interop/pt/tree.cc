@@ -132,10 +132,8 @@ bool TreeWalk::leaf(const Node& value) {
     json_.end_array().end_object();
   } else if (is(Kind::bytes)) {
     named("bytes", to_base64(as_byte_span(value.text)));
-  } else if (is(Kind::dtype)) {
-    named("dtype", value.text);
-  } else if (is(Kind::device)) {
-    named("device", value.text);
+  } else if (is(Kind::dtype) || is(Kind::device)) {
+    named(is(Kind::dtype) ? "dtype" : "device", value.text);
   } else if (is(Kind::layout)) {
     ++tree_.layouts;
     json_.value(value.text);
@@ -165,7 +163,7 @@ void TreeWalk::container(NodeId id) {
     } else {
       node(state);
     }
-  } else if (is(Kind::dict)) {
+  } else if (is(Kind::dict) || is(Kind::counter)) {
     if (graph_.at(id).link != kNoNode) attributes(graph_.at(id).link);
     members(id);
   } else {
@@ -192,7 +190,8 @@ void TreeWalk::step_into(std::string_view part, NodeId id) {
 
 // Indices in place of references: bare storages add to the graph on the way.
 void TreeWalk::members(NodeId id) {
-  json_.begin_object().key(graph_.at(id).flag ? "ordered" : "dict").begin_array();
+  const char* const plain = graph_.at(id).flag ? "ordered" : "dict";
+  json_.begin_object().key(graph_.at(id).kind == Kind::counter ? "counter" : plain).begin_array();
   std::unordered_set<std::string> keys;
   for (std::size_t i = 0; i < graph_.at(id).items.size(); i += 2) {
     const NodeId key_id = graph_.at(id).items[i];
@@ -230,9 +229,10 @@ void TreeWalk::items(const char* kind, NodeId id) {
 // Only what Python can hash, and what holds no tensors.
 void TreeWalk::key(NodeId id) {
   const Kind kind = graph_.at(id).kind;
-  const bool hashable = kind != Kind::list && kind != Kind::dict && kind != Kind::set &&
-                        kind != Kind::object && is_plain(id, 0);
-  if (!hashable) cannot("a key that is neither a number, a text nor a tuple of these");
+  const bool mutates = kind == Kind::list || kind == Kind::dict || kind == Kind::counter ||
+                       kind == Kind::set || kind == Kind::object;
+  if (mutates || !is_plain(id, 0))
+    cannot("a key that is neither a number, a text nor a tuple of these");
   node(id);
 }
 

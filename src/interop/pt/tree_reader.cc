@@ -91,6 +91,10 @@ NodeId TreeReader::node(const Value& value, unsigned depth) {
   if (value.kind() == Value::Kind::number) return number(value.number_text());
   if (!value.is_object()) fail_tree("a list stands where a value is expected");
   if (value.find("tensor") != nullptr) return tensor(value);
+  if (const Value* const members = value.find("deque")) {
+    ++plainer_;
+    return container("list", *members, depth);
+  }
   if (value.size() != 1) fail_tree("an object that is not of one member");
   return special(value.members()[0].name, value.members()[0].value, depth);
 }
@@ -130,7 +134,7 @@ NodeId TreeReader::real(const std::string& text) {
 }
 
 NodeId TreeReader::special(const std::string& kind, const Value& inner, unsigned depth) {
-  if (kind == "dict" || kind == "ordered") return members(kind == "ordered", inner, depth);
+  if (kind == "dict" || kind == "ordered" || kind == "counter") return members(kind, inner, depth);
   if (kind == "int") return integer(text_of(inner));
   if (kind == "float") return real(text_of(inner));
   if (kind == "complex") {
@@ -141,13 +145,15 @@ NodeId TreeReader::special(const std::string& kind, const Value& inner, unsigned
     made.imaginary = plan_.graph.at(real(text_of(parts[1]))).real;
     return add(std::move(made));
   }
-  if (kind == "bytes") {
-    std::size_t wrong = 0;
-    const auto bytes = decode_base64(text_of(inner), wrong);
-    if (!bytes) fail_tree("bytes that are no base64");
-    return add({.kind = Kind::bytes,
-                .text = plan_.graph.texts.emplace_back(reinterpret_cast<const char*>(bytes->data()),
-                                                       bytes->size())});
+  if (kind == "bytes") return bytes(inner);
+  if (kind == "bytesio") {
+    if (elements_of(inner).size() != 2) fail_tree("a stream's bytes and its position are expected");
+    ++plainer_;
+    return bytes(inner.elements()[0]);
+  }
+  if (kind == "path") {
+    ++plainer_;
+    return add_text(text_of(inner));
   }
   if (kind == "dtype") {
     const std::string& name = text_of(inner);
@@ -165,6 +171,14 @@ NodeId TreeReader::special(const std::string& kind, const Value& inner, unsigned
     return whole_tensor(find(inner));
   }
   return container(kind, inner, depth);
+}
+
+NodeId TreeReader::bytes(const Value& base64) {
+  std::size_t wrong = 0;
+  const auto decoded = decode_base64(text_of(base64), wrong);
+  if (!decoded) fail_tree("bytes that are no base64");
+  const auto* const begin = reinterpret_cast<const char*>(decoded->data());
+  return add({.kind = Kind::bytes, .text = plan_.graph.texts.emplace_back(begin, decoded->size())});
 }
 
 NodeId TreeReader::container(const std::string& kind, const Value& inner, unsigned depth) {
@@ -200,8 +214,9 @@ NodeId TreeReader::container(const std::string& kind, const Value& inner, unsign
   return add(std::move(made));
 }
 
-NodeId TreeReader::members(bool ordered, const Value& pairs, unsigned depth) {
-  Node made{.kind = Kind::dict, .flag = ordered};
+NodeId TreeReader::members(const std::string& kind, const Value& pairs, unsigned depth) {
+  const bool ordered = kind == "ordered";
+  Node made{.kind = kind == "counter" ? Kind::counter : Kind::dict, .flag = ordered};
   if (const auto found = attributes_.find(path_); ordered && found != attributes_.end()) {
     const Value* const attributes = found->second;
     attributes_.erase(found);
@@ -228,7 +243,8 @@ NodeId TreeReader::members(bool ordered, const Value& pairs, unsigned depth) {
 bool TreeReader::is_hashable(NodeId id) const {
   const Node& value = plan_.graph.at(id);
   const auto is = [&](Kind kind) { return value.kind == kind; };
-  if (is(Kind::list) || is(Kind::dict) || is(Kind::set) || is(Kind::tensor)) return false;
+  if (is(Kind::list) || is(Kind::dict) || is(Kind::counter) || is(Kind::set) || is(Kind::tensor))
+    return false;
   return std::all_of(value.items.begin(), value.items.end(),
                      [&](NodeId item) { return is_hashable(item); });
 }

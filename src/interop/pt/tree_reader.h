@@ -33,6 +33,8 @@ class TreeReader {
   bool is_used(std::size_t i) const { return storages_[i] != kUnused; }
   std::uint64_t arrays() const noexcept { return arrays_; }
   std::uint64_t frozen() const noexcept { return frozen_; }
+  /// Values that stand as plainer ones: a deque as a list, a path as a text, a stream as its bytes.
+  std::uint64_t plainer() const noexcept { return plainer_; }
 
  private:
   static constexpr std::uint32_t kUnused = UINT32_MAX;
@@ -43,7 +45,8 @@ class TreeReader {
   NodeId real(const std::string& text);
   NodeId special(const std::string& kind, const Value& inner, unsigned depth);
   NodeId container(const std::string& kind, const Value& inner, unsigned depth);
-  NodeId members(bool ordered, const Value& pairs, unsigned depth);
+  NodeId bytes(const Value& base64);
+  NodeId members(const std::string& kind, const Value& pairs, unsigned depth);
   NodeId tensor(const Value& value);
   void set_view(TensorRecord& record, const Value& view, const TensorLayout& layout);
   void set_quantizer(TensorRecord& record, const Value& quantized);
@@ -60,7 +63,7 @@ class TreeReader {
   std::unordered_map<std::string_view, std::size_t> places_;
   std::vector<std::uint32_t> storages_;  ///< of each tensor of the sink, its first
   std::unordered_map<std::string, const Value*> attributes_;
-  std::uint64_t arrays_ = 0, frozen_ = 0;
+  std::uint64_t arrays_ = 0, frozen_ = 0, plainer_ = 0;
 };
 
 /// Strides of elements that follow each other row by row.

@@ -33,6 +33,7 @@ enum class Kind : std::uint8_t {
   frozenset,
   size,         ///< torch.Size: items are integers
   dict,         ///< items: key, value, key, value, …; flag: an OrderedDict; link: its attributes
+  counter,      ///< a collections.Counter: items as those of a dict
   object,       ///< a module of a TorchScript program; link: the dict of its attributes
   dtype,        ///< text: "float32"
   device,       ///< text: "cuda:0"
@@ -119,7 +120,7 @@ struct Graph {
   unsigned protocol = 0;
   std::uint64_t pickle_bytes = 0;
   std::uint64_t tensors_with_attributes = 0;  ///< whose attributes are not kept
-  std::uint64_t plainer = 0;  ///< defaultdict, Counter, bytearray: which are dict and bytes here
+  std::uint64_t plainer = 0;  ///< defaultdict, bytearray: which are dict and bytes here
 
   const Node& at(NodeId id) const noexcept { return nodes[id]; }
 };

@@ -7,8 +7,8 @@
 namespace thalia::store {
 namespace {
 
-constexpr std::string_view kDictionaries[] = {"dict", "ordered"};
-constexpr std::string_view kSequences[] = {"list", "tuple", "size"};
+constexpr std::string_view kDictionaries[] = {"dict", "ordered", "counter"};
+constexpr std::string_view kSequences[] = {"list", "tuple", "size", "deque"};
 constexpr std::string_view kSets[] = {"set", "frozenset"};
 constexpr std::string_view kTensorLeaves[] = {"tensor", "array", "scalar"};
 

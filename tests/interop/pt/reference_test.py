@@ -83,7 +83,7 @@ class Case(unittest.TestCase):
         elif isinstance(a, np.ndarray | np.generic):
             self.assertTrue(np.array_equal(np.asarray(a), b.numpy()), path)
         elif isinstance(a, dict):
-            kind = collections.OrderedDict if type(a) is collections.OrderedDict else dict
+            kind = type(a) if type(a) in (collections.OrderedDict, collections.Counter) else dict
             self.assertIs(type(b), kind, path)
             self.assertEqual(list(a), list(b), path)
             if kind is collections.OrderedDict:
@@ -162,7 +162,7 @@ class Objects(Case):
                 torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.Flatten(), torch.nn.Linear(16, 2)
             )
             optimizer = make(model.parameters(), lr=1e-3)
-            schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
+            schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [3, 5, 5])
             model(torch.rand(2, 3, 4, 4)).sum().backward()
             optimizer.step()
             self.check(model.state_dict(), identical=True)

@@ -59,6 +59,24 @@ def test_the_example_goes_on_where_it_died_on_two_processes(tmp_path):
     assert not torch.equal(first, second)
 
 
+def test_a_scheduler_of_milestones_goes_on_where_it_stood(tmp_path):
+    rates = []
+    for steps in (3, 5):
+        accelerator = Accelerator(cpu=True)
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [2, 5, 5])
+        model, optimizer, schedule = accelerator.prepare(model, optimizer, schedule)
+        if steps == 5:
+            load_state(accelerator, tmp_path / "s.thalia")
+        for _ in range(steps):
+            optimizer.step()
+            schedule.step()
+            rates.append(optimizer.param_groups[0]["lr"])
+        save_state(accelerator, tmp_path / "s.thalia")
+    assert rates == pytest.approx([0.5, 0.05, 0.05, 0.05, *[0.0005] * 4])
+
+
 def of_processes(rank, world):
     os.environ.update(RANK=str(rank), WORLD_SIZE=str(world))
     accelerator = Accelerator(cpu=True)

@@ -1,8 +1,9 @@
 """Lightning's Trainer with .thalia files."""
 
 import os
-import pathlib
 import time
+from collections import Counter
+from pathlib import Path
 
 import pytest
 import thalia_checkpoint as thalia
@@ -63,7 +64,7 @@ class Data(LightningDataModule):
 
 
 class Net(LightningModule):
-    def __init__(self, width=16, betas=(0.9, 0.99), extra=None):
+    def __init__(self, width=16, betas=(0.9, 0.99), extra=None, milestones=None):
         super().__init__()
         self.save_hyperparameters()
         self.layers = torch.nn.Sequential(torch.nn.Linear(8, width), torch.nn.Dropout(0.3), torch.nn.Linear(width, 1))
@@ -78,6 +79,8 @@ class Net(LightningModule):
     def configure_optimizers(self):
         optimizer = torch.optim.AdamW(self.parameters(), lr=0.01, betas=self.hparams.betas)
         scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=100)
+        if self.hparams.milestones:
+            scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, self.hparams.milestones)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
     def on_save_checkpoint(self, checkpoint):
@@ -170,7 +173,7 @@ def test_a_checkpoint_is_what_lightning_would_have_saved(tmp_path):
     theirs = torch.load(tmp_path / "theirs.ckpt", weights_only=False)
     ours = ThaliaCheckpointIO().load_checkpoint(tmp_path / "sub/ours.ckpt", map_location="cpu", weights_only=True)
     assert same_state(ours, theirs)
-    assert ours["hyper_parameters"] == {"width": 16, "betas": (0.9, 0.99), "extra": None}
+    assert ours["hyper_parameters"] == {"width": 16, "betas": (0.9, 0.99), "extra": None, "milestones": None}
 
     net = Net(**ours["hyper_parameters"])
     thalia_torch.load_into(net, tmp_path / "sub/ours.ckpt", prefix="state_dict.")
@@ -184,8 +187,21 @@ def test_lightnings_own_thread_may_save_too(tmp_path):
 
 
 @pytest.mark.parametrize("plugin", [ThaliaCheckpointIO, ThaliaAsyncCheckpointIO])
+def test_a_scheduler_of_milestones_goes_on_where_it_stood(tmp_path, plugin):
+    given = {"milestones": [3, 7, 7, 12], "extra": Path("data")}
+    whole = fit(trainer(tmp_path / "whole", plugin(), epochs=2), **given)
+    fit(trainer(tmp_path, plugin(), epochs=1), **given)
+    state = thalia_torch.load(tmp_path / "last.ckpt")
+    assert state["lr_schedulers"][0]["milestones"] == Counter(given["milestones"])
+    assert state["hyper_parameters"]["extra"] == Path("data")
+    again = fit(trainer(tmp_path / "again", plugin(), epochs=2), tmp_path / "last.ckpt", **given)
+    rates = [run.optimizers[0].param_groups[0]["lr"] for run in (whole, again)]
+    assert rates[0] == rates[1] < 1e-4
+
+
+@pytest.mark.parametrize("plugin", [ThaliaCheckpointIO, ThaliaAsyncCheckpointIO])
 def test_what_cannot_be_saved_is_named(tmp_path, plugin):
-    for value, name in ((pathlib.Path("x"), "Path"), (len, "builtin_function")):
+    for value, name in ((range(3), "range"), (len, "builtin_function")):
         with pytest.raises(thalia.UnsupportedError, match=rf"hyper_parameters\.extra\.data: .*{name}") as caught:
             fit(trainer(tmp_path, plugin()), extra={"data": value})
         assert caught.value.field == "hyper_parameters.extra.data"

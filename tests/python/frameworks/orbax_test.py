@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 from collections import OrderedDict
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -321,7 +320,7 @@ def test_what_cannot_be_saved_is_named_and_nothing_is_left(tmp_path, checkpointe
     with checkpointer(ThaliaCheckpointHandler()) as saver:
         for step, (value, message) in enumerate(
             (
-                (Path("x"), r"a\.1: cannot save pathlib.*Path; expected arrays of jax"),
+                (range(3), r"a\.1: cannot save builtins\.range .*; expected arrays of jax"),
                 ({1, 2}, r"a\.1: cannot save builtins\.set"),
                 (np.array([None]), r"a\.1: .*object"),
                 (A, r"a\.1: cannot save .*ShapeDtypeStruct"),

@@ -3,6 +3,7 @@
 import runpy
 import subprocess
 import sys
+from collections import deque
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,9 @@ def same_state(a, b):
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     if isinstance(a, dict):
         return list(a) == list(b) and all(same_state(a[key], b[key]) for key in a)
-    if isinstance(a, list | tuple):
+    if isinstance(a, list | tuple | deque):
+        if isinstance(a, deque) and a.maxlen != b.maxlen:
+            return False
         return len(a) == len(b) and all(same_state(x, y) for x, y in zip(a, b, strict=True))
     return a == b
 

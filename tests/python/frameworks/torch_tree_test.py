@@ -1,8 +1,11 @@
 """The tree of a state in a file's metadata: any of its members may be anything."""
 
 import copy
+import io
 import subprocess
 import sys
+from collections import Counter, deque
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +19,7 @@ JUNK = [
     None, True, -1, 2**70, 1e308, "", "x", [], {}, [[]], [1], [[1, 2]], {"dict": [[1]]}, {"tensor": 3},
     {"tensor": []}, {"complex": []}, {"complex": ["x"]}, {"size": [2**70]}, {"size": [-1]}, {"dtype": "nn"},
     {"dtype": 7}, {"device": "gpu9"}, {"int": "9" * 5000}, {"set": [{"list": []}]}, {"view": 1},
+    {"deque": 1}, {"deque": [], "maxlen": -1}, {"counter": [1]}, {"path": 1}, {"bytesio": ["YQ==", 2**70]},
 ]  # fmt: skip
 
 
@@ -42,6 +46,7 @@ def saved():
         "model": {"w": torch.nn.Parameter(torch.ones(2, 3)), "head": flat[:6], "tail": flat[4:]},
         "nested": [1, (2, 3.5), {"x"}, frozenset(), torch.Size([2])],
         "leaves": [complex(1, 2), 1 << 70, float("inf"), b"ab", torch.float16, torch.device("cpu"), None],
+        "standard": [Counter({2: 1}), deque([flat[:2]], maxlen=3), Path("a/b"), io.BytesIO(b"ab")],
         "arrays": [np.arange(3), np.float32(2)],
     }
     encoded = _torch_tree.encode(state)
