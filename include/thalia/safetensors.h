@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,5 +73,11 @@ std::uint64_t save_safetensors(const std::filesystem::path& path,
                                std::vector<SafetensorsTensor> tensors,
                                const std::optional<SafetensorsMetadata>& metadata = std::nullopt,
                                const OutputOptions& output = {}, std::uint64_t align = 8);
+/// The same bytes into memory: `room` is told how many there are, and gives exactly so many.
+/// @throws the same, but for IoError; what `room` throws.
+void serialize_safetensors(std::vector<SafetensorsTensor> tensors,
+                           const std::optional<SafetensorsMetadata>& metadata,
+                           const std::function<MutableByteSpan(std::uint64_t bytes)>& room,
+                           std::uint64_t align = 8);
 
 }  // namespace thalia

@@ -67,6 +67,11 @@ class Writer {
   /// followed.
   /// @throws IoError; UsageError for options out of bounds or a target that is no regular file.
   explicit Writer(const std::filesystem::path& path, const SaveOptions& options = {});
+  /// Into an empty file that is open for reading and writing, such as one in memory: it gets no
+  /// name, nothing is synced, and after an error it holds anything. The descriptor stays the
+  /// caller's, and open until commit() has returned. `name` is for messages. @throws UsageError for
+  /// options out of bounds.
+  Writer(int descriptor, const std::filesystem::path& name, const SaveOptions& options = {});
   ~Writer();
   Writer(Writer&&) noexcept;
   Writer& operator=(Writer&&) noexcept;

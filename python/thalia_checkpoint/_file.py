@@ -127,6 +127,11 @@ class Region(ByName[Tensor]):
         return self._raw.neuron_type
 
     @property
+    def homeostatic_updated(self) -> int:
+        """When its homeostatic state last changed, in seconds since 1970; 0 where nobody said."""
+        return self._raw.homeostatic_updated
+
+    @property
     def config(self) -> dict[str, Any]:
         """The JSON object that it was declared with; a copy each time."""
         return _object(self._raw.config_json, f"{self.name}: config")
@@ -227,11 +232,10 @@ class File(Mapping[str, Region]):
     @property
     def connections(self) -> list[Connection]:
         """All connections between regions, in the order of the file."""
-        found = []
-        for i in range(self._raw.connection_count):
-            source, target, weights, delays = self._raw.connection(i)
-            found.append(Connection(source, target, Tensor(weights), Tensor(delays) if delays else None))
-        return found
+        return [
+            Connection(source, target, Tensor(weights), Tensor(delays) if delays else None)
+            for source, target, weights, delays in self._raw.connections
+        ]
 
     def region(self, name: str) -> Region:
         """The region of that name. Raises NotFoundError, a KeyError."""

@@ -14,7 +14,7 @@ from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar
 import numpy as np
 
 from . import _core
-from ._elements import elements
+from ._elements import Elements, elements
 from ._file import Path
 from ._missing import not_found
 from ._operations import collector_paused
@@ -182,9 +182,13 @@ class Writer:
             writer.metadata = {"step": 100}
     """
 
-    def __init__(self, path: Path, **options: Any) -> None:
-        """`options` are those of SaveOptions. Raises IoError, UsageError."""
-        shown = callback(options.get("progress"), f"saving {os.fspath(path)}")
+    def __init__(self, path: Path | int, **options: Any) -> None:
+        """path: or the descriptor of an empty file that is open for reading and writing, such as one in
+            memory. It stays open, gets no name and is not synced; after an error it holds anything.
+        options: those of SaveOptions. Raises IoError, UsageError.
+        """
+        target = f"descriptor {path}" if isinstance(path, int) else os.fspath(path)
+        shown = callback(options.get("progress"), f"saving {target}")
         self._begin(_core.Writer(path, {**options, "progress": shown}))
 
     def _begin(self, raw: _core.Writer) -> None:
@@ -205,6 +209,7 @@ class Writer:
         n_neurons: int = 0,
         n_inputs: int = 0,
         neuron_type: str = "none",
+        homeostatic_updated: int = 0,
         config: Mapping[str, Any] | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
@@ -212,6 +217,7 @@ class Writer:
 
         n_neurons, n_inputs: how many neurons it has, and inputs to each of them.
         neuron_type: "lif", "conductance_lif" or "none".
+        homeostatic_updated: when its homeostatic state last changed, in seconds since 1970.
         config, metadata: what JSON can hold.
         Raises TypeError for what JSON cannot hold; UsageError for a name that is there already, or
         another neuron_type.
@@ -223,6 +229,7 @@ class Writer:
             neuron_type,
             json.dumps(config) if config else "{}",
             "" if metadata is None else json.dumps(metadata),
+            homeostatic_updated,
         )
 
     def add(
@@ -292,12 +299,21 @@ class Writer:
             if region not in self._regions:
                 raise not_found(f"no region {region!r} was declared", region, self._regions, region=region)
         name = f"{source} to {target}"
-        dtype, shape, data = elements(f"{name}, weights", weights)
-        if delays is None:
-            self._raw.add_connection(source, target, dtype, shape, data, dtype, (), None)
-            return
-        delay_dtype, delay_shape, delay_data = elements(f"{name}, delays", delays)
-        self._raw.add_connection(source, target, dtype, shape, data, delay_dtype, delay_shape, delay_data)
+        matrices = (
+            elements(f"{name}, weights", weights),
+            None if delays is None else elements(f"{name}, delays", delays),
+        )
+        self._connect(source, target, *matrices)
+
+    def _connect(
+        self, source: str, target: str, weights: Elements, delays: Elements | None, *, sparse: bool = False
+    ) -> tuple[bool, bool]:
+        """The same of elements as the file has them. Whether weights and delays are stored as their entries.
+
+        sparse: where more than 90 % are zeros, and that is smaller. Not for a save in the background.
+        """
+        more = Elements(weights.dtype, (), None) if delays is None else delays
+        return self._raw.add_connection(source, target, *weights, *more, sparse)
 
     def commit(self) -> SaveResult:
         """Writes everything, and puts the file in its place. Ctrl-C ends it and leaves the old one.

@@ -4,6 +4,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
+#include "container/file/short_name.h"
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"
@@ -153,6 +156,8 @@ void bind_region(nb::module_& module) {
       .def_prop_ro("n_inputs", [](const Region& r) { return r.view.n_inputs(); })
       .def_prop_ro("neuron_type",
                    [](const Region& r) { return neuron_type_name(r.view.neuron_type()); })
+      .def_prop_ro("homeostatic_updated",
+                   [](const Region& r) { return r.view.homeostatic_updated().value_or(0); })
       .def_prop_ro("config_json", [](const Region& r) { return std::string(r.view.config_json()); })
       .def_prop_ro("metadata_json",
                    [](const Region& r) { return std::string(r.view.metadata_json()); })
@@ -171,9 +176,25 @@ void bind_region(nb::module_& module) {
       .def("release", [](const Region& r) { r.view.release(); });
 }
 
-nb::object connection_tuple(const File& file, const ConnectionView& connection) {
-  return nb::make_tuple(connection.source, connection.target, file.tensor(connection.weights),
-                        connection.delays ? nb::cast(file.tensor(*connection.delays)) : nb::none());
+// (source, target, weights, delays or None) each. A file has short names there.
+nb::list connections_of(const File& file) {
+  std::unordered_map<std::string, std::string_view> names;
+  for (std::uint32_t i = 0; i < file.reader.region_count(); ++i) {
+    const std::string_view name = file.reader.region(i).name();
+    names.emplace(container::short_name_string(name), name);
+  }
+  const auto full = [&](const std::string& name) {
+    const auto found = names.find(name);
+    return found == names.end() ? name : std::string(found->second);
+  };
+  nb::list out;
+  for (std::uint32_t i = 0; i < file.reader.connection_count(); ++i) {
+    const ConnectionView connection = file.reader.connection(i);
+    out.append(nb::make_tuple(
+        full(connection.source), full(connection.target), file.tensor(connection.weights),
+        connection.delays ? nb::cast(file.tensor(*connection.delays)) : nb::none()));
+  }
+  return out;
 }
 
 }  // namespace
@@ -211,11 +232,7 @@ void bind_reader(nb::module_& module) {
            })
       .def("tensor",
            [](const File& f, const std::string& name) { return f.tensor(f.reader.tensor(name)); })
-      .def_prop_ro("connection_count", [](const File& f) { return f.reader.connection_count(); })
-      .def("connection",
-           [](const File& f, std::uint32_t i) {
-             return connection_tuple(f, f.reader.connection(i));
-           })
+      .def_prop_ro("connections", connections_of)
       .def_prop_ro(
           "has_block_tree",
           [](const File& f) { return f.reader.header().checksum == ChecksumType::block_tree; })

@@ -57,11 +57,9 @@ nb::tuple tensor_of(const Opened& opened, std::size_t i) {
 
 using Named = std::vector<std::pair<std::string, std::string>>;
 
-// `tensors`: (name, dtype, shape, buffer) each. Returns the bytes of the file.
-std::uint64_t save(const Path& path, const nb::list& tensors, std::optional<Named> metadata,
-                   const nb::dict& options) {
+// (name, dtype, shape, buffer) each. `held` keeps the buffers.
+std::vector<SafetensorsTensor> specs_of(const nb::list& tensors, std::vector<HeldBuffer>& held) {
   std::vector<SafetensorsTensor> specs;
-  std::vector<HeldBuffer> held;
   held.reserve(tensors.size());
   for (const nb::handle item : tensors) {
     const auto tensor = nb::cast<nb::tuple>(item);
@@ -72,10 +70,34 @@ std::uint64_t save(const Path& path, const nb::list& tensors, std::optional<Name
                      .shape = Shape(std::span<const std::uint64_t>(extents)),
                      .bytes = held.back().bytes()});
   }
+  return specs;
+}
+
+// Returns how many bytes the file has.
+std::uint64_t save(const Path& path, const nb::list& tensors, std::optional<Named> metadata,
+                   const nb::dict& options) {
+  std::vector<HeldBuffer> held;
+  std::vector<SafetensorsTensor> specs = specs_of(tensors, held);
   const OutputOptions output = save_options(options).output;
   return interruptible([&](const std::stop_token&) {
     return save_safetensors(path, std::move(specs), metadata, output);
   });
+}
+
+// The bytes that save() would write.
+nb::bytes serialize(const nb::list& tensors, const std::optional<Named>& metadata) {
+  std::vector<HeldBuffer> held;
+  nb::object bytes;
+  std::optional<nb::gil_scoped_release> unlocked;
+  serialize_safetensors(specs_of(tensors, held), metadata, [&](std::uint64_t size) {
+    bytes = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
+    if (!bytes.is_valid()) throw nb::python_error();
+    char* const begin = PyBytes_AsString(bytes.ptr());
+    unlocked.emplace();
+    return std::as_writable_bytes(std::span(begin, size));
+  });
+  unlocked.reset();
+  return nb::borrow<nb::bytes>(bytes);
 }
 
 // A text under a key, or None to remove it, each. Tells how it was done.
@@ -115,6 +137,7 @@ void bind_safetensors(nb::module_& module) {
       });
   module.def("save_safetensors", save, nb::arg("path"), nb::arg("tensors"),
              nb::arg("metadata").none(), nb::arg("options"));
+  module.def("serialize_safetensors", serialize, nb::arg("tensors"), nb::arg("metadata").none());
   module.def("edit_safetensors_metadata", edit_metadata, nb::arg("path"), nb::arg("changes"),
              nb::arg("in_place"), nb::arg("options"));
 }

@@ -186,8 +186,7 @@ nb::dict save_checkpoint(const PyRunWriter& self, PyWriter& writer, std::optiona
     const std::stop_callback forward(stop, [&] { writer.stop.request_stop(); });
     return run->commit(std::move(declared), {.metric = metric});
   });
-  writer.writer.reset();
-  writer.held.clear();
+  writer.let_go();
   return stored_dict(stored);
 }
 

@@ -8,6 +8,7 @@
 
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 #include "python/bindings.h"
@@ -44,14 +45,16 @@ NeuronType neuron_type_of(const std::string& name) {
 
 std::uint32_t add_region(PyWriter& self, std::string name, std::uint32_t n_neurons,
                          std::uint32_t n_inputs, const std::string& neuron_type,
-                         std::string config_json, std::string metadata_json) {
+                         std::string config_json, std::string metadata_json,
+                         std::uint64_t homeostatic_updated) {
   return self.get()
       .add_region({.name = std::move(name),
                    .config_json = std::move(config_json),
                    .metadata_json = std::move(metadata_json),
                    .n_neurons = n_neurons,
                    .n_inputs = n_inputs,
-                   .neuron_type = neuron_type_of(neuron_type)})
+                   .neuron_type = neuron_type_of(neuron_type),
+                   .homeostatic_updated = homeostatic_updated})
       .value;
 }
 
@@ -124,19 +127,39 @@ void add_sparse(PyWriter& self, std::uint32_t region, std::string name, const st
   for (HeldBuffer& buffer : held) self.held.push_back(std::move(buffer));
 }
 
-void add_connection(PyWriter& self, const std::string& source, const std::string& target,
-                    const std::string& dtype, const Extents& shape, nb::handle weights,
-                    const std::string& delay_dtype, const Extents& delay_shape, nb::handle delays) {
-  const ConnectionId connection = self.get().add_connection(source, target);
-  HeldBuffer held(weights, HeldBuffer::Use::read);
-  self.get().add_connection_weights(connection, spec_of("weights", dtype, shape, "weights"),
-                                    held.bytes());
+// A matrix as it is, or as its entries where `sparse` and that is smaller; whether it is the
+// latter. `add` takes its specification and its bytes.
+template <typename Add>
+bool add_matrix(PyWriter& self, const std::string& dtype, const Extents& shape, nb::handle matrix,
+                bool sparse, const Add& add) {
+  HeldBuffer held(matrix, HeldBuffer::Use::read);
+  TensorSpec spec = spec_of({}, dtype, shape, "weights");
+  Tensor tensor = Tensor::borrow(spec.dtype, spec.shape, held.bytes());
+  if (sparse) tensor = tensor.to_sparse_where_smaller();
+  const bool became_sparse = !tensor.is_dense();
+  add(TensorSpec::of({}, tensor.layout()), tensor.bytes());
   self.held.push_back(std::move(held));
-  if (delays.is_none()) return;
-  HeldBuffer held_delays(delays, HeldBuffer::Use::read);
-  self.get().add_connection_delays(
-      connection, spec_of("delays", delay_dtype, delay_shape, "weights"), held_delays.bytes());
-  self.held.push_back(std::move(held_delays));
+  if (became_sparse) self.entries.push_back(std::move(tensor));
+  return became_sparse;
+}
+
+// Whether weights and delays are stored as their entries.
+std::pair<bool, bool> add_connection(PyWriter& self, const std::string& source,
+                                     const std::string& target, const std::string& dtype,
+                                     const Extents& shape, nb::handle weights,
+                                     const std::string& delay_dtype, const Extents& delay_shape,
+                                     nb::handle delays, bool sparse) {
+  const ConnectionId connection = self.get().add_connection(source, target);
+  std::pair<bool, bool> as_entries;
+  as_entries.first = add_matrix(self, dtype, shape, weights, sparse, [&](auto spec, auto bytes) {
+    self.get().add_connection_weights(connection, std::move(spec), bytes);
+  });
+  if (delays.is_none()) return as_entries;
+  as_entries.second =
+      add_matrix(self, delay_dtype, delay_shape, delays, sparse, [&](auto spec, auto bytes) {
+        self.get().add_connection_delays(connection, std::move(spec), bytes);
+      });
+  return as_entries;
 }
 
 nb::dict commit(PyWriter& self) {
@@ -145,14 +168,12 @@ nb::dict commit(PyWriter& self) {
     const std::stop_callback forward(stop, [&] { self.stop.request_stop(); });
     return writer.commit();
   });
-  self.writer.reset();
-  self.held.clear();
+  self.let_go();
   return result_dict(result);
 }
 
 void abandon(PyWriter& self) {
-  self.writer.reset();
-  self.held.clear();
+  self.let_go();
 }
 
 }  // namespace
@@ -165,6 +186,17 @@ PyWriter::PyWriter(SaveOptions options, const std::function<Writer(const SaveOpt
 
 PyWriter::PyWriter(const Path& path, SaveOptions options)
     : PyWriter(std::move(options), [&](const SaveOptions& own) { return Writer(path, own); }) {}
+
+PyWriter::PyWriter(int descriptor, SaveOptions options)
+    : PyWriter(std::move(options), [&](const SaveOptions& own) {
+        return Writer(descriptor, "descriptor " + std::to_string(descriptor), own);
+      }) {}
+
+void PyWriter::let_go() {
+  writer.reset();
+  held.clear();
+  entries.clear();
+}
 
 Writer& PyWriter::get() {
   if (writer) return *writer;
@@ -193,6 +225,10 @@ void bind_writer(nb::module_& module) {
            [](PyWriter* self, const Path& path, const nb::dict& options) {
              new (self) PyWriter(path, save_options(options));
            })
+      .def("__init__",
+           [](PyWriter* self, int descriptor, const nb::dict& options) {
+             new (self) PyWriter(descriptor, save_options(options));
+           })
       .def("set_metadata",
            [](PyWriter& self, std::string json) { self.get().set_metadata(std::move(json)); })
       .def("set_training_steps",
@@ -205,7 +241,7 @@ void bind_writer(nb::module_& module) {
            nb::arg("indices"), nb::arg("values"))
       .def("add_connection", add_connection, nb::arg("source"), nb::arg("target"), nb::arg("dtype"),
            nb::arg("shape"), nb::arg("weights"), nb::arg("delay_dtype"), nb::arg("delay_shape"),
-           nb::arg("delays").none())
+           nb::arg("delays").none(), nb::arg("sparse"))
       .def("commit", commit)
       .def("abandon", abandon)
       .def_prop_ro("is_open", [](const PyWriter& self) { return self.writer.has_value(); });

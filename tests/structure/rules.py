@@ -150,7 +150,7 @@ LENT = {
         "model/value/path_names.h",
     ),
     "src/measure": ("base/parallel.h",),
-    "src/python": ("base/suggestion.h",),
+    "src/python": ("base/suggestion.h", "container/file/short_name.h"),
 }
 EXAMPLE_FOLDERS = ("spiking", "demo")
 

@@ -20,8 +20,9 @@
 namespace thalia {
 class Writer::Impl {
  public:
-  Impl(const std::filesystem::path& path, const SaveOptions& options)
-      : save_(path, options),
+  template <typename... Target>
+  explicit Impl(const SaveOptions& options, Target&&... target)
+      : save_(std::forward<Target>(target)..., options),
         steps_("the save", save_.path().string(), [this] { save_.discard(); }) {}
 
   /// @param call takes the draft, which changes nothing where it throws UsageError.
@@ -83,7 +84,10 @@ class Writer::Impl {
 };
 
 Writer::Writer(const std::filesystem::path& path, const SaveOptions& options) {
-  impl_ = std::make_unique<Impl>(path, options);
+  impl_ = std::make_unique<Impl>(options, path);
+}
+Writer::Writer(int descriptor, const std::filesystem::path& name, const SaveOptions& options) {
+  impl_ = std::make_unique<Impl>(options, descriptor, name);
 }
 Writer::~Writer() = default;
 Writer::Writer(Writer&&) noexcept = default;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 #include <string>
 #include <utility>
@@ -77,6 +78,23 @@ std::uint64_t save_safetensors(const std::filesystem::path& path,
       path, tensors, metadata,
       {.max_header_bytes = interop::kSafetensorsHeaderLimit, .output = output, .align = align},
       [&](std::size_t i, const interop::PieceSink& sink) { sink(tensors[i].bytes); });
+}
+
+void serialize_safetensors(std::vector<SafetensorsTensor> tensors,
+                           const std::optional<SafetensorsMetadata>& metadata,
+                           const std::function<MutableByteSpan(std::uint64_t bytes)>& room,
+                           std::uint64_t align) {
+  interop::safetensors::check_payload_sizes({}, tensors);
+  const interop::SafetensorsHeader header =
+      interop::make_safetensors_header(tensors, metadata, interop::kSafetensorsHeaderLimit, align);
+  MutableByteSpan left = room(header.bytes.size() + header.data_bytes);
+  assert(left.size() == header.bytes.size() + header.data_bytes);
+  const auto put = [&](ByteSpan bytes) {
+    std::ranges::copy(bytes, left.begin());
+    left = left.subspan(bytes.size());
+  };
+  put(as_byte_span(header.bytes));
+  for (const std::size_t i : header.order) put(tensors[i].bytes);
 }
 
 }  // namespace thalia

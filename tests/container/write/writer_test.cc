@@ -6,6 +6,7 @@
 
 #include "boost_test.h"
 #include "container/write/same_as_sample.h"
+#include "io/memory_file.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/sample.h"
@@ -287,6 +288,31 @@ BOOST_AUTO_TEST_CASE(a_link_that_is_to_be_followed_stays_and_the_mode_is_kept) {
   const auto mode = std::filesystem::status(folder / "target").permissions();
   BOOST_TEST(static_cast<unsigned>(mode) == 0640u);
   BOOST_TEST((list_folder(folder.path()) == Names{"link", "target"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_file_without_a_name_has_the_bytes_of_one_with_it) {
+  const TemporaryFolder folder;
+  static constexpr float kValues[6] = {1, 2, 3, 4, 5, 6};
+  const auto commit = [](Writer writer) {
+    const RegionId region = writer.add_region({.name = "region"});
+    writer.add_tensor(region, {.name = "tensor", .shape = {6}}, as_byte_span(kValues));
+    return writer.commit().file_bytes;
+  };
+  for (const Codec codec : {Codec::store, Codec::zstd}) {
+    SaveOptions options = steady_options();
+    options.compression.codec = codec;
+    const std::uint64_t bytes = commit(Writer(folder / "f", options));
+    const io::UniqueFd memory = io::create_memory_file();
+    BOOST_TEST(commit(Writer(memory.get(), "memory", options)) == bytes);
+    std::string found(bytes + 1, ' ');
+    BOOST_TEST(::pread(memory.get(), found.data(), found.size(), 0) == static_cast<ssize_t>(bytes));
+    found.pop_back();
+    BOOST_TEST((found == read_file(folder / "f")));
+    BOOST_TEST(list_folder(folder.path()) == Names{"f"}, per_element());
+  }
+  SaveOptions wrong;
+  wrong.block_log2 = 1;
+  BOOST_CHECK_THROW(Writer(0, "memory", wrong), UsageError);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -108,6 +108,14 @@ BOOST_AUTO_TEST_CASE(large_and_small_payloads_land_at_their_offsets) {
     const auto found = std::ranges::find(file.tensors(), tensor.name, &SafetensorsTensor::name);
     BOOST_TEST(same_bytes(found->bytes, tensor.bytes));
   }
+  std::string memory;
+  const auto room = [&](std::uint64_t bytes) {
+    memory.resize(bytes);
+    return std::as_writable_bytes(std::span(memory));
+  };
+  serialize_safetensors(borrow(tensors), SafetensorsMetadata{{"a", "b"}}, room);
+  BOOST_TEST((memory == read_file(folder / "out")));
+  BOOST_CHECK_THROW(serialize_safetensors({{.name = "a", .shape = {2}}}, {}, room), UsageError);
 }
 
 BOOST_AUTO_TEST_CASE(an_error_names_the_file) {
