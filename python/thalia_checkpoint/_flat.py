@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 from . import _core
 from ._file import File, FlatFile, Path, SafetensorsFile
-from ._file import open as open_file
 from ._shards import ShardedFile
 from ._writer import Writer
+from .errors import UsageError, make_error
 
 Format = Literal["safetensors", "thalia"]
 
@@ -42,12 +44,15 @@ def save_named(
         pairs = None if metadata is None else list(metadata.items())
         _core.save_safetensors(path, [tuple(t) for t in tensors], pairs, dict(options))
         return
-    writer = Writer(path, **options)
+    _told(Writer(path, **options), tensors, metadata).commit()
+
+
+def _told(writer: Writer, tensors: Sequence[Named], metadata: Mapping[str, str] | None) -> Writer:
     writer.add_tensors(tensors)
     # As a conversion from safetensors has it, and one back reads it. docs/states.md, "Conversions".
     origin: dict[str, Any] = {} if metadata is None else {"metadata": dict(metadata)}
     writer.metadata = {"format": "safetensors", "safetensors": origin}
-    writer.commit()
+    return writer
 
 
 def flat_metadata(file: File | FlatFile | ShardedFile) -> dict[str, str] | None:
@@ -63,32 +68,45 @@ def flat_metadata(file: File | FlatFile | ShardedFile) -> dict[str, str] | None:
     return texts or None
 
 
-def saved_bytes(tensors: Sequence[Named], metadata: Mapping[str, str] | None, format: Format) -> bytes:
-    """The bytes of the file, which is written to the folder for temporary files meanwhile."""
-    import tempfile  # slow to import
-
-    with tempfile.TemporaryDirectory(prefix="thalia-") as folder:
-        path = os.path.join(folder, f"tensors.{format}")
-        save_named(tensors, path, metadata, {"durability": "none"})
-        with open(path, "rb") as file:
-            return file.read()
+def saved_bytes(tensors: Sequence[Named], metadata: Mapping[str, str] | None, format: Format, **options: Any) -> bytes:
+    """The bytes of the file. options: of a .thalia file."""
+    if check_format(format) == "safetensors":
+        pairs = None if metadata is None else list(metadata.items())
+        return _core.serialize_safetensors([tuple(t) for t in tensors], pairs)
+    return committed_bytes(lambda memory: _told(Writer(memory, **options), tensors, metadata))
 
 
-class OpenBytes:
-    """A file of these bytes, open as long as the context; in the folder for temporary files."""
+def check_format(format: Format) -> Format:
+    """Raises UsageError for what is none."""
+    if format in ("safetensors", "thalia"):
+        return format
+    raise make_error(
+        UsageError,
+        f"format: got {format!r}, expected 'safetensors' or 'thalia'",
+        "bad_argument",
+        field="format",
+        value=str(format),
+    )
 
-    def __init__(self, data: bytes) -> None:
-        import tempfile  # slow to import
 
-        self._folder = tempfile.TemporaryDirectory(prefix="thalia-")
-        # What the format is its first bytes tell.
-        name = "tensors.thalia" if data[:4] == b"THAL" else "tensors.safetensors"
-        self._path = os.path.join(self._folder.name, name)
-        with open(self._path, "wb") as file:
+def committed_bytes(declared: Callable[[int], Writer]) -> bytes:
+    """The file that a writer makes, in memory alone. declared: gives it, for the descriptor of an empty file."""
+    memory = os.memfd_create("thalia", os.MFD_CLOEXEC)
+    try:
+        size = declared(memory).commit().file_bytes
+        with mmap.mmap(memory, size, prot=mmap.PROT_READ) as mapped:
+            return mapped[:]
+    finally:
+        os.close(memory)
+
+
+@contextmanager
+def path_of_bytes(data: bytes | bytearray | memoryview) -> Iterator[str]:
+    """A path that these bytes can be opened at as long as the context; in memory alone."""
+    memory = os.memfd_create("thalia", os.MFD_CLOEXEC)
+    try:
+        with os.fdopen(memory, "wb", closefd=False) as file:
             file.write(data)
-
-    def __enter__(self) -> File | FlatFile:
-        return open_file(self._path)
-
-    def __exit__(self, *error: object) -> None:
-        self._folder.cleanup()
+        yield f"/proc/self/fd/{memory}"
+    finally:
+        os.close(memory)

@@ -119,7 +119,7 @@ class Compressor:
                 field=f"metadata.{MEMBER}",
                 expected="another name",
             )
-        if all(isinstance(v, np.ndarray | np.number | np.bool_) for v in state_dict.values()):
+        if all(isinstance(v, np.ndarray | np.generic) and not isinstance(v, np.character) for v in state_dict.values()):
             tensors = [Named(name, *elements(name, value)) for name, value in state_dict.items()]
         else:
             from . import _torch_tree  # needs torch

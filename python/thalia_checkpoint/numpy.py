@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ._elements import elements
 from ._file import Path
-from ._flat import Format, Named, OpenBytes, save_named, saved_bytes
+from ._flat import Format, Named, path_of_bytes, save_named, saved_bytes
 from ._shards import open as open_file
 from ._shards import verify_ahead
 
@@ -68,6 +68,6 @@ def save(
 
 
 def load(data: bytes) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a file of either format from its bytes. Raises as load_file()."""
-    with OpenBytes(data) as file:
+    """The arrays of a file of any format from its bytes. Raises as load_file()."""
+    with path_of_bytes(data) as path, open_file(path) as file:
         return {name: tensor.dense(writable=True) for name, tensor in file.tensors.items()}

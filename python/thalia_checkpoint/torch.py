@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 import torch
 
 from . import _torch_tree
 from ._file import Path
-from ._flat import Format, Named, OpenBytes, save_named, saved_bytes
+from ._flat import Named, check_format, committed_bytes, path_of_bytes, save_named, saved_bytes
 from ._leaves import MEMBER, VERSION, checked
 from ._operations import collector_paused
 from ._shards import open as open_file
@@ -53,7 +53,10 @@ def _named(tensors: Mapping[str, torch.Tensor]) -> list[Named]:
         raise ValueError(f"expected a dict of [str, torch.Tensor] but received {type(tensors)}")
     for name, tensor in tensors.items():
         if not isinstance(tensor, torch.Tensor):
-            raise ValueError(f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}")
+            raise ValueError(
+                f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}. "
+                "save(obj, format='thalia') gives the bytes of any object."
+            )
         if tensor.layout != torch.strided:
             raise ValueError(f"{name}: a {tensor.layout} tensor; expected a dense one (tensor.to_dense())")
         if tensor.device.type == "meta":
@@ -110,8 +113,10 @@ def save(
     obj: Mapping[str, torch.Tensor],
     path: Mapping[str, str] | None = None,
     *,
-    format: Format = "safetensors",
+    format: Literal["safetensors"] = "safetensors",
 ) -> bytes: ...
+@overload
+def save(obj: Any, path: Mapping[str, str] | None = None, *, format: Literal["thalia"], **options: Any) -> bytes: ...
 @overload
 def save(obj: Any, path: Path, **options: Any) -> None: ...
 def save(obj: Any, path: Any = None, **options: Any) -> bytes | None:
@@ -126,21 +131,25 @@ def save(obj: Any, path: Any = None, **options: Any) -> bytes | None:
     The file is there whole, and on the disk, when this returns. Ctrl-C leaves the old one.
     Raises UnsupportedError that names the place of what is none of these; IoError.
 
-    Without a path, or with texts in its place: the bytes of save_file(obj), as
-    safetensors.torch.save() gives them; `format` is "safetensors" or "thalia".
+    Without a path: the bytes of that file with format="thalia", for load(). By itself `format` is
+    "safetensors", of a dictionary of tensors alone: what safetensors.torch.save() gives. With texts
+    in the path's place: the bytes of save_file(obj). No file is written meanwhile.
     """
     if path is None or isinstance(path, Mapping):
-        return saved_bytes(_named(obj), path, options.get("format", "safetensors"))
+        format = check_format(options.pop("format", "safetensors"))
+        if path is None and format == "thalia":
+            return committed_bytes(lambda memory: declare(obj, memory, options))
+        return saved_bytes(_named(obj), path, format, **options)
     declare(obj, path, options).commit()
     return None
 
 
 def declare(
-    obj: Any, path: Path, options: Mapping[str, Any], instead: Callable[[Any], Any] = _torch_tree.nothing
+    obj: Any, path: Path | int, options: Mapping[str, Any], instead: Callable[[Any], Any] = _torch_tree.nothing
 ) -> Writer:
     """A writer that has been told of all that save(obj, path) writes, and has not written it.
 
-    instead: as of _torch_tree.encode().
+    path: as Writer takes it. instead: as of _torch_tree.encode().
     """
     encoded = _torch_tree.encode(obj, instead)
     return _told(Writer(path, **options), encoded)
@@ -161,20 +170,24 @@ def _told(writer: Made, encoded: _torch_tree.Encoded) -> Made:
     return writer
 
 
-def load(source: Path | bytes, *, device: torch.device | str | None = None, mmap: bool = False) -> Any:
+def load(
+    source: Path | bytes | bytearray | memoryview, *, device: torch.device | str | None = None, mmap: bool = False
+) -> Any:
     """What save() was given, with its tensors on `device` (by default the CPU), or what torch.save()
     was, of which no pickle is run. A file that holds tensors alone, of any format, gives a
-    dictionary of them; so do the bytes of one, and the folder or the index of a model in several
-    files. Quantized tensors of torch come as their codes, and sparse ones with their zeros.
+    dictionary of them; so does the folder or the index of a model in several files. Quantized tensors
+    of torch come as their codes, and sparse ones with their zeros.
+
+    source: a path, or the bytes of any such file.
 
     mmap: tensors lie in a private mapping of the file, where their bytes are verified; writing to one
         changes this process's copy alone. Compressed tensors are decoded.
 
     Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that torch lacks.
     """
-    if isinstance(source, bytes):
-        with OpenBytes(source) as opened:
-            return {name: tensor_of(t, device=device) for name, t in opened.tensors.items()}
+    if isinstance(source, bytes | bytearray | memoryview):
+        with path_of_bytes(source) as path:
+            return load(path, device=device, mmap=mmap)
     read = mapped_tensor if mmap else tensor_of
     with open_file(source, access="writable" if mmap else "mapped", shared_memory=True) as file:
         if mmap:
