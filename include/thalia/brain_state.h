@@ -141,6 +141,9 @@ struct BrainState {
   /// Brain-wide state by component, an object: config, oscillators, neuromodulators, scheduler,
   /// trial_state, replay, sleep_state, and any others; trees of values and tensors.
   Value state = Value::object();
+  /// An object without tensors: what is to be said of that state beside it. Its member
+  /// `connections` is the format's own.
+  Value state_metadata = Value::object();
   /// The checkpoint's metadata, an object without tensors. See thalia/checkpoint_metadata.h.
   Value metadata = Value::object();
   std::uint64_t training_steps = 0;

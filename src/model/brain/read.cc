@@ -112,7 +112,9 @@ class Reading {
       const std::string name(view.name());
       if (name == kBrainRegion) {
         brain.state = std::move(loaded[i].state);
-        if (Value* found = loaded[i].metadata.find("connections")) origins = std::move(*found);
+        if (Value* found = loaded[i].metadata.find(kConnectionsMember)) origins = std::move(*found);
+        loaded[i].metadata.erase(kConnectionsMember);
+        brain.state_metadata = std::move(loaded[i].metadata);
         continue;
       }
       const bool is_pathway = name.starts_with(kPathwayPrefix);

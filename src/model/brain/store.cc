@@ -22,7 +22,7 @@ Value origins(const std::vector<StoredConnectionTensors>& connections) {
   bool any = false;
   std::string text;
   JsonWriter json(text);
-  json.begin_object().key("connections").begin_array();
+  json.begin_object().key(kConnectionsMember).begin_array();
   const auto write = [&](std::string_view member, const StoredTensor& tensor) {
     any |= has_origin(tensor);
     json.key(member).begin_object();
@@ -82,7 +82,13 @@ StoredBrain store_brain(const BrainState& brain, const StoreOptions& options) {
     stored.connections.push_back(std::move(tensors));
   }
   // After the connections, whose origins it tells; left out where it would say nothing.
-  BrainRegion own{.state = brain.state, .metadata = origins(stored.connections)};
+  BrainRegion own{.state = brain.state, .metadata = brain.state_metadata};
+  if (own.metadata.find(kConnectionsMember) != nullptr) {
+    fail_argument(ErrorCode::bad_argument, "state_metadata", std::string(kConnectionsMember),
+                  "a name that the format leaves");
+  }
+  Value told = origins(stored.connections);
+  for (auto& [name, value] : told.members()) own.metadata.add(name, std::move(value));
   if (own.state.size() != 0 || own.metadata.size() != 0) {
     stored.regions.push_back(store_region(std::string(kBrainRegion), own, {}, options));
   }

@@ -16,6 +16,8 @@ inline constexpr std::string_view kPathwayPrefix = "pathway:";
 /// The member of a region's metadata that holds the state's tree without its tensors.
 inline constexpr std::string_view kTreeMember = "thalia_state";
 inline constexpr std::string_view kBrainRegion = "brain:state";
+/// The member of its metadata that says what the matrices of connections were.
+inline constexpr std::string_view kConnectionsMember = "connections";
 
 struct StoredRegion {
   RegionSpec spec;

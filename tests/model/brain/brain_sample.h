@@ -80,6 +80,8 @@ inline BrainState sample_brain() {
   brain.state["scheduler"]["events_processed"] = 34;
   brain.state["scheduler"]["delays"] = floats({5});
   brain.state["trial_state"]["last_action"] = Value();
+  brain.state_metadata["owner"] = "grüße";
+  brain.state_metadata["limit"] = Value::number("NaN");
   brain.metadata["description"] = "everything";
   brain.metadata["best_loss"] = Value::number("Infinity");
   brain.training_steps = 1000;

@@ -44,6 +44,15 @@ BOOST_AUTO_TEST_CASE(everything_that_is_put_in_comes_back) {
   BOOST_TEST(verify(saved.path).ok());
 }
 
+BOOST_AUTO_TEST_CASE(what_is_said_of_the_brain_wide_state_is_kept_without_one) {
+  BrainState brain;
+  brain.state_metadata["note"] = "of the application";
+  BOOST_TEST((Saved(brain).load() == brain));
+  brain.state_metadata["connections"] = Value::array();
+  BOOST_CHECK_EXCEPTION(model::store_brain(brain, {}), UsageError,
+                        says(ErrorCode::bad_argument, "connections"));
+}
+
 BOOST_AUTO_TEST_CASE(saving_what_was_loaded_gives_the_same_regions) {
   const Saved first(sample_brain());
   const Saved second(first.load());
