@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 from . import _brain_save, _core
 from ._brain_arrays import Framework
 from ._brain_decode import decode_region
+from ._brain_facts import remember
 from ._brain_load import MAX_BYTES, Loader, check_size, open_brain
 from ._brain_metadata import FORMAT_VERSION, ORIGINAL_VERSION, events_in
 from ._brain_policy import PrecisionPolicy, policy_from, policy_of, statistics
@@ -54,7 +55,9 @@ class BrainCheckpoint:
             or else all members that are dictionaries, become regions of the file. What a state may
             hold: tensors, arrays, numbers, texts, bytes, dataclasses, enumerations (their values),
             and dictionaries, lists, tuples and sets of these.
-        metadata: a JSON object; by itself, of a state that was loaded, that of its file.
+        metadata: a JSON object; by itself, of a state that was loaded or of an object that loaded one,
+            that of its file. So it is with what the file says of regions (BrainRegion.facts) and with
+            connections; a list of these may also be the member "connections" of any state with regions.
             `growth_history` in it, or else the state's or brain's, is kept as events of growth.
             `version`, `thalia_version`, `created` and `precision_policy` are the new file's own.
         compression: "zstd", "lz4", or another of SaveOptions, of the tensors in the file. A path
@@ -239,7 +242,8 @@ class BrainCheckpoint:
         regions: names of regions, pathways as "pathway:NAME"; the others are left out or, with
             `lazy`, read on first access. With `lazy` alone all are.
         resolve_deltas: False refuses a delta.
-        into: an object whose load_full_state() gets the state; it is what is returned then.
+        into: an object whose load_full_state() gets the state; it is what is returned then. Saved
+            later, it keeps what the file says beside the state, unless its class has no weak references.
         framework: "numpy" or "torch", whatever was saved.
         classes: dataclasses to make again; those of other classes are dictionaries of their fields.
         max_bytes: of the file, and of all tensors; more is refused.
@@ -283,6 +287,7 @@ class BrainCheckpoint:
         if into is None:
             return state
         into.load_full_state(state)
+        remember(into, state.beside)
         return into
 
     @staticmethod

@@ -11,6 +11,7 @@ from pathlib import Path as FilePath
 from typing import Any, Literal
 
 from ._brain_checkpoint import BrainCheckpoint
+from ._brain_facts import remember, remembered
 from ._brain_metadata import bad_argument, event_of, events_in, to_json
 from ._brain_save import history_of
 from ._dcp_folder import sync
@@ -154,6 +155,7 @@ class CurriculumTrainer:
         state = BrainCheckpoint.load(path, **options)
         epoch, done, history = _facts(path, state.metadata, stage)
         self.brain.load_full_state(state)
+        remember(self.brain, state.beside)
         self.stage, self.epoch = (stage, 0) if done else (stage - 1, epoch)
         self.history = history
         self.growth_history = events_in(state.metadata)
@@ -213,8 +215,13 @@ class CurriculumTrainer:
         base = self.checkpoints().get(number - 1) if self._delta else None
         path = self._folder / f"stage{number}{'.delta' if base else ''}.thalia"
         written = self._folder / _WRITTEN
+        loaded = remembered(self.brain)
+        kept = {} if loaded is None else loaded.metadata
+        info = kept.get("training_info")
         metadata = {
+            **kept,
             "training_info": {
+                **(info if isinstance(info, Mapping) else {}),
                 "curriculum_stage": number,
                 "epoch": self.epoch,
                 "done": done,

@@ -36,6 +36,8 @@ class Dialect(NamedTuple):
     """Half precision comes back as f32."""
     classes: Mapping[str, type[Any]]
     """Dataclasses by "module.Class"."""
+    connections: Framework | None = None
+    """What the matrices of connections become, where it is something else."""
 
 
 def decode_region(region: Region, dialect: Dialect, read: Callable[[Tensor, str | None], Any] | None = None) -> Any:
@@ -45,6 +47,29 @@ def decode_region(region: Region, dialect: Dialect, read: Callable[[Tensor, str 
     UnsupportedError for a tree that breaks the rules; what reading a tensor raises.
     """
     return _Decoder(region, dialect, read or reader(dialect.framework, dialect.device)).state()
+
+
+def stored_as(tensor: Tensor, node: Any, dialect: Dialect, where: str) -> str | None:
+    """The element type that a tensor had before it was stored; None where it is the same.
+
+    node: what the file tells of the tensor, if it is an object. Raises FormatError for one that it cannot have had.
+    """
+    if not isinstance(node, Mapping) or "_dtype" not in node:
+        return "f32" if dialect.widen and tensor.dtype in ("f16", "bf16") else None
+    dtype = node["_dtype"]
+    if is_restorable(dtype, tensor):
+        return str(dtype)
+    expected = f"a type that {tensor.name!r}, of {tensor.dtype}, may have had"
+    raise make_error(
+        FormatError,
+        f"{where}: _dtype: got {dtype!r}, expected {expected}",
+        "bad_value",
+        section="metadata",
+        region=tensor.region,
+        field="_dtype",
+        value=str(dtype),
+        expected=expected,
+    )
 
 
 class _Decoder:
@@ -173,12 +198,7 @@ class _Decoder:
         return self._region[name]
 
     def _tensor(self, tensor: Tensor, node: Mapping[str, Any], read: Callable[[Tensor, str | None], Any]) -> Any:
-        dtype: str | None = "f32" if self._dialect.widen and tensor.dtype in ("f16", "bf16") else None
-        if "_dtype" in node:
-            dtype = node["_dtype"]
-            if not is_restorable(dtype, tensor):
-                raise self._bad("_dtype", dtype, f"a type that {tensor.name!r}, of {tensor.dtype}, may have had")
-        return read(tensor, dtype)
+        return read(tensor, stored_as(tensor, node, self._dialect, f"region {self._region.name!r}"))
 
     def _scalar(self, tensor: Tensor) -> int | float:
         if tensor.dtype not in ("f64", "i64") or tensor.shape != () or tensor.encoding != "dense":

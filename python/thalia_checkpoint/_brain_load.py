@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path as FilePath
 from typing import Any
 
-from . import _brain_metadata, _core
-from ._brain_arrays import Framework, dense_bytes
-from ._brain_decode import Dialect, decode_region
-from ._brain_save import BRAIN, PATHWAY
-from ._brain_state import BrainState, LazyRegion
+from . import _brain_facts, _brain_metadata, _core
+from ._brain_arrays import Framework, dense_bytes, reader
+from ._brain_decode import Dialect, decode_region, stored_as
+from ._brain_facts import BRAIN, CONNECTIONS, Beside, RegionFacts
+from ._brain_save import PATHWAY
+from ._brain_state import BrainRegion, BrainState, LazyRegion
 from ._convert import migrate
 from ._file import File, Path, Region
 from ._file import open as open_file
@@ -82,6 +84,7 @@ class OpenBrain:
 
     def dialect(self, framework: Framework | None, device: Any, classes: Iterable[type]) -> Dialect:
         mark = self.mark
+        arrays = (mark or {}).get("connections")
         saved: Framework = "torch" if self.original or (mark or {}).get("arrays") == "torch" else "numpy"
         policy = self.metadata.get("precision_policy")
         return Dialect(
@@ -91,6 +94,7 @@ class OpenBrain:
             original=self.original and mark is None,
             widen=isinstance(policy, str) and policy not in ("fp32", "keep"),
             classes={f"{cls.__module__}.{cls.__qualname__}": cls for cls in classes},
+            connections="numpy" if framework is None and arrays == "numpy" else None,
         )
 
     def _bad(self, value: object, expected: str, cls: Any = FormatError, code: str = "bad_value") -> Exception:
@@ -161,6 +165,7 @@ class Loader:
         self._left = max_bytes
         self._max = max_bytes
         self._lock = threading.Lock()
+        self._facts: dict[str, RegionFacts] = {}
 
     def state(self, regions: Iterable[str] | None, lazy: bool) -> BrainState:
         brain = self._brain
@@ -168,18 +173,28 @@ class Loader:
         wanted = names if regions is None else [self._known(name, names) for name in regions]
         eager = set(wanted) if regions is not None or not lazy else set()
         parts: dict[str, Any] = {}
+        told: dict[str, Any] = {}
         for name in names:
             if name in eager:
                 parts[name] = self._region(name)
+                told[name] = parts[name].facts
             elif lazy:
-                parts[name] = LazyRegion(lambda name=name: self._region(name))  # type: ignore[misc]
-        own = self._region(BRAIN) if BRAIN in list(brain.file) else {}
+                parts[name] = told[name] = LazyRegion(
+                    functools.partial(self._region, name), functools.partial(self._facts_of, name)
+                )
+        own: dict[str, Any] = {}
+        own_facts = None
+        if BRAIN in list(brain.file):
+            own, own_facts = self._region(BRAIN), self._facts_of(BRAIN)
+        # What the metadata of the brain-wide region say of the connections is told anew with them.
+        origins = own_facts.metadata.pop(CONNECTIONS, None) if own_facts is not None else None
         metadata = brain.shown_metadata()
         steps = int(brain.file.header["training_steps"])
-        return BrainState(self._members(parts, own, metadata, steps), metadata, steps)
+        beside = Beside(metadata, told, own_facts, self._connections(parts, origins))
+        return BrainState(self._members(parts, own, metadata, steps, beside), metadata, steps, beside)
 
     def _members(
-        self, parts: dict[str, Any], own: dict[str, Any], metadata: dict[str, Any], steps: int
+        self, parts: dict[str, Any], own: dict[str, Any], metadata: dict[str, Any], steps: int, beside: Beside
     ) -> dict[str, Any]:
         mark = self._brain.mark
         found: dict[str, Any] = {}
@@ -196,33 +211,48 @@ class Loader:
             found = {"regions": found.pop("regions"), **always, **found}
         elif mark is None or ("training_steps" in mark["keys"] and "training_steps" not in own):
             found["training_steps"] = steps
+        if beside.connections:
+            found.setdefault("connections", beside.connections)
         if mark is not None:
             order = dict.fromkeys([*mark["keys"], *found])
             found = {key: found[key] for key in order if key in found}
         if mark is None or mark["layout"] == "regions":
             found.setdefault("metadata", metadata)
-        if self._brain.file.connections:
-            found.setdefault("connections", self._connections())
         return found
 
-    def _connections(self) -> list[dict[str, Any]]:
-        from ._brain_arrays import reader
-
-        read = reader(self._dialect.framework, self._dialect.device)
+    def _connections(self, parts: Container[str], origins: Any) -> list[dict[str, Any]]:
+        """Those with both ends among the regions; origins: what their matrices were, docs/states.md, "States"."""
+        dialect = self._dialect
+        read = reader(dialect.connections or dialect.framework, None if dialect.connections else dialect.device)
         found = []
-        for connection in self._brain.file.connections:
+        for i, connection in enumerate(self._brain.file.connections):
+            if connection.source not in parts or connection.target not in parts:
+                continue
+            origin = origins[i] if isinstance(origins, list) and i < len(origins) else None
             matrices = {"weights": connection.weights, "delays": connection.delays}
-            for tensor in matrices.values():
-                self._take(0 if tensor is None else dense_bytes(tensor), f"{connection.source}->{connection.target}")
-            read_in = {name: None if tensor is None else read(tensor, None) for name, tensor in matrices.items()}
+            read_in: dict[str, Any] = dict.fromkeys(matrices)
+            for name, tensor in matrices.items():
+                if tensor is not None:
+                    where = f"connection {connection.source}->{connection.target}"
+                    self._take(dense_bytes(tensor), where)
+                    told = origin.get(name) if isinstance(origin, dict) else None
+                    read_in[name] = read(tensor, stored_as(tensor, told, dialect, where))
             found.append({"source": connection.source, "target": connection.target, **read_in})
         return found
 
-    def _region(self, name: str) -> dict[str, Any]:
+    def _region(self, name: str) -> BrainRegion:
         region: Region = self._brain.file.region(name)
         self._take(sum(map(dense_bytes, region.values())), name)
-        found: dict[str, Any] = decode_region(region, self._dialect)
+        facts = self._facts_of(name)
+        found = BrainRegion(decode_region(region, self._dialect), facts)
+        facts.read(found)
         return found
+
+    def _facts_of(self, name: str) -> RegionFacts:
+        with self._lock:
+            if name not in self._facts:
+                self._facts[name] = _brain_facts.facts_of(self._brain.file.region(name))
+            return self._facts[name]
 
     def _take(self, size: int, what: str) -> None:
         with self._lock:

@@ -10,9 +10,11 @@ from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
 from . import _brain_arrays, _brain_metadata
+from ._brain_connections import PlannedConnection, check_fit, connections_of, plan_connection
+from ._brain_facts import BRAIN, CONNECTIONS, STATE, Beside, RegionFacts, remembered
 from ._brain_policy import PrecisionPolicy, paths_of, policy_text
 from ._brain_staging import Staging
-from ._brain_state import BrainState, LazyRegion
+from ._brain_state import BrainRegion, BrainState, LazyRegion
 from ._brain_tree import VERSION, Kinds, RegionEncoder, Stored, is_optimizer, is_plain
 from ._convert import convert
 from ._delta import delta
@@ -22,33 +24,40 @@ from ._wrap import compress
 from ._writer import Writer
 from .errors import UsageError, make_error
 
-BRAIN = "brain:state"
 PATHWAY = "pathway:"
 _CODECS = ("none", "plane_entropy", "packed_exponents", "zstd", "lz4", "auto")
 
 
 class PlannedRegion(NamedTuple):
     name: str
-    n_neurons: int
-    config: Mapping[str, Any]
+    told: dict[str, Any]
+    """What Writer.region() is given, but for the tree."""
     components: Mapping[str, Any]
     tensors: list[Stored]
+
+    def write(self, writer: Writer, more: Mapping[str, Any]) -> None:
+        tree = {STATE: {"version": VERSION, "components": self.components}}
+        writer.region(self.name, **{**self.told, "metadata": {**tree, **self.told["metadata"], **more}})
+        for tensor, role, _, entries in self.tensors:
+            _brain_arrays.write(writer, self.name, tensor, role, entries)
 
 
 class Plan(NamedTuple):
     """What a file gets. Arrays are borrowed."""
 
     regions: list[PlannedRegion]
+    """That of the whole brain is the last one."""
+    connections: list[PlannedConnection]
     metadata: dict[str, Any]
     training_steps: int
 
     def write(self, path: Path, options: Mapping[str, Any]) -> None:
         with Writer(path, **options) as writer:
-            for region in self.regions:
-                told = {"thalia_state": {"version": VERSION, "components": region.components}}
-                writer.region(region.name, n_neurons=region.n_neurons, config=region.config, metadata=told)
-                for tensor, role, _, entries in region.tensors:
-                    _brain_arrays.write(writer, region.name, tensor, role, entries)
+            *regions, whole = self.regions
+            for region in regions:
+                region.write(writer, {})
+            origins = [connection.write(writer) for connection in self.connections]
+            whole.write(writer, {CONNECTIONS: origins} if any(any(o.values()) for o in origins) else {})
             writer.metadata = self.metadata
             writer.training_steps = self.training_steps
 
@@ -124,15 +133,21 @@ def plan(
 ) -> Plan:
     """Raises UnsupportedError that names the place of what cannot be saved; UsageError."""
     state = state_of(brain)
-    if isinstance(brain, BrainState):
-        metadata = brain.metadata if metadata is None else metadata
-        if state.get("metadata") is brain.metadata:  # its file's, not its own
+    loaded = state if isinstance(state, BrainState) else None
+    beside = remembered(brain) if loaded is None else loaded.beside
+    if beside is not None:
+        if metadata is None:
+            metadata = beside.metadata
+            # What happened since it was loaded is known to the brain alone.
+            mine = None if loaded is not None else state.get("growth_history") or history_of(brain)
+            metadata = {**metadata, "growth_history": mine} if mine else metadata
+        if state.get("metadata") is beside.metadata:  # its file's, not its own
             state = {key: value for key, value in state.items() if key != "metadata"}
     kinds = Kinds()
     in_regions = isinstance(state.get("regions"), Mapping)
     regions: dict[str, Any] = {}
     components: dict[str, Any] = {}
-    steps = 0
+    steps = 0 if loaded is None else loaded.training_steps
     for key, value in state.items():
         if key == "training_steps":
             steps = _steps(value)
@@ -145,6 +160,10 @@ def plan(
             regions[key] = value
         else:
             components[key] = value
+    facts = _facts(regions, beside)
+    connections, are_members = connections_of(state, regions, facts, beside, itself=loaded is not None)
+    if are_members:
+        del components["connections"]
     planned = []
     for name, members in [*regions.items(), (BRAIN, components)]:
         if not include_homeostatic:
@@ -157,7 +176,11 @@ def plan(
             sparse=sparse and name != BRAIN,
             role="optimizer" if is_optimizer(members) else None,
         )
-        planned.append(_planned(name, members, encoder))
+        planned.append(_planned(name, members, encoder, facts.get(name) or RegionFacts()))
+    counts = {region.name: int(region.told["n_neurons"]) for region in planned}
+    if not are_members:
+        check_fit(connections, counts)
+    wired = [plan_connection(c, kinds, origins=policy is not None, sparse=sparse) for c in connections]
     if metadata is not None and not isinstance(metadata, Mapping):
         raise _brain_metadata.bad_argument("metadata", metadata, "a dictionary")
     events = next((found for found in _histories(brain, state, metadata) if isinstance(found, list | tuple)), ())
@@ -172,7 +195,28 @@ def plan(
         "arrays": kinds.settle(),
         "keys": list(state),
     }
-    return Plan(planned, told, steps)
+    if wired and told[_brain_metadata.MEMBER]["arrays"] == "torch" and not any(c.torch for c in wired):
+        told[_brain_metadata.MEMBER]["connections"] = "numpy"
+    return Plan(planned, wired, told, steps)
+
+
+def _facts(regions: Mapping[str, Any], beside: Beside | None) -> dict[str, RegionFacts]:
+    """What files said of these, by their names now."""
+    found: dict[str, RegionFacts] = {}
+    for name, region in regions.items():
+        facts = getattr(region, "facts", None)
+        if isinstance(facts, RegionFacts):
+            found[name] = facts
+    if beside is not None:
+        # Those that are under another name now are not those of their old one too.
+        taken = set(map(id, found.values()))
+        for name in regions.keys() - found.keys():
+            told = beside.region(name)
+            if told is not None and id(told) not in taken:
+                found[name] = told
+        if beside.own is not None:
+            found[BRAIN] = beside.own
+    return found
 
 
 def _steps(value: object) -> int:
@@ -214,45 +258,23 @@ def _is_free(name: str) -> bool:
 
 
 def _may_be_region(key: str, value: Any) -> bool:
-    return type(value) in (dict, LazyRegion) and _is_free(key) and all(is_text(name) for name in value)
+    return type(value) in (dict, BrainRegion, LazyRegion) and _is_free(key) and all(is_text(name) for name in value)
 
 
-def _planned(name: str, members: Mapping[str, Any], encoder: RegionEncoder) -> PlannedRegion:
+def _planned(name: str, members: Mapping[str, Any], encoder: RegionEncoder, facts: RegionFacts) -> PlannedRegion:
     components: dict[str, Any] = {}
-    config: Mapping[str, Any] = {}
+    config: Mapping[str, Any] = {} if "config" in members else facts.untold_config
     for key, value in members.items():
         node = encoder.component(key, value)
         if key == "config" and isinstance(node, dict) and is_plain(node):
             config, node = node, {"_type": "config"}
         components[key] = node
-    return PlannedRegion(name, _neurons(members), config, components, encoder.tensors)
-
-
-def _neurons(state: Mapping[str, Any]) -> int:
-    """Of a region whose tensors agree about it; else 0, of which nothing follows for shapes."""
-    membrane = _shape(state, "neuron_state", "membrane") or _shape(state, "region_state", "membrane")
-    if not membrane:
-        return 0
-    count = 1
-    for extent in membrane:
-        count *= extent
-    each = (("homeostatic", "thresholds"), ("homeostatic", "scaling_factors"), ("learning_state", "silent_steps"))
-    if any(_shape(state, *path) not in (None, (count,)) for path in each):
-        return 0
-    for kept in ("synapse_age", "synapse_importance"):
-        learning = state.get("learning_state")
-        matrices = learning.get(kept) if isinstance(learning, Mapping) else None
-        for name in matrices if isinstance(matrices, Mapping) else ():
-            if _shape(state, "learning_state", kept, name) != _shape(state, "weights", name):
-                return 0
-    return count
-
-
-def _shape(state: Any, *path: str) -> tuple[int, ...] | None:
-    for name in path:
-        state = state.get(name) if isinstance(state, Mapping) else None
-    shape = getattr(state, "shape", None)
-    return None if shape is None else tuple(shape)
+    told: dict[str, Any] = {"config": config, "n_neurons": 0, "metadata": facts.told_metadata(name)}
+    if name != BRAIN:
+        n_neurons, n_inputs = facts.counts(members, name)
+        told |= {"n_neurons": n_neurons, "n_inputs": n_inputs, "neuron_type": facts.neuron_type}
+        told["homeostatic_updated"] = facts.homeostatic_updated
+    return PlannedRegion(name, told, components, encoder.tensors)
 
 
 def write(

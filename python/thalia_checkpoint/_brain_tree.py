@@ -19,7 +19,7 @@ import numpy as np
 from . import _core
 from ._brain_arrays import FLOATS, is_torch, named_of, sparse_of
 from ._brain_metadata import number_node
-from ._brain_state import BrainState, LazyRegion
+from ._brain_state import BrainRegion, BrainState, LazyRegion
 from ._flat import Named
 from ._leaves import DEPTH, KINDS, NO_LEAF, described, is_text, leaf_node, plain, set_members
 from ._tensor import CooArrays
@@ -27,7 +27,7 @@ from .errors import UnsupportedError, make_error
 
 VERSION = 1
 #: What comes back as a dictionary; an OrderedDict and a Counter as themselves.
-DICTIONARIES = (dict, OrderedDict, defaultdict, Counter, BrainState, LazyRegion)
+DICTIONARIES = (dict, OrderedDict, defaultdict, Counter, BrainState, BrainRegion, LazyRegion)
 #: What `_type` says of objects that stand for something else.
 TYPES = ("tensor", "scalar", "config", "number", "object", "python")
 ROLES = {

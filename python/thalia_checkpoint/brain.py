@@ -17,16 +17,19 @@ from __future__ import annotations
 from ._brain_checkpoint import BrainCheckpoint, Validation
 from ._brain_compress import compress_checkpoint
 from ._brain_curriculum import CurriculumTrainer, StageConfig
+from ._brain_facts import RegionFacts
 from ._brain_policy import PRECISION_POLICIES, PrecisionPolicy
-from ._brain_state import BrainState, LazyRegion
+from ._brain_state import BrainRegion, BrainState, LazyRegion
 
 __all__ = [
     "PRECISION_POLICIES",
     "BrainCheckpoint",
+    "BrainRegion",
     "BrainState",
     "CurriculumTrainer",
     "LazyRegion",
     "PrecisionPolicy",
+    "RegionFacts",
     "StageConfig",
     "Validation",
     "compress_checkpoint",

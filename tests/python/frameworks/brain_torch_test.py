@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import thalia_checkpoint as thalia
 import torch
-from thalia_checkpoint.brain import BrainCheckpoint, CurriculumTrainer, PrecisionPolicy, StageConfig
+from states import same_state
+from thalia_checkpoint.brain import BrainCheckpoint, BrainRegion, CurriculumTrainer, PrecisionPolicy, StageConfig
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -223,12 +224,12 @@ def test_lazy_regions_of_a_brain(tmp_path):
     brain.train_epoch(CONFIG, 0)
     BrainCheckpoint.save_delta(brain, tmp_path / "delta.thalia", tmp_path / "base.thalia")
     state = BrainCheckpoint.load(tmp_path / "delta.thalia", regions=["striatum"], lazy=True)
-    assert state.regions["cortex"].is_loaded is False and type(state.regions["striatum"]) is dict
+    assert state.regions["cortex"].is_loaded is False and isinstance(state.regions["striatum"], BrainRegion)
     again = Brain(seed=4)
     again.load_full_state(state)
     assert bits(again) == bits(brain)
     copied = copy.deepcopy(BrainCheckpoint.load(tmp_path / "delta.thalia", lazy=True).regions["cortex"])
-    assert type(copied) is dict and torch.equal(copied["weights"]["w"], brain.regions["cortex"].w)
+    assert isinstance(copied, BrainRegion) and torch.equal(copied["weights"]["w"], brain.regions["cortex"].w)
 
 
 def test_what_cannot_be_saved_is_named_and_the_old_file_stays(path):
@@ -483,3 +484,29 @@ def test_the_example_goes_on_after_a_kill(tmp_path):
     assert died.returncode == -signal.SIGKILL
     again = subprocess.run([*example, str(tmp_path / "run")], capture_output=True, text=True, check=True).stdout
     assert again == expected and json.loads(again.split()[0]) == 240
+
+
+@pytest.mark.parametrize("policy", [None, "bf16"])
+def test_connections_come_back_as_what_they_were(tmp_path, policy):
+    weights = torch.zeros(20, 10)
+    weights[3, 4] = 1.5
+    for of in (torch.Tensor.clone, torch.Tensor.numpy):
+        wires = [
+            {
+                "source": "a",
+                "target": "b",
+                "weights": of(weights),
+                "delays": of(torch.ones(20, 10, dtype=torch.float64)),
+            },
+            {"source": "b", "target": "a", "weights": of(weights.t().contiguous()), "delays": None},
+        ]
+        brain = {"regions": {"a": {"w": torch.ones(2)}, "b": {}}, "connections": wires}
+        BrainCheckpoint.save(brain, tmp_path / "a.thalia", precision_policy=policy)
+        with thalia.open(tmp_path / "a.thalia") as file:
+            assert [c.weights.encoding for c in file.connections] == ["coo", "coo"]
+        found = dict(BrainCheckpoint.load(tmp_path / "a.thalia"))
+        del found["metadata"]
+        assert same_state(found, brain)
+        BrainCheckpoint.save(BrainCheckpoint.load(tmp_path / "a.thalia"), tmp_path / "b.thalia")
+        found = BrainCheckpoint.load(tmp_path / "b.thalia")
+        assert same_state(found.connections, wires)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from thalia_checkpoint.brain import BrainRegion
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples/python"
 
@@ -18,6 +19,7 @@ def same_state(a, b):
         # As bytes: nan is itself, and 0 is not -0.
         bits = [x.detach().contiguous().reshape(-1).view(torch.uint8) for x in (a, b)]
         return a.dtype == b.dtype and a.shape == b.shape and torch.equal(*bits)
+    a, b = (x.copy() if isinstance(x, BrainRegion) else x for x in (a, b))
     if type(a) is not type(b):
         return False
     if isinstance(a, np.ndarray):
