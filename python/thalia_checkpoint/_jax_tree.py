@@ -172,7 +172,7 @@ def fitted(found: Any, target: Any, where: str, leaf: Callable[[Any, Any, str], 
     opened = _opened(target)
     if opened is None:
         return leaf(found, target, where)
-    held = dict(enumerate(found)) if isinstance(found, list | tuple) else found
+    held = dict(enumerate(found)) if isinstance(found, list | tuple | deque) else found
     if not isinstance(held, dict):
         raise mismatch(where, "structure", described(found), described(target))
     missing = [key for key in opened.children if key not in held]

@@ -86,6 +86,14 @@ def test_sparse_tensors_come_with_their_zeros(tmp_path):
         writer.add("r/w", csr, shape=dense.shape)
     np.testing.assert_array_equal(ours.load_file(tmp_path / "f.thalia")["w"], dense)
     np.testing.assert_array_equal(ours.load((tmp_path / "f.thalia").read_bytes())["w"], dense)
+    for ending in ("npz", "gguf", "safetensors", "thalia.zst"):
+        path = tmp_path / f"other.{ending}"
+        if ending == "thalia.zst":
+            thalia.compress(tmp_path / "f.thalia", path)
+        else:
+            ours.save_file({"w": dense}, tmp_path / "dense.thalia")
+            thalia.convert(tmp_path / "dense.thalia", path, replace=True)
+        np.testing.assert_array_equal(ours.load(path.read_bytes())["w"], dense)
     with thalia.safe_open(tmp_path / "f.thalia", "np") as file:
         np.testing.assert_array_equal(file.get_tensor("w"), dense)
 
