@@ -11,7 +11,7 @@ from ._brain_arrays import Framework, is_restorable, reader
 from ._brain_metadata import NUMBERS
 from ._brain_tree import ROLES, VERSION
 from ._file import Region
-from ._leaves import CONTAINERS, LEAVES, MAPPINGS
+from ._leaves import CONTAINERS, LEAVES, MAPPINGS, dict_of
 from ._tensor import Tensor
 from .errors import FormatError, ThaliaError, UnsupportedError, make_error
 
@@ -146,7 +146,7 @@ class _Decoder:
         if kind in CONTAINERS:
             return CONTAINERS[kind](self._value(item, depth + 1) for item in inner)
         if kind in MAPPINGS:
-            return MAPPINGS[kind]([(self._value(k, depth + 1), self._value(v, depth + 1)) for k, v in inner])
+            return dict_of(kind, [(self._value(k, depth + 1), self._value(v, depth + 1)) for k, v in inner])
         if kind == "deque":
             return deque((self._value(item, depth + 1) for item in inner), node.get("_maxlen"))
         if kind == "leaf":

@@ -22,6 +22,10 @@ MAX_DIMENSIONS = 64
 #: Of a path, and levels of JSON of a tree: three for each of its containers.
 MAX_KEYS = 80
 MAX_LEVELS = 256
+#: Items of lists that have no name, beside as many as there are names: each was an empty container.
+MAX_EMPTY = 1024
+#: How often a chunk is looked at, for each of its dimensions and 16 more, before this gives up.
+MAX_LOOKS = 4
 _SEAL = re.compile(rb', "sha256": "([0-9a-f]{64})"\}\n')
 _SEAL_BYTES = len(', "sha256": ""}\n') + 64
 
@@ -106,7 +110,11 @@ class _Checker:
             self._chunk(chunk, f"{field}.chunks[{i}]", shape)
             for i, chunk in enumerate(self._list(tensor["chunks"], f"{field}.chunks"))
         ]
-        if not chunks or not covers(shape, [(chunk.offset, chunk.shape) for chunk in chunks]):
+        try:
+            covered = bool(chunks) and covers(shape, [(chunk.offset, chunk.shape) for chunk in chunks])
+        except OverflowError as error:
+            raise wrong_value(self._path, f"{field}.chunks", str(error), "parts of a grid", "limit_exceeded") from None
+        if not covered:
             raise self._wrong(f"{field}.chunks", len(chunks), f"chunks that cover {list(shape)}, each element once")
         return StoredTensor(dtype, shape, chunks)
 
@@ -143,12 +151,21 @@ class _Checker:
                 raise self._wrong(field, name, "the name of a tensor or value")
             keys = self._list(path, field)
             for key in keys:
-                # Lists are made as long as an index asks for. All but empty items have names.
-                if not isinstance(key, str) and self._integer(key, field) >= len(known) + 1024:
-                    raise self._wrong(field, key, f"an index under {len(known) + 1024}")
+                if not isinstance(key, str) and self._integer(key, field) >= len(known) + MAX_EMPTY:
+                    raise self._wrong(field, key, f"an index under {len(known) + MAX_EMPTY}")
             if not 0 < len(keys) <= MAX_KEYS or not isinstance(keys[0], str):
                 raise self._wrong(field, keys, f"a key, and keys and indices after it, {MAX_KEYS} at most")
             paths[name] = tuple(keys)
+        # Lists are made as long as an index asks for. All but empty items have names. A few indices in each
+        # other would still ask for millions of items.
+        if (empty := _items_without_names(paths.values())) > len(known) + MAX_EMPTY:
+            raise wrong_value(
+                self._path,
+                "paths",
+                f"{empty} items of lists that have no name",
+                f"at most {len(known) + MAX_EMPTY}",
+                "limit_exceeded",
+            )
         return paths
 
     def _file_number(self, item: Any, field: str) -> StoredFile:
@@ -197,26 +214,69 @@ def _inner(node: dict[str, Any] | list[Any]) -> Iterable[Any]:
     return node.values() if isinstance(node, dict) else node
 
 
+def _items_without_names(paths: Iterable[Sequence[str | int]]) -> int:
+    """Of all lists together: those that an index leaves in front of itself."""
+    root: dict[str | int, Any] = {}
+    for path in paths:
+        inner = root
+        for key in path:
+            inner = inner.setdefault(key, {})
+    missing, todo = 0, [root]
+    while todo:
+        node = todo.pop()
+        todo += node.values()
+        indices = [key for key in node if isinstance(key, int)]
+        missing += max(indices, default=-1) + 1 - len(indices)
+    return missing
+
+
 Box = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def covers(shape: tuple[int, ...], boxes: Sequence[Box]) -> bool:
-    """Whether boxes (offset, extents) inside a shape have each of its elements once."""
+    """Whether boxes (offset, extents) inside a shape have each of its elements once.
+
+    Raises OverflowError for more work than boxes of a grid, cut again and again, can make.
+    """
     boxes = [box for box in boxes if math.prod(box[1])]
     if sum(math.prod(extents) for _, extents in boxes) != math.prod(shape):
         return False
-    if not shape or len(boxes) < 2:
-        return True
-    # By a dimension in which they begin at many places, few have to be compared with each other.
-    places = [len({offset[d] for offset, _ in boxes}) for d in range(len(shape))]
-    by = places.index(max(places))
-    begun: list[Box] = []
-    for box in sorted(boxes, key=lambda box: box[0][by]):
-        begun = [other for other in begun if other[0][by] + other[1][by] > box[0][by]]
-        if any(_overlap(box, other) for other in begun):
-            return False
-        begun.append(box)
+    if not shape:
+        return len(boxes) == 1
+    # Boxes are cut apart wherever a plane goes through none of them: of a grid, a dimension at a time.
+    left = MAX_LOOKS * len(boxes) * (len(shape) + 16)
+    groups = [(boxes, 0)]
+    while groups:
+        group, first = groups.pop()
+        if len(group) < 2:
+            continue
+        for d in (*range(first, len(shape)), *range(first)):
+            left -= len(group)
+            if len(parts := _cut_apart(group, d)) > 1:
+                groups += [(part, d + 1) for part in parts]
+                break
+            if left < 0:
+                break
+        else:
+            # No plane does: they overlap, or lie around each other as the blades of a wheel.
+            left -= len(group) ** 2
+            if left >= 0 and any(_overlap(box, other) for i, box in enumerate(group) for other in group[:i]):
+                return False
+        if left < 0:
+            raise OverflowError(f"{len(boxes)} parts that lie in each other's way")
     return True
+
+
+def _cut_apart(boxes: list[Box], d: int) -> list[list[Box]]:
+    """The boxes between each two planes of one dimension that go through none of them."""
+    parts: list[list[Box]] = []
+    end = -1
+    for box in sorted(boxes, key=lambda box: box[0][d]):
+        if box[0][d] >= end:
+            parts.append([])
+        parts[-1].append(box)
+        end = max(end, box[0][d] + box[1][d])
+    return parts
 
 
 def _overlap(a: Box, b: Box) -> bool:

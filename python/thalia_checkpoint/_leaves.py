@@ -25,6 +25,8 @@ VERSION = 1
 DEPTH = 80
 #: Of integers: Python reads no longer ones out of a text.
 INT_BITS = 14_000
+#: Of keys that Python takes to the same place of a table, where each is compared with all before it.
+ALIKE = 256
 #: What leaf_node() gives for a value that is no leaf.
 NO_LEAF = object()
 
@@ -214,7 +216,6 @@ LEAVES: dict[str, Callable[[Any], Any]] = {
     "complex": lambda parts: complex(float(parts[0]), float(parts[1])),
     "path": pathlib.Path,
 }
-CONTAINERS: dict[str, Callable[[Any], Any]] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 #: The same of those that hold pairs of keys and values.
 MAPPINGS: dict[str, Callable[[Any], Any]] = {
     "dict": dict,
@@ -223,6 +224,47 @@ MAPPINGS: dict[str, Callable[[Any], Any]] = {
 }
 #: Their kinds by their classes.
 KINDS: dict[type, str] = {dict: "dict", defaultdict: "dict", OrderedDict: "ordered", Counter: "counter"}
+
+
+def dict_of(kind: str, pairs: list[tuple[Any, Any]]) -> Any:
+    """The dictionary of one of MAPPINGS. Raises FormatError for keys that hash alike."""
+    _check_hashes([key for key, _ in pairs])
+    return MAPPINGS[kind](pairs)
+
+
+def _set_of(cls: Callable[[list[Any]], Any]) -> Callable[[Iterable[Any]], Any]:
+    def make(members: Iterable[Any]) -> Any:
+        known = list(members)
+        _check_hashes(known)
+        return cls(known)
+
+    return make
+
+
+def _check_hashes(keys: list[Any]) -> None:
+    """The hashes of texts are a secret of the process; those of numbers and tuples are not: whoever writes
+    a file can choose as many as it takes to keep its reader busy for hours."""
+    if len(keys) <= ALIKE or all(type(key) is str for key in keys):
+        return
+    ((_, most),) = Counter(map(hash, keys)).most_common(1)
+    if most > ALIKE:
+        raise make_error(
+            FormatError,
+            f"metadata.{MEMBER}: {most} keys of one dictionary hash alike, expected at most {ALIKE}",
+            "limit_exceeded",
+            section="metadata",
+            field=MEMBER,
+            value=str(most),
+            expected=f"at most {ALIKE}",
+        )
+
+
+CONTAINERS: dict[str, Callable[[Any], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "set": _set_of(set),
+    "frozenset": _set_of(frozenset),
+}
 
 
 @contextmanager
@@ -262,7 +304,7 @@ def value_of(node: Any, special: Callable[[dict[str, Any]], Any], depth: int = 0
         return found
     ((kind, inner),) = node.items()
     if kind in MAPPINGS:
-        return MAPPINGS[kind]([(value_of(k, special, depth + 1), value_of(v, special, depth + 1)) for k, v in inner])
+        return dict_of(kind, [(value_of(k, special, depth + 1), value_of(v, special, depth + 1)) for k, v in inner])
     if kind in CONTAINERS:
         return CONTAINERS[kind](value_of(v, special, depth + 1) for v in inner)
     return LEAVES[kind](inner)

@@ -2,10 +2,12 @@
 
 import copy
 import hashlib
+import itertools
 import json
 import os
 import random
 import signal
+import time
 import traceback
 
 import numpy as np
@@ -183,6 +185,60 @@ def test_boxes_cover_a_shape_or_not():
         assert _dcp_parse.covers(shape, boxes) == covered
         seen.add(covered)
     assert seen == {True, False}
+
+
+def grid(rank, n):
+    """As many boxes as n to the power of rank."""
+    return [(place, (1,) * rank) for place in itertools.product(range(n), repeat=rank)]
+
+
+def test_boxes_that_no_plane_cuts_apart_cover_a_shape():
+    wheel = [((0, 0), (1, 2)), ((0, 2), (2, 1)), ((2, 1), (1, 2)), ((1, 0), (2, 1)), ((1, 1), (1, 1))]
+    assert _dcp_parse.covers((3, 3), wheel)
+    assert not _dcp_parse.covers((3, 3), [*wheel[:4], ((1, 0), (1, 1))])
+
+
+@pytest.mark.parametrize(("rank", "n"), [(1, 20_000), (2, 140), (12, 2), (6, 5), (3, 27)])
+def test_work_on_boxes_grows_with_their_number(rank, n):
+    """In every dimension they begin at few places, so that none of these tells many of them apart."""
+    boxes = grid(rank, n)
+    random.Random(3).shuffle(boxes)
+    began = time.process_time()
+    assert _dcp_parse.covers((n,) * rank, boxes)
+    assert not _dcp_parse.covers((n,) * rank, [*boxes[1:], boxes[1]])
+    assert time.process_time() - began < 4
+
+
+def staircase(n):
+    """A row, a column of what is left, a row of what is left: each cut takes one box off."""
+    for i in range(n):
+        yield (i, i), (1, n - i)
+        if i + 1 < n:
+            yield (i + 1, i), (n - i - 1, 1)
+
+
+def test_boxes_in_each_others_way_are_refused_before_long():
+    assert _dcp_parse.covers((20, 20), [*staircase(20)])
+    content = json.loads(_dcp_metadata.to_bytes(DOCUMENT))
+    chunks = [{"offset": o, "shape": e, "file": 0, "region": "m", "name": "w"} for o, e in staircase(5000)]
+    content["tensors"]["model.w"] = {"dtype": "u8", "shape": [5000, 5000], "chunks": chunks}
+    began = time.process_time()
+    with pytest.raises(thalia.FormatError, match="9999 parts that lie in each other's way") as caught:
+        _dcp_parse.from_bytes(sealed(content), "x")
+    assert caught.value.code == "limit_exceeded" and time.process_time() - began < 6
+
+
+def test_indices_ask_for_few_items_without_names():
+    content = json.loads(_dcp_metadata.to_bytes(DOCUMENT))
+    known = len(content["tensors"]) + len(content["values"])
+    most = known + _dcp_parse.MAX_EMPTY
+    # Each is within what one list may have; the lists are in each other.
+    content["paths"]["step"] = ["steps", most - 1, 0]
+    assert _dcp_parse.from_bytes(sealed(content), "x").paths["step"][1] == most - 1
+    content["paths"]["step"] = ["steps", most - 1, 2]
+    with pytest.raises(thalia.FormatError, match=f"paths: got {most + 1} items of lists that have no name") as caught:
+        _dcp_parse.from_bytes(sealed(content), "x")
+    assert caught.value.code == "limit_exceeded"
 
 
 def put(folder, content, **options):
