@@ -150,6 +150,13 @@ class Completion(unittest.TestCase):
         self.assertEqual(result.stderr, "")
         return result.stdout.split("\n")[:-1]
 
+    def test_offers_no_name_that_is_taken_for_an_option(self):
+        write_safetensors(self.folder / "dashes.safetensors", ["--output=.profile", "-o", "w-o", "w"])
+        self.assertEqual(self.names("tensor", "dashes.safetensors", ""), ["w-o", "w"])
+        for begun in ("-", "--", "--output"):
+            self.assertEqual(self.names("tensor", "dashes.safetensors", begun), [])
+        (self.folder / "dashes.safetensors").unlink()
+
     def test_offers_every_command_and_option(self):
         names = {command["name"] for command in TREE if " " not in command["name"]}
         words = {command["name"][6:] for command in TREE if command["name"].startswith("store ")}

@@ -23,13 +23,19 @@ namespace {
 
 constexpr std::uint64_t kMostBytesToParse = 64 << 20;
 
+// One that begins with a dash would be taken for an option: whoever means it writes -- in front.
+void offer(const std::string& name, std::string_view begun, Output& out,
+           const std::string& in_front = {}) {
+  if (!name.starts_with(begun) || (in_front + name).starts_with('-')) return;
+  out.write(in_front + name + "\n");
+}
+
 // Names as the program shows them, so that one is a line, and every command takes it.
 void offer_tensors(const std::string& file, std::string_view begun, const ChainOptions& options,
                    Output& out) {
   inspect::Selection everything("", {});
   inspect::visit_tensors(file, everything, options, [&](const inspect::FileTensor& tensor) {
-    const std::string name = shown_name(tensor.names().region, tensor.names().name);
-    if (name.starts_with(begun)) out.write(name + "\n");
+    offer(shown_name(tensor.names().region, tensor.names().name), begun, out);
   });
 }
 
@@ -55,7 +61,7 @@ void offer_regions(const std::string& file, std::string_view begun, bool as_list
     const std::string name = as_list ? region_in_list(region.name) : escape_name(region.name);
     const bool is_named =
         ("," + std::string(named)).find("," + name + ",") != std::string_view::npos;
-    if (name.starts_with(begun) && !is_named) out.write(std::string(named) + name + "\n");
+    if (!is_named) offer(name, begun, out, std::string(named));
   }
 }
 
@@ -64,8 +70,7 @@ bool offer_names_of_run(std::string_view kind, const std::string& folder, std::s
                         Output& out) {
   if (kind != "phase" && kind != "gate") return false;
   const auto offer_names = [&](const auto& named) {
-    for (const auto& one : named)
-      if (one.name.starts_with(begun)) out.write(one.name + "\n");
+    for (const auto& one : named) offer(one.name, begun, out);
   };
   const auto run = thalia::Run::open(folder);
   kind == "phase" ? offer_names(run.config().phases) : offer_names(run.gates());
