@@ -38,7 +38,7 @@ std::shared_ptr<const CopiedFile> CopiedFile::open(UniqueFd fd, const std::files
   // MAP_NORESERVE: a file larger than the memory can be opened, as only touched pieces take any.
   void* const address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (address == MAP_FAILED) throw_errno("mmap", path);
+  if (address == MAP_FAILED) throw_mapping(path, size);
   file->bytes_ = {static_cast<const std::byte*>(address), size};
   // A huge page for a piece would make look-ups cost thirty times their memory.
   ::madvise(address, size, MADV_NOHUGEPAGE);

@@ -64,7 +64,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(UniqueFd fd, const std::files
     const bool writable = access == Access::writable;
     void* const address = ::mmap(nullptr, size, writable ? PROT_READ | PROT_WRITE : PROT_READ,
                                  writable ? MAP_PRIVATE : MAP_SHARED, file->fd(), 0);
-    if (address == MAP_FAILED) throw_errno("mmap", path);
+    if (address == MAP_FAILED) throw_mapping(path, size);
     file->bytes_ = {static_cast<const std::byte*>(address), size};
   }
   return file;

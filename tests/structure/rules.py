@@ -200,6 +200,16 @@ CALLS = (
         "thalia/paths.h asks the file system, and its errors are IoErrors",
     ),
     (
+        r"\b(?:detect|input)_format\((?:[^(),]|\([^()]*\))+\)",
+        ("include/", "src/python/names.cc", "src/store/save/run_writer.cc"),
+        "who reads a file says whether it may be mapped: pass the access",
+    ),
+    (
+        r"(?:FileBytes::open|open_descriptor)\([^;]*\bAccess::mapped\b",
+        ("src/store/",),
+        "who reads a file says whether it may be mapped: the access comes from the options",
+    ),
+    (
         r"thalia-tmp|\.tmp\b|mkstemp|tmpfile|tempnam",
         ("src/io/temporary_file.", "src/io/atomic_file.h"),
         "io/temporary_file.h makes temporary names",

@@ -171,7 +171,7 @@ class BrokenTrees(unittest.TestCase):
         for line in (
             "const io::Folder folder(run.path());",
             "return io::Folder::find(path);",
-            "const auto file = io::FileBytes::open(path, Access::mapped);",
+            "const auto file = io::FileBytes::open(path, access);",
             "const Reader reader = Reader::open(path);",
             "const ChainReader chain = ChainReader::open(path);",
             "if (is_file(path)) return;",

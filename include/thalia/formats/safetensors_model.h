@@ -161,6 +161,7 @@ struct SafetensorsEditOptions {
   bool in_place = true;
   OutputOptions output{};  ///< the durability
   Work work{};             ///< progress and the stop
+  Access access = Access::mapped;
 };
 
 /// How an edit was made.

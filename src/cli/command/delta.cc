@@ -134,7 +134,7 @@ DeltaResult write_mckp_delta(const DeltaArguments& arguments, const Session& ses
 }
 
 int run_delta(const DeltaArguments& arguments, const Session& session) {
-  if (detect_format(arguments.base) == FileFormat::mckp) {
+  if (detect_format(arguments.base, session.access()) == FileFormat::mckp) {
     print_delta(session, arguments, write_mckp_delta(arguments, session));
     return kDone;
   }

@@ -103,7 +103,7 @@ int run_set(const SetArguments& arguments, const Session& session) {
     throw UsageError(ErrorCode::bad_argument, "there is nothing to set",
                      {.field = "KEY=VALUE", .bound = "a key and a value, --unset, or --step"});
   }
-  if (detect_format(arguments.file) == FileFormat::safetensors)
+  if (detect_format(arguments.file, session.access()) == FileFormat::safetensors)
     return set_texts(arguments, session);
   print_edit(
       session, "thalia.set.1", arguments.file, "set",

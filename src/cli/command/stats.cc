@@ -77,11 +77,11 @@ void add_number(JsonWriter& json, const char* name, const TensorStatistics& of, 
   json.raw(text);
 }
 
-void print_statistics_json(Output& out, const StatsArguments& arguments,
+void print_statistics_json(const Session& session, const StatsArguments& arguments,
                            const std::vector<MeasuredTensor>& tensors) {
-  print_object(out, "thalia.stats.1", [&](JsonWriter& json) {
+  print_object(session.out, "thalia.stats.1", [&](JsonWriter& json) {
     json.member("path", as_utf8(arguments.file));
-    json.member("format", file_format_name(input_format(arguments.file)));
+    json.member("format", file_format_name(input_format(arguments.file, session.access())));
     json.key("tensors").begin_array();
     for (const MeasuredTensor& tensor : tensors) {
       const TensorStatistics& of = tensor.statistics;
@@ -106,7 +106,7 @@ int run_stats(const StatsArguments& arguments, const Session& session) {
   inspect::visit_tensors(arguments.file, selection, session.options<ChainOptions>(),
                          [&](const inspect::FileTensor& tensor) { measuring.add(tensor.open()); });
   const std::vector<MeasuredTensor> tensors = measuring.finish();
-  session.common.json ? print_statistics_json(session.out, arguments, tensors)
+  session.common.json ? print_statistics_json(session, arguments, tensors)
                       : print_statistics(session.out, tensors);
   const bool failed = std::any_of(
       tensors.begin(), tensors.end(),

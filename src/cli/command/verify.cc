@@ -80,7 +80,7 @@ int run_verify(const VerifyArguments& arguments, const Session& session) {
   for (const std::string& path : arguments.files) {
     std::optional<FileFormat> known;
     try {
-      const FileFormat format = *(known = input_format(path));
+      const FileFormat format = *(known = input_format(path, session.access()));
       ProgressBar bar("verifying " + path);
       auto options = session.options<VerifyOptions>();
       options.quick = arguments.quick;

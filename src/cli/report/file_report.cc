@@ -85,8 +85,10 @@ Comparison compared(const std::string& base, const std::string& path, FileFormat
   Comparison comparison{.base = base,
                         .changes = tensor_changes(base, path, session.options<ChainOptions>(),
                                                   session.options<DiffOptions>())};
-  if (format != FileFormat::thalia || input_format(base) != FileFormat::thalia) return comparison;
   auto tables = session.options<ChainOptions>();
+  if (format != FileFormat::thalia ||
+      input_format(base, tables.read.input.access) != FileFormat::thalia)
+    return comparison;
   tables.read.verification = Verification::off;
   comparison.diff = diff(ResolvedFile(base, {}, tables).reader(),
                          ResolvedFile(path, {}, tables).reader(), session.options<DiffOptions>());

@@ -79,6 +79,9 @@ struct Session {
     return made;
   }
 
+  /// How files are read: with --safe nothing of them is mapped.
+  Access access() const noexcept { return common.safe ? Access::copied : Access::mapped; }
+
  private:
   template <typename Options>
   void fill(Options& made) const {
@@ -92,9 +95,10 @@ struct Session {
     }
     if constexpr (requires { made.wait; }) made.wait = common.wait;
     if constexpr (requires { made.input.access; }) {
-      if (common.safe) made.input.access = Access::copied;
+      made.input.access = access();
       made.input.legacy = common.old;
     }
+    if constexpr (requires { made.access; }) made.access = access();
     if constexpr (requires { made.search; })
       made.search.assign(common.search.begin(), common.search.end());
     if constexpr (requires { made.bases; }) made.bases.absolute = common.absolute_bases;

@@ -230,7 +230,8 @@ void flow_to_format(const SourceFile& source, const FormatRow& from, const Choos
   input.training_steps = metadata.training_steps;
   SinkOptions sink = sink_options(options);
   sink.sources = source.files();
-  if (options.base) sink.base = {*options.base, options.search, options.bases};
+  if (options.base)
+    sink.base = {*options.base, options.search, options.bases, options.read.input.access};
   result.losses = facts.losses;
   sink.announce = [&](const std::vector<std::string>& losses) {
     tell_losses(options, losses, result);

@@ -16,7 +16,7 @@ namespace thalia::interop::mckp {
 namespace {
 
 MckpChain open_chain(const SinkBase& base, const SinkOptions& options) {
-  return MckpChain::open(base.path, {.input = {.limits = options.limits},
+  return MckpChain::open(base.path, {.input = {.access = base.access, .limits = options.limits},
                                      // A difference to damaged bytes would be kept for good.
                                      .verify = true,
                                      .search = base.search,

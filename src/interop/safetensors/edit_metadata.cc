@@ -154,15 +154,27 @@ bool write_in_place(const io::FileBytes& file, const std::filesystem::path& path
   return true;
 }
 
+// Of a copied file through a buffer: what is touched there stays in memory.
+ByteSpan piece_of(const io::FileBytes& file, std::uint64_t at, std::size_t length,
+                  std::vector<std::byte>& buffer) {
+  if (file.access() != Access::copied) {
+    file.read_ahead(at, length);
+    return file.bytes().subspan(at, length);
+  }
+  buffer.resize(length);
+  file.read(at, buffer);
+  return buffer;
+}
+
 void write_anew(const io::FileBytes& file, const std::filesystem::path& path,
                 const std::string& header, ByteSpan data, const SafetensorsEditOptions& options) {
   OutputFile out(path, options.output, options.work.cancel);
   out.write(as_byte_span(header));
   const std::uint64_t begin = static_cast<std::uint64_t>(data.data() - file.bytes().data());
+  std::vector<std::byte> buffer;
   for (std::size_t at = 0; at < data.size(); at += kCopied) {
     const std::size_t length = std::min(kCopied, data.size() - at);
-    file.read_ahead(begin + at, length);
-    out.write(file.touched(begin + at, length));
+    out.write(piece_of(file, begin + at, length, buffer));
     if (options.work.progress) options.work.progress(at + length, data.size());
   }
   out.commit();
@@ -171,10 +183,11 @@ void write_anew(const io::FileBytes& file, const std::filesystem::path& path,
 SafetensorsEdit edit(const std::filesystem::path& path, const SafetensorsMetadataChanges& changes,
                      SafetensorsEditOptions options) {
   options.output.replace = true;  // what is edited is there
-  const auto file = io::FileBytes::open(path, Access::mapped);
+  const auto file = io::FileBytes::open(path, options.access);
   return with_path(path.native(), [&] {
-    const ParsedSafetensors parsed =
-        parse_safetensors(file->bytes(), options.max_header_bytes, options.limits);
+    const ParsedSafetensors parsed = parse_safetensors(
+        file->bytes(), options.max_header_bytes, options.limits,
+        [&](std::uint64_t begin, std::uint64_t length) { file->touch(begin, length); });
     const SafetensorsMetadata texts = changed(parsed.metadata, changes);
     if (texts == parsed.metadata.value_or(SafetensorsMetadata())) return SafetensorsEdit::unchanged;
     const NewHeader header = new_header(parsed, texts, options.max_header_bytes);

@@ -37,6 +37,7 @@ struct SinkBase {
   /// Where the base is a delta itself: as SourceOptions say it.
   std::vector<std::filesystem::path> search{};
   BasePolicy bases{};
+  Access access = Access::mapped;
 };
 
 struct SinkOptions {

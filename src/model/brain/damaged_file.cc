@@ -170,7 +170,7 @@ class SalvageInput {
         io::pwrite_all(to.get(), extent.offset, side->touched(extent.offset, extent.length), path_);
     }
     auto file = std::make_shared<const detail::OpenFile>(
-        io::open_descriptor(std::move(to), path_, Access::mapped), read(Verification::off));
+        io::open_descriptor(std::move(to), path_, options_.input.access), read(Verification::off));
     return {file, available, source};
   }
 

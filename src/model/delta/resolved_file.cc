@@ -19,7 +19,8 @@ std::shared_ptr<const detail::OpenFile> resolved(const ChainReader& chain,
   model::save_state(state_source(chain), fd.get(), name,
                     {.output = {.durability = Durability::none},
                      .work = {.threads = read.work.threads, .cancel = read.work.cancel}});
-  return detail::OpenFile::over(io::open_descriptor(std::move(fd), name, Access::mapped), read);
+  // As the files that it was made of: a disk may fail under this one too.
+  return detail::OpenFile::over(io::open_descriptor(std::move(fd), name, read.input.access), read);
 }
 
 }  // namespace
