@@ -21,18 +21,20 @@ bool has_illegal_codes(DType dtype) noexcept {
   return dtype == DType::boolean || dtype == DType::ternary;
 }
 
-void check_elements(const format::TensorEntry& entry, ByteSpan elements) {
-  const DType dtype = entry.dtype;
+void check_elements(DType dtype, std::optional<std::uint64_t> offset, ByteSpan elements) {
   if (!has_illegal_codes(dtype)) return;
   const bool boolean = dtype == DType::boolean;
   const auto bad = std::find_if(elements.begin(), elements.end(), [&](std::byte b) {
     return boolean ? b > std::byte{1} : has_minus_two(b);
   });
   if (bad == elements.end()) return;
-  fail_field(ErrorCode::bad_value, "payload", "elements", entry.stored_offset,
-             fmt::format("byte {:#04x} of {} elements", std::to_integer<unsigned>(*bad),
-                         dtype_name(dtype)),
-             boolean ? "0 or 1" : "codes 00, 01 and 11");
+  throw FormatError(ErrorCode::bad_value, {},
+                    {.section = "payload",
+                     .field = "elements",
+                     .offset = offset,
+                     .value = fmt::format("byte {:#04x} of {} elements",
+                                          std::to_integer<unsigned>(*bad), dtype_name(dtype)),
+                     .bound = boolean ? "0 or 1" : "codes 00, 01 and 11"});
 }
 
 void check_unused_bits(const format::TensorEntry& entry, ByteSpan tail) {

@@ -14,6 +14,7 @@
 #include "format/payload.h"
 #include "interop/convert/carried_metadata.h"
 #include "interop/convert/region_ids.h"
+#include "interop/shared/legal_elements.h"
 #include "io/allocation_limit.h"
 #include "thalia/error.h"
 #include "thalia/tensor_role.h"
@@ -63,6 +64,17 @@ void pass_on(const SourceFile& source, std::size_t i, const TensorLayout& to,
     return emit(whole.bytes());
   }
   source.visit(i, emit);
+}
+
+// Errors that are about a tensor name it.
+template <typename Call>
+void naming_tensor(const SourceTensor& tensor, const Call& call) {
+  try {
+    call();
+  } catch (Error& error) {
+    error.add_tensor(printable(tensor.name));
+    throw;
+  }
 }
 
 void tell_losses(const ConvertOptions& options, std::vector<std::string> more,
@@ -174,6 +186,7 @@ void flow_to_thalia(const SourceFile& source, const FormatRow& from, const path&
     spec.dtype = precision.choose(region_name, spec);
     if (spec.dtype == tensor.layout.dtype && tensor.in_place) {
       kept.push_back(source.read(i));
+      naming_tensor(tensor, [&] { check_legal(spec.layout(), kept.back().bytes()); });
       writer.add_tensor(region, std::move(spec), kept.back().bytes());
       continue;
     }
@@ -189,9 +202,12 @@ void flow_to_thalia(const SourceFile& source, const FormatRow& from, const path&
   // and regions may have been declared in between.
   std::ranges::stable_sort(streamed, {}, &Streamed::region);
   for (const Streamed& one : streamed) {
+    LegalElements elements(one.layout);
     pass_on(source, one.position, one.layout, precision, options.read.input.limits,
             [&](ByteSpan piece) {
-              if (!piece.empty()) writer.write(one.id, piece);
+              if (piece.empty()) return;
+              naming_tensor(facts.tensors[one.position], [&] { elements.pass(piece); });
+              writer.write(one.id, piece);
             });
   }
   result.input_bytes = facts.file_bytes;
@@ -241,7 +257,14 @@ void flow_to_format(const SourceFile& source, const FormatRow& from, const Choos
   result.tensors = static_cast<std::uint32_t>(facts.tensors.size());
   result.output_bytes = told_of_input(output, [&] {
     return to.write(output, input, sink, [&](std::size_t i, const PieceSink& piece_sink) {
-      pass_on(source, i, input.tensors[i].layout, precision, limits, piece_sink);
+      const TensorLayout& layout = input.tensors[i].layout;
+      if (from.format != FileFormat::thalia)
+        return pass_on(source, i, layout, precision, limits, piece_sink);
+      LegalElements elements(layout);
+      pass_on(source, i, layout, precision, limits, [&](ByteSpan piece) {
+        naming_tensor(facts.tensors[i], [&] { elements.pass(piece); });
+        piece_sink(piece);
+      });
     });
   });
 }

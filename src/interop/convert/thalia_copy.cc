@@ -13,6 +13,7 @@
 #include "container/append/copied_tensor.h"
 #include "container/file/short_name.h"
 #include "interop/convert/payload_pieces.h"
+#include "interop/shared/legal_elements.h"
 #include "interop/shared/list_names.h"
 #include "thalia/error.h"
 
@@ -40,6 +41,26 @@ void check_encoding(const TensorView& tensor) {
                           .value = std::string(encoding_name(tensor.encoding()))});
 }
 
+// A copy has elements that its own check takes.
+template <typename Call>
+auto with_legal_elements(const TensorView& tensor, const Call& call) {
+  try {
+    return call();
+  } catch (Error& error) {
+    error.add_region(printable(Reader::region_name(tensor)));
+    error.add_tensor(printable(tensor.name()));
+    throw;
+  }
+}
+
+ByteSpan legal_bytes(const TensorView& tensor) {
+  return with_legal_elements(tensor, [&] {
+    const ByteSpan bytes = tensor.bytes();
+    check_legal(tensor.layout(), bytes);
+    return bytes;
+  });
+}
+
 // Of a quantized tensor the file has codes only. Its elements are restored and written.
 bool is_in_place(const TensorView& tensor) {
   return tensor.is_raw() && tensor.encoding() != Encoding::quantized;
@@ -63,7 +84,7 @@ void ThaliaCopy::copy_region(const RegionView& region) {
     TensorSpec spec = spec_of(tensor);
     const DType dtype = spec.dtype = precision_.choose(region.name(), spec);
     if (is_in_place(tensor) && dtype == tensor.dtype()) {
-      writer_.add_tensor(id, std::move(spec), tensor.bytes());
+      writer_.add_tensor(id, std::move(spec), legal_bytes(tensor));
     } else {
       streamed_.push_back({writer_.add_tensor(id, std::move(spec)), tensor, dtype});
     }
@@ -100,8 +121,12 @@ void ThaliaCopy::copy_connection(const ConnectionView& connection) {
 // stay in memory until the commit.
 ByteSpan ThaliaCopy::borrowed(std::string_view label, const TensorView& tensor, DType dtype) {
   if (dtype == tensor.dtype()) {
-    return is_in_place(tensor) ? tensor.bytes()
-                               : fetch_payload(tensor, held_.emplace_back(), read_.input.limits);
+    if (is_in_place(tensor)) return legal_bytes(tensor);
+    return with_legal_elements(tensor, [&] {
+      const ByteSpan payload = fetch_payload(tensor, held_.emplace_back(), read_.input.limits);
+      check_legal(spec_of(tensor).layout(), payload);
+      return payload;
+    });
   }
   const ByteSpan payload = fetch_payload(tensor, scratch_, read_.input.limits);
   std::vector<std::byte>& converted = held_.emplace_back();
@@ -122,7 +147,9 @@ void ThaliaCopy::finish() {
     const auto write = [&](ByteSpan piece) {
       if (!piece.empty()) writer_.write(one.id, piece);
     };
+    LegalElements elements(spec.layout());
     visit_payload(one.view, scratch_, read_, [&](ByteSpan piece) {
+      with_legal_elements(one.view, [&] { elements.pass(piece); });
       if (one.dtype == spec.dtype) {
         write(piece);
       } else {

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "base/utf8.h"
+#include "interop/shared/legal_elements.h"
 #include "interop/shared/list_names.h"
 #include "interop/v01/tensor.h"
 #include "model/tensor/conversion.h"
@@ -122,6 +123,7 @@ void V01Widener::widen(Value& tree, std::string_view region) {
       const DType before = tensor.dtype();
       const std::string name = fmt::format("{}/{}", printable(region), path);
       if (tensor.encoding() == Encoding::csr) rows_.push_back(name);
+      check_legal(tensor.layout(), tensor.bytes());
       tensor = v01_widened(tensor);
       if (tensor.dtype() != before) widened_[{before, tensor.dtype()}].push_back(name);
     } catch (Error& error) {
