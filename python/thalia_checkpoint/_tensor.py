@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import torch
 
 _LARGE = 4 << 20  # bytes of an array for which huge pages pay
+_MOST = (1 << 64) - 1
 
 
 def _empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -217,10 +218,13 @@ class Tensor:
     def dense(self, *, writable: bool = False) -> npt.NDArray[Any]:
         """All elements, with the zeros that a sparse tensor does not store; of a dense one as numpy().
 
-        Raises as numpy() or, for a sparse tensor, as csr().
+        Raises as numpy() or, for a sparse tensor, as csr(), and FormatError (limit_exceeded) for more than
+        the larger of 1 GiB and 64 times its stored bytes.
         """
         if self.encoding == "dense":
             return self.numpy(writable=writable)
+        # A sparse tensor of few bytes may claim any shape.
+        _core.check_allocation(min(packed_bytes(self.dtype, self.size), _MOST), self._source.stored_bytes)
         out = np.zeros(self.shape, numpy_dtype(self.dtype))
         if self.encoding == "csr":
             csr = self.csr()

@@ -33,7 +33,7 @@ struct OpenThalia {
   OpenedTensor open(const TensorView& view) {
     if (!reader.delta_base()) return source_of(view, limits);
     if (!chain) chain = open_chain(reader);
-    return source_of(*chain, view);
+    return source_of(*chain, view, limits);
   }
 };
 

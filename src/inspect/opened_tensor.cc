@@ -15,6 +15,7 @@
 #include "inspect/flat_file.h"
 #include "inspect/packed_file.h"
 #include "inspect/shown_name.h"
+#include "io/allocation_limit.h"
 #include "thalia/brain_region.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
@@ -75,7 +76,7 @@ TensorView find_tensor(const Reader& reader, std::string_view name) {
 // Restores the rows that the ranges take and no others. Elements that do not fill bytes are
 // restored whole, since a row of them may begin within a byte.
 void read_rows(const ChainReader& chain, const TensorView& view, const TensorLayout& layout,
-               std::span<const SliceRange> ranges, MutableByteSpan out) {
+               std::span<const SliceRange> ranges, const ReadLimits& limits, MutableByteSpan out) {
   if (layout.shape.rank() == 0 || dtype_is_packed(layout.dtype)) {
     const Tensor whole = chain.read(view);
     return copy_slice(layout.dtype, layout.shape, whole.bytes(), ranges, out);
@@ -85,7 +86,10 @@ void read_rows(const ChainReader& chain, const TensorView& view, const TensorLay
   extents[0] = ranges[0].end - ranges[0].begin;
   const Shape shape{std::span<const std::uint64_t>(extents)};
   if (*shape.element_count() == 0) return;
-  std::vector<std::byte> rows(packed_bytes(layout.dtype, *shape.element_count()));
+  // Whole rows, however little of each is wanted.
+  io::MemoryBudget budget(limits, chain.reader().file_bytes());
+  auto rows =
+      budget.vector<std::byte>("payload", packed_bytes(layout.dtype, *shape.element_count()));
   chain.read_part(view, rows.size() / extents[0] * ranges[0].begin, rows);
   std::vector<SliceRange> within(ranges.begin(), ranges.end());
   within[0] = {0, extents[0]};
@@ -102,20 +106,17 @@ void add_entries(OpenedTensor& source, const Tensor& tensor) {
 
 }  // namespace
 
-OpenedTensor source_of(const ChainReader& chain, const TensorView& view) {
+OpenedTensor source_of(const ChainReader& chain, const TensorView& view, const ReadLimits& limits) {
   const TensorLayout layout = chain.describe(view).layout;
   OpenedTensor source{.region = std::string(Reader::region_name(view)),
                       .name = std::string(view.name()),
                       .layout = layout};
-  source.logical_bytes = [chain, view] {
-    const Tensor tensor = chain.read(view);
-    return std::string(reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size());
-  };
   if (layout.encoding != Encoding::dense) {
     add_entries(source, chain.read(view));
   } else {
-    source.read = [chain, view, layout](std::span<const SliceRange> ranges, MutableByteSpan out) {
-      read_rows(chain, view, layout, ranges, out);
+    source.read = [chain, view, layout, limits](std::span<const SliceRange> ranges,
+                                                MutableByteSpan out) {
+      read_rows(chain, view, layout, ranges, limits, out);
     };
   }
   return source;
@@ -129,9 +130,6 @@ OpenedTensor source_of(const Tensor& tensor, std::string region, std::string nam
                                  .shape = tensor.shape(),
                                  .encoding = tensor.encoding(),
                                  .nnz = tensor.nnz()}};
-  source.logical_bytes = [tensor] {
-    return std::string(reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size());
-  };
   if (!tensor.is_dense()) {
     add_entries(source, tensor);
   } else {
@@ -152,11 +150,6 @@ OpenedTensor source_of(const TensorView& view, const ReadLimits& limits) {
     return source_of(Tensor::from(view, limits), std::move(region), std::move(name));
   OpenedTensor source{
       .region = std::move(region), .name = std::move(name), .layout = view.layout()};
-  source.logical_bytes = [view] {
-    std::string bytes(view.logical_bytes(), '\0');
-    view.read(std::as_writable_bytes(std::span(bytes)));
-    return bytes;
-  };
   if (is_sparse(view.encoding())) {
     add_entries(source, Tensor::from(view, limits));
   } else {
@@ -173,7 +166,8 @@ OpenedTensor from_thalia(const std::filesystem::path& path, std::string_view nam
                          const ChainOptions& options) {
   const Reader reader = Reader::open(path, options.read);
   const TensorView view = find_tensor(reader, name);
-  if (reader.delta_base()) return source_of(ChainReader::open(reader, options), view);
+  if (reader.delta_base())
+    return source_of(ChainReader::open(reader, options), view, options.read.input.limits);
   return source_of(view, options.read.input.limits);
 }
 

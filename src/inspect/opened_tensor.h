@@ -25,16 +25,14 @@ struct OpenedTensor {
   /// Reads a part densely, row-major, packed as the dtype is; one range a dimension. Holds the file
   /// open.
   std::function<void(std::span<const SliceRange>, MutableByteSpan)> read;
-  /// All logical bytes in the tensor's own encoding.
-  std::function<std::string()> logical_bytes;
-  /// Of csr and coo only.
+  /// Of csr and coo only; their tensor() has the bytes in its own encoding.
   std::shared_ptr<const SparseEntries> entries;
 };
 
 /// One that is quantized is restored whole. @throws what reading it throws.
 OpenedTensor source_of(const TensorView& view, const ReadLimits& limits);
 /// A tensor of the full state that a delta and its bases make up.
-OpenedTensor source_of(const ChainReader& chain, const TensorView& view);
+OpenedTensor source_of(const ChainReader& chain, const TensorView& view, const ReadLimits& limits);
 /// Told which bytes of a tensor are read next.
 using BeforeRead = std::function<void(const Tensor& tensor, ByteSpan part)>;
 OpenedTensor source_of(const Tensor& tensor, std::string region, std::string name,

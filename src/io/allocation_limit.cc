@@ -67,6 +67,10 @@ std::uint64_t memory_bytes() noexcept {
   return std::min<std::uint64_t>(machine, bound.rlim_cur);
 }
 
+std::uint64_t times_stored(std::uint64_t stored_bytes) noexcept {
+  return stored_bytes > kAll / kFactor ? kAll : stored_bytes * kFactor;
+}
+
 }  // namespace
 }  // namespace io
 
@@ -79,15 +83,21 @@ namespace io {
 std::uint64_t allocation_limit(const ReadLimits& limits, std::uint64_t stored_bytes) noexcept {
   if (limits.max_allocation_bytes) return *limits.max_allocation_bytes;
   if (const std::uint64_t given = default_limit.load(std::memory_order_relaxed)) return given;
-  const std::uint64_t of_file = stored_bytes > kAll / kFactor ? kAll : stored_bytes * kFactor;
   const std::uint64_t memory = memory_bytes();
   // A quarter of the memory is left to what the process holds already.
-  return std::min(std::max(kAlwaysAllowed, of_file), memory - memory / 4);
+  return std::min(std::max(kAlwaysAllowed, times_stored(stored_bytes)), memory - memory / 4);
 }
 
 void check_allocation(std::string_view section, std::uint64_t bytes, const ReadLimits& limits,
                       std::uint64_t stored_bytes) {
   const std::uint64_t most = allocation_limit(limits, stored_bytes);
+  if (bytes > most) fail_limit(section, "max_allocation_bytes", bytes, most);
+}
+
+void check_work(std::string_view section, std::uint64_t bytes, const ReadLimits& limits,
+                std::uint64_t stored_bytes) {
+  const std::uint64_t most =
+      std::max(allocation_limit(limits, stored_bytes), times_stored(stored_bytes));
   if (bytes > most) fail_limit(section, "max_allocation_bytes", bytes, most);
 }
 
@@ -102,6 +112,21 @@ void check_json_length(std::string_view section, std::uint64_t bytes, const Read
     fail_limit(section, "max_json_bytes", bytes, limits.max_json_bytes);
   if (bytes > kShortText)
     check_allocation(section, bytes * kParserBytesPerByte, limits, stored_bytes);
+}
+
+// Sums do not wrap: what passes 2^64 - 1 is told as that.
+void MemoryBudget::take(std::string_view section, std::uint64_t bytes) {
+  std::uint64_t all = 0;
+  if (__builtin_add_overflow(taken_, bytes, &all)) all = kAll;
+  if (all > most_) fail_limit(section, "max_allocation_bytes", all, most_);
+  taken_ = all;
+}
+
+void MemoryBudget::take(std::string_view section, std::uint64_t count,
+                        std::uint64_t element_bytes) {
+  std::uint64_t bytes = 0;
+  if (__builtin_mul_overflow(count, element_bytes, &bytes)) bytes = kAll;
+  take(section, bytes);
 }
 
 }  // namespace io

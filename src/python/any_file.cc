@@ -11,6 +11,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
+#include "io/allocation_limit.h"
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"
@@ -82,6 +83,10 @@ Payload any_payload(const OpenedAny& opened, std::size_t i) {
 OwnedBytes any_decoded(const OpenedAny& opened, std::size_t i) {
   const nb::gil_scoped_release unlocked;
   const auto tensor = std::make_shared<Tensor>(opened.file.read(i));
+  // A file that is decoded as a whole keeps what it hands out: the copy stands beside it.
+  const std::uint64_t bytes = tensor->bytes().size();
+  if (!opened.file.tensors()[i].stored_bytes)
+    io::MemoryBudget({}, opened.file.file_bytes(), bytes).take("payload", bytes);
   return {tensor->mutable_bytes(), tensor};
 }
 

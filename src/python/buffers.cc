@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "io/allocation_limit.h"
 #include "python/bindings.h"
 #include "thalia/tensor_value.h"
 
@@ -18,6 +19,11 @@ OwnedBytes memory(std::uint64_t size) {
   const auto tensor = std::make_shared<Tensor>(
       Tensor::filled({.dtype = DType::u8, .shape = {size}}, [](MutableByteSpan) {}));
   return {tensor->mutable_bytes(), tensor};
+}
+
+// For what Python allocates itself for what a file claims.
+void check_allocation(std::uint64_t bytes, std::uint64_t stored_bytes) {
+  io::MemoryBudget({}, stored_bytes).take("payload", bytes);
 }
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
@@ -61,6 +67,8 @@ void bind_buffers(nb::module_& module) {
                          "Bytes in memory of their own, with the buffer protocol.")
       .def("__len__", [](const OwnedBytes& owned) { return owned.bytes.size(); });
   module.def("memory", memory, "Bytes that hold anything until they are written to.");
+  module.def("check_allocation", check_allocation,
+             "Raises FormatError where a file may not make anybody allocate so many bytes.");
   module.def(
       "bytes_at",
       [](std::uintptr_t address, std::size_t size, nb::object owner) {

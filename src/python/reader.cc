@@ -16,6 +16,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "container/file/short_name.h"
+#include "io/allocation_limit.h"
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"
@@ -101,7 +102,9 @@ std::vector<Payload> sparse(const FileTensor& tensor) {
     return arrays_of(encoding, whole, *whole);
   }
   const std::uint64_t bytes = tensor.view.logical_bytes();
-  const auto words = std::make_shared<std::vector<std::uint64_t>>(bytes / 8 + 1);
+  io::MemoryBudget budget({}, tensor.view.stored_bytes());
+  const auto words = std::make_shared<std::vector<std::uint64_t>>(
+      budget.vector<std::uint64_t>("payload", bytes / 8 + 1));
   return arrays_of(encoding, words, tensor.view,
                    std::as_writable_bytes(std::span(*words)).first(bytes));
 }

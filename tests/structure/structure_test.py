@@ -17,6 +17,10 @@ class ThisTree(unittest.TestCase):
     def test_what_one_place_does_is_done_there(self):
         self.assertEqual(rules.call_violations(ROOT), [])
 
+    def test_what_a_file_decides_the_size_of_is_counted(self):
+        self.assertEqual(rules.uncounted_allocations(ROOT), [])
+        self.assertEqual([path for path in rules.UNCOUNTED_PLACES if not (ROOT / path).is_file()], [])
+
     def test_no_file_is_longer_than_the_limit(self):
         long_files = rules.file_lengths(ROOT)
         for path, lines in long_files:
@@ -116,6 +120,36 @@ class BrokenTrees(unittest.TestCase):
         self.refuses("examples/spiking/main.cc", '"measure/disk.h"')
         self.accepts("examples/demo/main.cc", '"spiking/network.h"')
         self.refuses("examples/demo/main.cc", '"cli/print.h"')
+
+    def test_sizes_that_a_file_decides_are_counted(self):
+        def found(text, path="src/interop/new/source.cc"):
+            with tempfile.TemporaryDirectory() as folder:
+                file = Path(folder, path)
+                file.parent.mkdir(parents=True)
+                file.write_text(f"// comment\n{text}\n", encoding="utf-8")
+                return rules.uncounted_allocations(Path(folder))
+
+        for text in (
+            "return Tensor::filled(layout, fill);",
+            "Tensor wide = Tensor::zeros(dtype, shape);",
+            "return source.read(i).to_dense();",
+            "add(tensor.dequantized(), {});",
+            "io::check_allocation(section, bytes, limits, stored);",
+            "std::vector<std::byte> raw(member.raw_bytes);",
+            "std::vector<float> weights(\n    count.value_or(there));",
+            "auto words = std::make_shared<std::uint64_t[]>(bytes / 8 + 1);",
+        ):
+            self.assertEqual(len(found(text)), 1, text)
+            self.assertIn("source.cc:2: ", found(text)[0])
+            self.assertEqual(found(text, "src/model/new/source.cc"), [])
+        for text in (
+            "auto raw = budget.vector<std::byte>(section, count);",
+            "std::vector<std::size_t> order(tensors.size());",
+            "std::vector<std::byte> piece(std::min(bytes, kPiece));",
+            "std::vector<float> weights_of(const Layer& layer);",
+            "std::vector<std::byte> bytes();",
+        ):
+            self.assertEqual(found(text), [], text)
 
     def test_libraries_appear_in_one_place(self):
         for include, place, elsewhere in (

@@ -45,7 +45,9 @@ struct MithrilQuantized {
   /// F32, whatever the original dtype: bit for bit what the original computes. Of int4 those are
   /// not the numbers that were quantized, unless 0 lies between their least and greatest: the
   /// original stores codes that count from the least number, and a zero point that is clamped.
-  Tensor dequantized() const;
+  /// @throws FormatError (limit_exceeded) where they take more than `limits` allow for the bytes of
+  /// the codes; UsageError (bad_argument) for parts that do not fit together.
+  Tensor dequantized(const ReadLimits& limits = {}) const;
 };
 
 /// @throws FormatError for what is no such frame, or does not fit together (truncated, bad_value,

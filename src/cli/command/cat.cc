@@ -23,7 +23,9 @@
 #include "inspect/copy_slice.h"
 #include "inspect/file_tensors.h"
 #include "inspect/opened_tensor.h"
+#include "io/allocation_limit.h"
 #include "thalia/formats/file_format.h"
+#include "thalia/paths.h"
 
 namespace thalia::cli {
 namespace {
@@ -83,16 +85,17 @@ void print_raw(Output& out, const inspect::OpenedTensor& source, const Slice& sl
                        "the stored arrays of a sparse tensor cannot be sliced, --dense can",
                        {.field = "--slice"});
     }
-    out.write(as_byte_span(source.logical_bytes()));
+    out.write(source.entries->tensor().bytes());
     return;
   }
   // A block of a packed dtype would end in padding bits, so such a tensor is read in one block.
   const std::uint64_t limit =
       dtype_is_packed(source.layout.dtype) ? ~std::uint64_t{0} / 8 : kBlockBytes;
   inspect::BlockCursor blocks(slice.ranges, source.layout.dtype, limit);
-  std::vector<std::byte> bytes;
   while (const auto ranges = blocks.next()) {
-    bytes.resize(inspect::packed_bytes(source.layout.dtype, inspect::range_elements(*ranges)));
+    io::MemoryBudget budget({}, file_bytes(arguments.file));
+    auto bytes = budget.vector<std::byte>(
+        "payload", inspect::packed_bytes(source.layout.dtype, inspect::range_elements(*ranges)));
     source.read(*ranges, bytes);
     out.write(ByteSpan(bytes));
     if (out.closed()) return;

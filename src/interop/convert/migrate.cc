@@ -114,7 +114,9 @@ void thalia_to_v01(const path& source, const path& target, const MigrateOptions&
   const BrainState brain = BrainCheckpoint::load(
       source,
       {.restore = false, .search = options.search, .bases = options.bases, .read = options.read});
-  V01StateOptions state{.timestamp = options.save.timestamp};
+  V01StateOptions state{.timestamp = options.save.timestamp,
+                        .limits = options.read.input.limits,
+                        .stored_bytes = file_bytes(source)};
   // A brain that came from 0.1 has the time of the original in a note.
   if (!state.timestamp && !noted_v01_timestamp(brain))
     state.timestamp = BrainCheckpoint::info(source, options.read).timestamp;

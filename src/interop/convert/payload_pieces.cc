@@ -30,22 +30,23 @@ void decode_rows(const TensorView& tensor, std::uint64_t begin, std::uint64_t en
   });
 }
 
-ByteSpan fetch_elements(const TensorView& tensor, std::vector<std::byte>& scratch,
-                        const ReadLimits& limits) {
-  io::check_allocation("payload", tensor.dense_bytes(), limits, tensor.stored_bytes());
-  scratch.resize(tensor.dense_bytes());
-  tensor.read_dense(scratch);
-  return scratch;
+void make_room(std::vector<std::byte>& scratch, std::uint64_t bytes, const TensorView& tensor,
+               const ReadLimits& limits) {
+  io::MemoryBudget(limits, tensor.stored_bytes()).take("payload", bytes);
+  scratch.resize(bytes);
 }
 
 }  // namespace
 
 ByteSpan fetch_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
                        const ReadLimits& limits) {
-  if (tensor.encoding() == Encoding::quantized) return fetch_elements(tensor, scratch, limits);
+  if (tensor.encoding() == Encoding::quantized) {
+    make_room(scratch, tensor.dense_bytes(), tensor, limits);
+    tensor.read_dense(scratch);
+    return scratch;
+  }
   if (tensor.is_raw()) return tensor.bytes();
-  io::check_allocation("payload", tensor.logical_bytes(), limits, tensor.stored_bytes());
-  scratch.resize(tensor.logical_bytes());
+  make_room(scratch, tensor.logical_bytes(), tensor, limits);
   tensor.read(scratch);
   return scratch;
 }
@@ -64,11 +65,9 @@ void visit_payload(const TensorView& tensor, std::vector<std::byte>& scratch,
   const std::uint64_t row_bytes = tensor.logical_bytes() / rows;
   const std::uint64_t rows_in_turn = std::max<std::uint64_t>(1, kPieceBytes / row_bytes);
   const std::uint64_t rows_at_once = std::min(rows, rows_in_turn * threads);
-  io::check_allocation("payload", rows_at_once * row_bytes, options.input.limits,
-                       tensor.stored_bytes());
   for (std::uint64_t begin = 0; begin < rows; begin += rows_at_once) {
     const std::uint64_t end = std::min(rows, begin + rows_at_once);
-    scratch.resize((end - begin) * row_bytes);
+    make_room(scratch, (end - begin) * row_bytes, tensor, options.input.limits);
     decode_rows(tensor, begin, end, rows_in_turn, threads, scratch);
     visit(scratch);
   }

@@ -15,7 +15,7 @@
 #include "interop/convert/carried_metadata.h"
 #include "interop/convert/region_ids.h"
 #include "interop/shared/legal_elements.h"
-#include "io/allocation_limit.h"
+#include "model/tensor/counted_tensor.h"
 #include "thalia/error.h"
 #include "thalia/tensor_role.h"
 #include "thalia/writer.h"
@@ -36,12 +36,10 @@ TensorLayout dense(TensorLayout layout) {
   return layout;
 }
 
-// A sparse tensor of few bytes may claim any shape.
 Tensor with_all_elements(const SourceFile& source, std::size_t i, const ReadLimits& limits) {
   const Tensor tensor = source.read(i);
-  io::check_allocation("payload", tensor.shape().byte_length(tensor.dtype()).value_or(UINT64_MAX),
-                       limits, tensor.bytes().size());
-  return tensor.to_dense();
+  io::MemoryBudget budget(limits, tensor.bytes().size());
+  return model::counted_dense(budget, "payload", tensor);
 }
 
 // Hands on tensor i as `to` asks for it.
@@ -98,8 +96,8 @@ void check_name(const SourceTensor& tensor, const path& input) {
 void check_whole(const SourceFacts& facts, std::size_t i, const SinkTensor& tensor,
                  const ReadLimits& limits) {
   try {
-    io::check_allocation("payload", format::payload_length(tensor.layout).value_or(UINT64_MAX),
-                         limits, facts.tensors[i].stored_bytes.value_or(facts.file_bytes));
+    io::MemoryBudget(limits, facts.tensors[i].stored_bytes.value_or(facts.file_bytes))
+        .take("payload", format::payload_length(tensor.layout).value_or(UINT64_MAX));
   } catch (Error& error) {
     error.add_tensor(printable(tensor.name));
     throw;

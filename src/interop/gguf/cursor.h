@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/checked_sum.h"
 #include "base/fail.h"
 #include "interop/shared/field_cursor.h"
 #include "io/allocation_limit.h"
@@ -19,10 +18,7 @@ namespace thalia::interop::gguf {
 class Cursor : public FieldCursor {
  public:
   Cursor(ByteSpan file, const ReadLimits& limits)
-      : FieldCursor("header", file),
-        file_bytes_(file.size()),
-        limits_(limits),
-        most_(io::allocation_limit(limits, file.size())) {}
+      : FieldCursor("header", file), budget_(limits, file.size()) {}
 
   /// A u64 length and as many bytes, which stay in the file.
   std::string_view text(std::string_view field) {
@@ -46,17 +42,11 @@ class Cursor : public FieldCursor {
 
   /// Memory for `number_of` objects of `size` bytes, counted together with all before.
   void allocate(std::uint64_t number_of, std::uint64_t size) {
-    // The count is at most the file's bytes, and the size small: the product fits.
-    allocated_ += number_of * size;
-    if (const auto bytes = allocated_.value(); !bytes || *bytes > most_)
-      io::check_allocation(section(), bytes.value_or(UINT64_MAX), limits_, file_bytes_);
+    budget_.take(section(), number_of, size);
   }
 
  private:
-  std::uint64_t file_bytes_;
-  const ReadLimits& limits_;
-  std::uint64_t most_;  ///< asked for once: the system is asked how much memory there is
-  CheckedSum allocated_;
+  io::MemoryBudget budget_;
 };
 
 }  // namespace thalia::interop::gguf

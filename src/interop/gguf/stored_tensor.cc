@@ -5,7 +5,7 @@
 #include <span>
 
 #include "interop/gguf/value_types.h"
-#include "io/allocation_limit.h"
+#include "model/tensor/counted_tensor.h"
 
 namespace thalia::interop::gguf {
 
@@ -28,15 +28,14 @@ Tensor stored_tensor(const GgufTensor& tensor, const std::shared_ptr<const void>
   const TensorLayout layout = stored_layout(tensor.type, tensor.shape);
   if (is_aligned(tensor.bytes, layout.dtype)) return Tensor::adopt(layout, tensor.bytes, owner);
   // A file with an alignment of less than an element.
-  io::check_allocation("tensors", tensor.bytes.size(), limits, tensor.bytes.size());
-  return Tensor::copy_of(layout.dtype, layout.shape, tensor.bytes);
+  io::MemoryBudget budget(limits, tensor.bytes.size());
+  return model::counted_copy(budget, "tensors", layout, tensor.bytes);
 }
 
 Tensor dequantized_tensor(const GgufTensor& tensor, const ReadLimits& limits, unsigned threads) {
   const TensorLayout layout = dequantized_layout(tensor.shape);
-  const std::uint64_t bytes = layout.shape.byte_length(layout.dtype).value_or(UINT64_MAX);
-  io::check_allocation("tensors", bytes, limits, tensor.bytes.size());
-  return Tensor::filled(layout, [&](MutableByteSpan out) {
+  io::MemoryBudget budget(limits, tensor.bytes.size());
+  return model::counted_tensor(budget, "tensors", layout, [&](MutableByteSpan out) {
     dequantize_ggml(tensor.type, tensor.bytes,
                     {reinterpret_cast<float*>(out.data()), out.size() / sizeof(float)}, threads);
   });

@@ -170,7 +170,7 @@ void check_count(std::string_view section, std::uint64_t count, std::uint64_t le
                std::to_string(count), fmt::format("at most {}", behind.left() / least_bytes));
   }
   if (count > limits.max_tensors) fail_limit(section, "max_tensors", count, limits.max_tensors);
-  io::check_allocation(section, count * sizeof(GptrsTensor), limits, behind.left());
+  io::MemoryBudget(limits, behind.left()).take(section, count, sizeof(GptrsTensor));
 }
 
 GptrsTensor take_entry_start(FieldCursor& cursor, bool with_id, bool needs_id) {

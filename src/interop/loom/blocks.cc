@@ -150,9 +150,9 @@ std::vector<float> decode_loom_q4_0(ByteSpan blob, std::optional<std::uint64_t> 
     fail_argument(ErrorCode::size_mismatch, "count", std::to_string(*count),
                   fmt::format("at most {}", there));
   }
-  io::check_allocation("q4_0", count.value_or(there) * sizeof(float), limits, blob.size());
+  io::MemoryBudget budget(limits, blob.size());
   const ByteSpan scales = blob.subspan(sizeof(start)), codes = scales.subspan(4ull * start.scales);
-  std::vector<float> weights(count.value_or(there));
+  auto weights = budget.vector<float>("q4_0", count.value_or(there));
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const float scale = std::bit_cast<float>(loom::word_at(scales, i / loom::kBlock));
     const unsigned code = (std::to_integer<unsigned>(codes[i / 2]) >> (i % 2 * 4)) & 15;
@@ -206,10 +206,10 @@ std::vector<float> decode_loom_bitnet(ByteSpan blob, const ReadLimits& limits) {
   const LoomBitNet matrix = loom_bitnet_facts(blob);
   // At most 16 for each word of the blob, so it does not wrap.
   const std::uint64_t elements = std::uint64_t{matrix.rows} * matrix.cols;
-  io::check_allocation("bitnet_ternary", elements * sizeof(float), limits, blob.size());
+  io::MemoryBudget budget(limits, blob.size());
   const std::uint64_t row_words = (matrix.cols + loom::kLanes - 1) / loom::kLanes;
   const ByteSpan words = blob.subspan(sizeof(loom::BitNetStart));
-  std::vector<float> weights(elements);
+  auto weights = budget.vector<float>("bitnet_ternary", elements);
   for (std::uint64_t i = 0; i < elements; ++i) {
     const std::uint64_t col = i % matrix.cols;
     const unsigned byte =

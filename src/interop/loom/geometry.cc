@@ -1,6 +1,8 @@
 // How many weights a layer has: no file says it, so it follows from the layer's settings.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/fail.h"
 #include "interop/loom/morph.h"
 #include "interop/loom/weights.h"
@@ -115,12 +117,12 @@ std::vector<std::byte> master_bytes(const LoomLayer& layer, const ReadLimits& li
         {.field = "weights", .value = std::to_string(there), .bound = std::to_string(count)});
   }
   const std::uint64_t stored = weights.master.bytes.size() + weights.native.bytes.size();
-  io::check_allocation("weights", count * sizeof(float), limits, stored);
+  io::MemoryBudget budget(limits, stored);
+  auto master = budget.vector<std::byte>("weights", count * sizeof(float));
   if (has_master) {
-    const ByteSpan whole = weights.master.bytes.first(count * sizeof(float));
-    return {whole.begin(), whole.end()};
+    std::ranges::copy(weights.master.bytes.first(master.size()), master.begin());
+    return master;
   }
-  std::vector<std::byte> master(count * sizeof(float));
   unpack_to(weights.dtype, weights.native.bytes, weights.scale, master);
   return master;
 }

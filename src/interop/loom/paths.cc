@@ -97,7 +97,7 @@ std::uint64_t grid_cells(const LoomNetwork& network, const ReadLimits& limits,
   }
   std::uint64_t bytes = 0;
   passed |= __builtin_mul_overflow(cells, sizeof(LoomLayer), &bytes);
-  io::check_allocation("layers", passed ? UINT64_MAX : bytes, limits, stored_bytes);
+  io::MemoryBudget(limits, stored_bytes).take("layers", passed ? UINT64_MAX : bytes);
   return cells;
 }
 

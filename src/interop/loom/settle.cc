@@ -7,7 +7,6 @@
 #include <charconv>
 #include <utility>
 
-#include "base/checked_sum.h"
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "interop/loom/morph.h"
@@ -214,7 +213,7 @@ LoomNetwork settle_entity(const Document& document, const ReadLimits& limits,
                           const std::function<bool(std::uint64_t layer)>& wanted,
                           const std::function<StoredBytes(std::size_t blob)>& bytes_of) {
   LoomNetwork network = settle_checkpoint(LoomNetwork(document.network), limits, stored_bytes);
-  CheckedSum quantised;
+  io::MemoryBudget budget(limits, stored_bytes);
   for (std::size_t i = 0; i < document.blobs.size(); ++i) {
     const BlobRecord& blob = document.blobs[i];
     if (!blob.path.starts_with("layers.")) continue;
@@ -227,10 +226,7 @@ LoomNetwork settle_entity(const Document& document, const ReadLimits& limits,
     LoomLayer& layer = *find_own_layer(network, blob.path);
     try {
       // Blobs may overlap, so all of them may be far more than the file.
-      if (const auto bytes = quantised_bytes(blob, found.suffix)) {
-        quantised += *bytes;
-        io::check_allocation("blobs", quantised.value().value_or(UINT64_MAX), limits, stored_bytes);
-      }
+      if (const auto bytes = quantised_bytes(blob, found.suffix)) budget.take("blobs", *bytes);
       if (found.suffix.empty()) {
         put_blob(layer, blob, bytes_of(i));
       } else {

@@ -153,7 +153,7 @@ LoomNetwork loaded(const Plan& plan, const SinkOptions& options, const EmitPaylo
   CheckedSum bytes;
   for (const BlobRecord& blob : document.blobs) bytes += blob.length;
   const std::uint64_t total = bytes.value().value_or(UINT64_MAX);
-  io::check_allocation("blobs", total, options.limits, total);
+  io::MemoryBudget(options.limits, total).take("blobs", total);
   std::vector<StoredBytes> stored;
   for (std::size_t i = 0; i < document.blobs.size(); ++i) {
     std::vector<std::byte> whole;

@@ -17,8 +17,8 @@
 #include "interop/loom/origin.h"
 #include "interop/loom/settle.h"
 #include "interop/shared/list_names.h"
-#include "io/allocation_limit.h"
 #include "io/file_bytes.h"
+#include "model/tensor/counted_tensor.h"
 #include "thalia/formats/loom.h"
 #include "thalia/formats/loom_blocks.h"
 
@@ -148,7 +148,7 @@ class LoomSource : public SourceFile {
     CheckedSum bytes;
     for (const BlobRecord& blob : file_.document.blobs) bytes += blob.length;
     const std::uint64_t total = bytes.value().value_or(UINT64_MAX);
-    if (total > file_.bytes) io::check_allocation("blobs", total, limits_, file_.bytes);
+    if (total > file_.bytes) io::MemoryBudget(limits_, file_.bytes).take("blobs", total);
   }
 
   // Behind the header, and behind or between the blobs.
@@ -169,13 +169,16 @@ class LoomSource : public SourceFile {
     const TensorLayout& layout = facts_.tensors[i].layout;
     const BlobRecord& blob = file_.document.blobs[i];
     const std::uint64_t count = *layout.shape.element_count();
+    io::MemoryBudget budget(limits_, bytes.size());
+    const auto copied = [&](const std::vector<float>& weights) {
+      budget.take("weights", weights.size(), sizeof(float));
+      return model::counted_copy(budget, "weights", layout, as_byte_span(weights));
+    };
     if (blob_kind(blob.path) == BlobKind::q4_0)
-      return Tensor::copy_of(layout.shape, decode_loom_q4_0(bytes, count, limits_));
-    if (blob_kind(blob.path) == BlobKind::bitnet)
-      return Tensor::copy_of(layout.shape, decode_loom_bitnet(bytes, limits_));
+      return copied(decode_loom_q4_0(bytes, count, limits_));
+    if (blob_kind(blob.path) == BlobKind::bitnet) return copied(decode_loom_bitnet(bytes, limits_));
     check_count(blob);
-    io::check_allocation("weights", count * sizeof(float), limits_, bytes.size());
-    return Tensor::filled(layout, [&](MutableByteSpan out) {
+    return model::counted_tensor(budget, "weights", layout, [&](MutableByteSpan out) {
       unpack_to(parse_loom_dtype(blob.dtype), bytes, blob.scale, out);
     });
   }

@@ -13,7 +13,6 @@
 #include "interop/loom/weights.h"
 #include "interop/shared/base64.h"
 #include "interop/shared/json_fields.h"
-#include "io/allocation_limit.h"
 
 namespace thalia::interop::loom {
 namespace {
@@ -64,18 +63,14 @@ void read_name(json::Value& value, std::string_view key, Enum& out,
 }  // namespace
 
 SpecReader::SpecReader(SpecKind kind, const ReadLimits& limits, std::uint64_t stored_bytes)
-    : kind_(kind),
-      limits_(limits),
-      stored_bytes_(stored_bytes),
-      most_(io::allocation_limit(limits, stored_bytes)) {}
+    : kind_(kind), limits_(limits), budget_(limits, stored_bytes) {}
 
 void SpecReader::pass_over(std::string_view key) {
   if (unknown_.size() < kUnknownKeys) unknown_.emplace(printable(key, 60));
 }
 
 void SpecReader::charge(std::uint64_t bytes) {
-  taken_ += bytes;
-  if (taken_ > most_) io::check_allocation("layers", taken_, limits_, stored_bytes_);
+  budget_.take("layers", bytes);
 }
 
 void SpecReader::network_member(std::string_view key, json::Value& value, LoomNetwork& network) {

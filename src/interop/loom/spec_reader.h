@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "interop/loom/document.h"
+#include "io/allocation_limit.h"
 #include "json/reader.h"
 
 namespace thalia::interop::loom {
@@ -44,9 +45,7 @@ class SpecReader {
 
   SpecKind kind_;
   ReadLimits limits_;
-  std::uint64_t stored_bytes_;
-  std::uint64_t most_;       ///< bytes that layers may take
-  std::uint64_t taken_ = 0;  ///< bytes that they take
+  io::MemoryBudget budget_;  ///< of layers
   std::set<std::string, std::less<>> unknown_;
 };
 

@@ -26,7 +26,6 @@
 #include "format/little_endian.h"
 #include "interop/mckp/format.h"
 #include "interop/shared/byte_grouping.h"
-#include "io/allocation_limit.h"
 
 namespace thalia::interop {
 namespace {
@@ -172,7 +171,7 @@ void encode_mckp_piece(const MckpTensor& tensor, int level, ByteSpan raw, ByteSp
     out.assign(content.begin(), content.end());
 }
 
-MckpBlock::MckpBlock(const MckpTensor& tensor, ByteSpan payload, const ReadLimits& limits)
+MckpBlock::MckpBlock(const MckpTensor& tensor, ByteSpan payload)
     : tensor_(tensor), length_(mckp_coded_length(tensor)) {
   switch (tensor.method.codec) {
     case Codec::store:
@@ -192,8 +191,6 @@ MckpBlock::MckpBlock(const MckpTensor& tensor, ByteSpan payload, const ReadLimit
     case Codec::packed_exponents:
       split_pieces(payload);
   }
-  // Last, so that a payload that is too short is reported as damage and not as a limit to raise.
-  io::check_allocation("header", tensor.original_size, limits, payload.size());
 }
 
 void MckpBlock::split_frames(ByteSpan payload) {

@@ -30,11 +30,12 @@ void encode_mckp_piece(const MckpTensor& tensor, int level, ByteSpan raw, ByteSp
                        std::uint64_t begin, std::uint64_t end, std::vector<std::byte>& out);
 
 /// Its constructor finds everything that can be wrong with the lengths in a payload, so that memory
-/// for the tensor is asked for only afterwards.
+/// for the tensor is asked for only afterwards: a payload that is too short is reported as damage,
+/// and not as a limit to raise.
 class MckpBlock {
  public:
-  /// Both borrowed. @throws FormatError (bad_compression, inconsistent, limit_exceeded).
-  MckpBlock(const MckpTensor& tensor, ByteSpan payload, const ReadLimits& limits);
+  /// Both borrowed. @throws FormatError (bad_compression, inconsistent).
+  MckpBlock(const MckpTensor& tensor, ByteSpan payload);
 
   /// Fills `raw`, all of the tensor; of a delta it holds the base before. @throws CompressionError.
   void decode(MutableByteSpan raw, unsigned threads) const;

@@ -231,8 +231,8 @@ CheckpointMeta CheckpointCompressor::Impl::write(const Checkpoint& checkpoint,
 Checkpoint CheckpointCompressor::Impl::restore(const MckpChain& chain, bool check) const {
   const std::vector<MckpTensor>& tensors = chain.newest().tensors();
   const MckpHeader& header = chain.newest().header();
-  io::check_allocation("header", header.original_size, config.input.limits,
-                       chain.newest().file_bytes());
+  io::MemoryBudget(config.input.limits, chain.newest().file_bytes())
+      .take("header", header.original_size);
   check = check && header.content_hash.has_value();
   std::vector<Tensor> restored(tensors.size());
   std::vector<Digest256> digests(tensors.size());

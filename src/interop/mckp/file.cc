@@ -3,6 +3,7 @@
 // moves. Errors get the file's name here, in one place.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -14,9 +15,24 @@
 #include "interop/mckp/format.h"
 #include "interop/mckp/impl.h"
 #include "io/file_bytes.h"
+#include "model/tensor/counted_tensor.h"
 
 namespace thalia {
-namespace {}  // namespace
+namespace {
+
+// What is wrong with the block of a tensor.
+template <typename Call>
+auto in_block(const MckpTensor& tensor, const Call& call) {
+  try {
+    return call();
+  } catch (Error& error) {
+    error.add_section("block");
+    error.add_tensor(printable(tensor.name));
+    throw;
+  }
+}
+
+}  // namespace
 
 const MckpTensor& MckpFile::Impl::tensor(std::string_view wanted) const {
   const auto found = places.find(wanted);
@@ -34,24 +50,12 @@ void MckpFile::Impl::decode(const MckpTensor& tensor, MutableByteSpan raw, unsig
 }
 
 interop::MckpBlock MckpFile::Impl::block_of(const MckpTensor& tensor) const {
-  try {
-    return {tensor, payload_of(tensor), options.input.limits};
-  } catch (Error& error) {
-    error.add_section("block");
-    error.add_tensor(printable(tensor.name));
-    throw;
-  }
+  return in_block(tensor, [&] { return interop::MckpBlock(tensor, payload_of(tensor)); });
 }
 
 ByteSpan MckpFile::Impl::payload_of(const MckpTensor& tensor) const {
-  try {
-    // The payload's checksum is checked on every read, even where the file's was not.
-    return interop::mckp_payload(stored.bytes, tensor, true);
-  } catch (Error& error) {
-    error.add_section("block");
-    error.add_tensor(printable(tensor.name));
-    throw;
-  }
+  // The payload's checksum is checked on every read, even where the file's was not.
+  return in_block(tensor, [&] { return interop::mckp_payload(stored.bytes, tensor, true); });
 }
 
 Tensor MckpFile::Impl::restored(const MckpTensor& tensor, const Tensor* base,
@@ -59,25 +63,21 @@ Tensor MckpFile::Impl::restored(const MckpTensor& tensor, const Tensor* base,
   return with_path(name, [&] {
     stop_if_cancelled(options.work.cancel);
     const interop::MckpBlock block = block_of(tensor);
-    Tensor made = Tensor::filled(tensor.layout(), [&](MutableByteSpan raw) {
-      // decode() applies a difference to what is there.
-      if (base != nullptr) std::ranges::copy(base->bytes(), raw.begin());
-      block.decode(raw, threads);
+    io::MemoryBudget budget(options.input.limits, tensor.compressed_size);
+    Tensor made = in_block(tensor, [&] {
+      return model::counted_tensor(budget, "header", tensor.layout(), [](MutableByteSpan) {});
     });
+    const MutableByteSpan raw = made.mutable_bytes();
+    // decode() applies a difference to what is there.
+    if (base != nullptr) std::ranges::copy(base->bytes(), raw.begin());
+    block.decode(raw, threads);
     check_indices(tensor, made);
     return made;
   });
 }
 
 void MckpFile::Impl::check_indices(const MckpTensor& tensor, const Tensor& restored) const {
-  try {
-    interop::check_mckp_indices(restored);
-  } catch (Error& error) {
-    error.add_path(name);
-    error.add_section("block");
-    error.add_tensor(printable(tensor.name));
-    throw;
-  }
+  with_path(name, [&] { in_block(tensor, [&] { interop::check_mckp_indices(restored); }); });
 }
 
 MckpFile MckpFile::from_bytes(StoredBytes bytes, std::string name, const MckpReadOptions& options) {

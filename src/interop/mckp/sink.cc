@@ -11,6 +11,7 @@
 #include "format/payload.h"
 #include "interop/mckp/delta_base.h"
 #include "interop/mckp/format.h"
+#include "model/tensor/counted_tensor.h"
 #include "thalia/mckp.h"
 #include "thalia/tensor.h"
 
@@ -75,11 +76,14 @@ std::uint64_t write_mckp(const std::filesystem::path& output, const SinkInput& i
   for (std::size_t i = 0; i < input.tensors.size(); ++i) {
     const std::string& name = input.tensors[i].name;
     const TensorLayout& layout = input.tensors[i].layout;
+    io::MemoryBudget budget(options.limits, format::payload_length(layout).value_or(UINT64_MAX));
     // Made with the first piece: a source may find out when it reads that a shape is a lie.
     std::optional<Tensor> tensor;
     std::size_t done = 0;
     const auto made = [&]() -> Tensor& {
-      return tensor ? *tensor : tensor.emplace(Tensor::filled(layout, [](MutableByteSpan) {}));
+      return tensor ? *tensor
+                    : tensor.emplace(
+                          model::counted_tensor(budget, "payload", layout, [](MutableByteSpan) {}));
     };
     emit(i, [&](ByteSpan piece) {
       const MutableByteSpan out = made().mutable_bytes();

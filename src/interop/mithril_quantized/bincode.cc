@@ -6,12 +6,11 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "io/allocation_limit.h"
 
 namespace thalia::interop::mithril_quantized {
 
-BincodeReader::BincodeReader(ByteSpan frame, const ReadLimits& limits)
-    : frame_(frame), stored_(frame.size()), limits_(limits) {
+BincodeReader::BincodeReader(ByteSpan frame, io::MemoryBudget& budget)
+    : frame_(frame), stored_(frame.size()), budget_(budget) {
   if (codec::frame_kind(frame) != codec::FrameKind::zstd)
     throw CompressionError("zstd", "not a zstd frame", {.section = "frame", .offset = 0});
   decoder_ = codec::FrameDecoder::create(Codec::zstd);
@@ -77,9 +76,6 @@ std::uint64_t BincodeReader::read_count(std::string_view field, std::uint64_t el
     fail_field(ErrorCode::out_of_bounds, "content", field, at, std::to_string(count),
                fmt::format("at most {}, by the frame's bytes", left / element_bytes));
   }
-  // All sequences of a file together.
-  allocated_ += count * element_bytes;
-  io::check_allocation("content", allocated_, limits_, stored_);
   return count;
 }
 

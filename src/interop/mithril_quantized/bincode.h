@@ -9,17 +9,17 @@
 
 #include "codec/frame/frame.h"
 #include "format/little_endian.h"
+#include "io/allocation_limit.h"
 #include "thalia/bytes.h"
-#include "thalia/options.h"
 
 namespace thalia::interop::mithril_quantized {
 
-/// Lengths are compared with the most that the frame can decode to, and with the limits, before
+/// Lengths are compared with the most that the frame can decode to, and with the budget, before
 /// anything is allocated. Externally synchronised.
 class BincodeReader {
  public:
-  /// @throws CompressionError for what is no zstd frame.
-  BincodeReader(ByteSpan frame, const ReadLimits& limits);
+  /// @param budget outlives the reader. @throws CompressionError for what is no zstd frame.
+  BincodeReader(ByteSpan frame, io::MemoryBudget& budget);
 
   /// @throws FormatError (truncated) where the content ends before; CompressionError.
   void read(std::string_view field, MutableByteSpan out);
@@ -28,7 +28,14 @@ class BincodeReader {
   std::uint64_t read_u64(std::string_view field);
   /// 0 or 1. @throws FormatError (bad_value).
   bool read_option(std::string_view field);
-  /// The count of a sequence of elements of so many bytes, which may be allocated.
+  /// A count, and as many elements.
+  template <typename T>
+  std::vector<T> read_sequence(std::string_view field) {
+    auto elements = budget_.vector<T>("content", read_count(field, sizeof(T)));
+    read(field, std::as_writable_bytes(std::span(elements)));
+    return elements;
+  }
+  /// The count of a sequence of elements of so many bytes each, which the frame may hold.
   std::uint64_t read_count(std::string_view field, std::uint64_t element_bytes);
   /// @throws FormatError where content or bytes are left.
   void finish();
@@ -38,10 +45,9 @@ class BincodeReader {
 
   ByteSpan frame_;
   std::uint64_t stored_;
-  ReadLimits limits_;
+  io::MemoryBudget& budget_;
   std::unique_ptr<codec::FrameDecoder> decoder_;
   std::uint64_t position_ = 0;  ///< in the content
-  std::uint64_t allocated_ = 0;
   bool ended_ = false;
 };
 

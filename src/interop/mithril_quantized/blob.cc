@@ -10,7 +10,6 @@
 #include "codec/frame/zstd_encoder.h"
 #include "interop/mithril_quantized/bincode.h"
 #include "interop/mithril_quantized/parts.h"
-#include "io/allocation_limit.h"
 #include "io/file_bytes.h"
 
 namespace thalia {
@@ -80,18 +79,15 @@ Tensor codes_of(const MithrilQuantized& tensor, std::vector<std::byte> data) {
 using interop::mithril_quantized::BincodeReader;
 using interop::mithril_quantized::BincodeWriter;
 
-MithrilQuantized decode_mithril_quantized(ByteSpan file, const ReadLimits& limits) {
+MithrilQuantized interop::mithril_quantized::decode(ByteSpan file, const ReadLimits& limits,
+                                                    io::MemoryBudget& budget) {
   io::check_file_bytes("frame", file.size(), limits);
-  BincodeReader in(file, limits);
+  BincodeReader in(file, budget);
   MithrilQuantized tensor;
-  std::vector<std::byte> data(in.read_count("data", 1));
-  in.read("data", data);
-  tensor.scales.resize(in.read_count("scales", sizeof(float)));
-  in.read("scales", std::as_writable_bytes(std::span(tensor.scales)));
-  if (in.read_option("zero_points")) {
-    tensor.zero_points.emplace(in.read_count("zero_points", 1));
-    in.read("zero_points", std::as_writable_bytes(std::span(*tensor.zero_points)));
-  }
+  auto data = in.read_sequence<std::byte>("data");
+  tensor.scales = in.read_sequence<float>("scales");
+  if (in.read_option("zero_points"))
+    tensor.zero_points = in.read_sequence<std::int8_t>("zero_points");
   tensor.original_dtype = interop::mithril_quantized::read_dtype_of(in);
   tensor.shape = interop::mithril_quantized::read_shape_of(in);
   tensor.method = interop::mithril_quantized::read_method(in);
@@ -107,6 +103,11 @@ MithrilQuantized decode_mithril_quantized(ByteSpan file, const ReadLimits& limit
                        .bound = std::move(misfit->bound)});
   }
   return tensor;
+}
+
+MithrilQuantized decode_mithril_quantized(ByteSpan file, const ReadLimits& limits) {
+  io::MemoryBudget budget(limits, file.size());
+  return interop::mithril_quantized::decode(file, limits, budget);
 }
 
 MithrilQuantized open_mithril_quantized(const std::filesystem::path& path,

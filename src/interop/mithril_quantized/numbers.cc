@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "interop/mithril_quantized/parts.h"
+#include "model/tensor/counted_tensor.h"
 
 namespace thalia {
 namespace interop::mithril_quantized {
@@ -61,15 +62,19 @@ void fill_numbers(const MithrilQuantized& tensor, MutableByteSpan out) {
 }
 
 }  // namespace
+
+Tensor dequantize(const MithrilQuantized& tensor, io::MemoryBudget& budget) {
+  if (auto misfit = find_misfit(outline_of(tensor)))
+    fail_argument(ErrorCode::bad_argument, misfit->field, misfit->value, misfit->bound);
+  return model::counted_tensor(budget, "content", {.dtype = DType::f32, .shape = tensor.shape},
+                               [&](MutableByteSpan out) { fill_numbers(tensor, out); });
+}
+
 }  // namespace interop::mithril_quantized
 
-Tensor MithrilQuantized::dequantized() const {
-  if (auto misfit =
-          interop::mithril_quantized::find_misfit(interop::mithril_quantized::outline_of(*this)))
-    fail_argument(ErrorCode::bad_argument, misfit->field, misfit->value, misfit->bound);
-  return Tensor::filled({.dtype = DType::f32, .shape = shape}, [&](MutableByteSpan out) {
-    interop::mithril_quantized::fill_numbers(*this, out);
-  });
+Tensor MithrilQuantized::dequantized(const ReadLimits& limits) const {
+  io::MemoryBudget budget(limits, codes.bytes().size());
+  return interop::mithril_quantized::dequantize(*this, budget);
 }
 
 }  // namespace thalia

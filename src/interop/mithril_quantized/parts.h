@@ -5,9 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "io/allocation_limit.h"
 #include "thalia/formats/mithril_quantized.h"
 
 namespace thalia::interop::mithril_quantized {
+
+/// As decode_mithril_quantized(), and as MithrilQuantized::dequantized(), out of the budget of one
+/// call.
+MithrilQuantized decode(ByteSpan file, const ReadLimits& limits, io::MemoryBudget& budget);
+Tensor dequantize(const MithrilQuantized& tensor, io::MemoryBudget& budget);
 
 /// What a quantized tensor is made of, without what is in it.
 struct Outline {

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/checked_sum.h"
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "format/payload.h"
 #include "interop/mithril_quantized/origin.h"
 #include "interop/mithril_quantized/parts.h"
 #include "interop/shared/lost_metadata.h"
+#include "model/tensor/counted_tensor.h"
 #include "thalia/output_file.h"
 
 namespace thalia::interop {
@@ -92,6 +95,13 @@ void collect(MutableByteSpan out, std::size_t i, const EmitPayload& emit) {
     fail_argument(ErrorCode::size_mismatch, "payload", "less", "what its layout says");
 }
 
+std::uint64_t payload_bytes(const SinkInput& input) {
+  CheckedSum bytes;
+  for (const SinkTensor& tensor : input.tensors)
+    bytes += format::payload_length(tensor.layout).value_or(UINT64_MAX);
+  return bytes.value().value_or(UINT64_MAX);
+}
+
 std::uint64_t write(const std::filesystem::path& output, const SinkInput& input,
                     const SinkOptions& options, const EmitPayload& emit) {
   const ReadOrigin read = origin_from_json(input.metadata, options.limits.max_json_depth);
@@ -112,20 +122,26 @@ std::uint64_t write(const std::filesystem::path& output, const SinkInput& input,
                           .original_dtype = read.origin->original_dtype,
                           .shape = input.tensors[*places.codes].layout.shape,
                           .group_size = read.origin->group_size};
-  tensor.scales.resize(input.tensors[*places.scales].layout.shape[0]);
-  if (places.zero_points)
-    tensor.zero_points.emplace(input.tensors[*places.zero_points].layout.shape[0]);
+  // All parts, then what they are together before it is compressed.
+  const std::uint64_t bytes_of_parts = payload_bytes(input);
+  io::MemoryBudget budget(options.limits, bytes_of_parts);
+  tensor.scales = budget.vector<float>("scales", input.tensors[*places.scales].layout.shape[0]);
+  if (places.zero_points) {
+    tensor.zero_points = budget.vector<std::int8_t>(
+        "zero_points", input.tensors[*places.zero_points].layout.shape[0]);
+  }
   // In the order that they were given in.
   for (std::size_t i = 0; i < input.tensors.size(); ++i) {
     if (i == places.codes) {
-      tensor.codes = Tensor::filled(input.tensors[i].layout,
-                                    [&](MutableByteSpan out) { collect(out, i, emit); });
+      tensor.codes = model::counted_tensor(budget, "codes", input.tensors[i].layout,
+                                           [&](MutableByteSpan out) { collect(out, i, emit); });
     } else {
       collect(i == places.scales ? std::as_writable_bytes(std::span(tensor.scales))
                                  : std::as_writable_bytes(std::span(*tensor.zero_points)),
               i, emit);
     }
   }
+  budget.take("content", bytes_of_parts);
   const std::vector<std::byte> bytes = encode_mithril_quantized(tensor, level);
   OutputFile out(output, options.save.output, options.save.work.cancel);
   out.write(bytes);

@@ -4,7 +4,9 @@
 
 #include "base/fail.h"
 #include "interop/mithril_quantized/origin.h"
+#include "interop/mithril_quantized/parts.h"
 #include "io/file_bytes.h"
+#include "model/tensor/counted_tensor.h"
 #include "thalia/formats/mithril_quantized.h"
 
 namespace thalia::interop {
@@ -14,24 +16,25 @@ namespace {
 // A file is one frame, so all of it is decoded when it is opened.
 class Source final : public SourceFile {
  public:
-  Source(const MithrilQuantized& tensor, int level, std::uint64_t file_bytes, bool dequantize) {
-    if (dequantize) {
-      add("tensor", tensor.dequantized(), {});
+  Source(ByteSpan file, const ReadLimits& limits, bool dequantized) {
+    io::MemoryBudget budget(limits, file.size());
+    const MithrilQuantized tensor = decode(file, limits, budget);
+    if (dequantized) {
+      add("tensor", dequantize(tensor, budget), {});
     } else {
+      const auto copied = [&](DType dtype, const auto& elements) {
+        return model::counted_copy(budget, "content", {.dtype = dtype, .shape = {elements.size()}},
+                                   std::as_bytes(std::span(elements)));
+      };
       add(kCodes, tensor.codes, mithril_method_name(tensor.method));
-      add(kScales, Tensor::copy_of<float>({tensor.scales.size()}, tensor.scales), {});
-      if (tensor.zero_points) {
-        add(kZeroPoints,
-            Tensor::copy_of(DType::i8, {tensor.zero_points->size()},
-                            std::as_bytes(std::span(*tensor.zero_points))),
-            {});
-      }
+      add(kScales, copied(DType::f32, tensor.scales), {});
+      if (tensor.zero_points) add(kZeroPoints, copied(DType::i8, *tensor.zero_points), {});
     }
     facts_.metadata = origin_to_json({.method = tensor.method,
                                       .original_dtype = tensor.original_dtype,
                                       .group_size = tensor.group_size,
-                                      .level = level});
-    facts_.file_bytes = file_bytes;
+                                      .level = mithril_quantized_level(file)});
+    facts_.file_bytes = file.size();
   }
 
   Tensor read(std::size_t i) const override { return tensors_[i]; }
@@ -54,9 +57,8 @@ std::shared_ptr<const SourceFile> open_mithril_quantized_source(const std::files
   const InputOptions& input = options.read.input;
   const auto file = io::FileBytes::open_whole(path, input.access, options.read.work.cancel);
   return with_path(path.native(), [&] {
-    return std::make_shared<mithril_quantized::Source>(
-        decode_mithril_quantized(file->bytes(), input.limits),
-        mithril_quantized_level(file->bytes()), file->bytes().size(), options.dequantize);
+    return std::make_shared<mithril_quantized::Source>(file->bytes(), input.limits,
+                                                       options.dequantize);
   });
 }
 

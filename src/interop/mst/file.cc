@@ -3,12 +3,12 @@
 // and its copies share it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <unordered_map>
 #include <utility>
 
-#include "base/checked_sum.h"
 #include "base/fail.h"
 #include "base/suggestion.h"
 #include "base/utf8.h"
@@ -18,8 +18,8 @@
 #include "interop/mst/dtypes.h"
 #include "interop/mst/parse.h"
 #include "interop/shared/byte_grouping.h"
-#include "io/allocation_limit.h"
 #include "io/file_bytes.h"
+#include "model/tensor/counted_tensor.h"
 #include "thalia/mst.h"
 
 namespace thalia {
@@ -31,9 +31,8 @@ constexpr bool needs_a_copy(unsigned width, bool delta) {
 }
 
 // The original's frames need not tell their content's size. So the size in the header is checked
-// against the most that a frame of this length can decode to, before memory is asked for: once for
-// each time that decoding holds the content. `copy` says whether that is twice.
-void check_length(ByteSpan frame, std::uint64_t raw_bytes, bool copy, const ReadLimits& limits) {
+// against the most that a frame of this length can decode to, before memory is asked for.
+void check_length(ByteSpan frame, std::uint64_t raw_bytes) {
   const std::uint64_t most = codec::most_content(codec::FrameKind::zstd, frame.size());
   if (raw_bytes > most) {
     throw CompressionError("zstd", "more content than the frame's bytes can hold",
@@ -41,16 +40,13 @@ void check_length(ByteSpan frame, std::uint64_t raw_bytes, bool copy, const Read
                             .value = fmt::format("{} bytes", raw_bytes),
                             .bound = fmt::format("{} bytes", most)});
   }
-  CheckedSum bytes;
-  bytes += raw_bytes;
-  if (copy) bytes += raw_bytes;
-  io::check_allocation("header", bytes.value().value_or(UINT64_MAX), limits, frame.size());
 }
 
 // Undoes compressing and grouping. For a delta, `raw` holds the base on entry.
-void decode(ByteSpan frame, unsigned width, bool delta, MutableByteSpan raw) {
+void decode(ByteSpan frame, unsigned width, bool delta, MutableByteSpan raw,
+            io::MemoryBudget& budget) {
   if (!needs_a_copy(width, delta)) return codec::zstd_decode(frame, raw, false);
-  std::vector<std::byte> coded(raw.size());
+  auto coded = budget.vector<std::byte>("header", raw.size());
   codec::zstd_decode(frame, coded, false);
   interop::scatter_planes(coded, width, 0, delta, raw);
 }
@@ -151,9 +147,11 @@ Tensor MstFile::read(std::string_view name) const {
   try {
     const ByteSpan frame = impl_->stored.bytes.subspan(tensor.offset, tensor.compressed_size);
     const unsigned width = byte_grouping() ? interop::mst::plane_width(tensor.dtype) : 0;
-    check_length(frame, tensor.uncompressed_size, needs_a_copy(width, false), impl_->limits);
-    return Tensor::filled({.dtype = tensor.dtype, .shape = tensor.shape},
-                          [&](MutableByteSpan raw) { decode(frame, width, false, raw); });
+    check_length(frame, tensor.uncompressed_size);
+    io::MemoryBudget budget(impl_->limits, frame.size());
+    return model::counted_tensor(
+        budget, "header", {.dtype = tensor.dtype, .shape = tensor.shape},
+        [&](MutableByteSpan raw) { decode(frame, width, false, raw, budget); });
   } catch (Error& error) {
     error.add_path(impl_->name);
     error.add_tensor(printable(name));
@@ -173,10 +171,11 @@ std::vector<std::byte> decode_mithril_stream(ByteSpan stream, DType dtype, std::
     fail_argument(ErrorCode::size_mismatch, "previous", fmt::format("{} bytes", previous.size()),
                   std::to_string(raw_bytes));
   }
-  check_length(stream, raw_bytes, needs_a_copy(width, !previous.empty()), limits);
-  std::vector<std::byte> raw(previous.begin(), previous.end());
-  raw.resize(raw_bytes);
-  decode(stream, width, !previous.empty(), raw);
+  check_length(stream, raw_bytes);
+  io::MemoryBudget budget(limits, stream.size());
+  auto raw = budget.vector<std::byte>("header", raw_bytes);
+  std::ranges::copy(previous, raw.begin());
+  decode(stream, width, !previous.empty(), raw, budget);
   return raw;
 }
 
@@ -207,8 +206,9 @@ std::vector<std::byte> unwrap_mithril(ByteSpan file, const ReadLimits& limits) {
   format::le64 size(0);
   std::memcpy(&size, file.data() + wrapper->magic.size() + 1, wrapper->size_bytes);
   const ByteSpan frame = file.subspan(prelude);
-  check_length(frame, size, false, limits);
-  std::vector<std::byte> content(size);
+  check_length(frame, size);
+  io::MemoryBudget budget(limits, frame.size());
+  auto content = budget.vector<std::byte>("header", size);
   codec::zstd_decode(frame, content, false);
   return content;
 }

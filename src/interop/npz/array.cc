@@ -6,13 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/checked_sum.h"
 #include "integrity/crc32.h"
 #include "interop/npz/elements.h"
 #include "interop/shared/deflate.h"
 #include "interop/shared/swap_bytes.h"
 #include "interop/shared/zip_directory.h"
-#include "io/allocation_limit.h"
+#include "model/tensor/counted_tensor.h"
 
 namespace thalia::interop::npz {
 namespace {
@@ -35,15 +34,6 @@ void convert_elements(const NpyHeader& header, ByteSpan elements, MutableByteSpa
   if (header.type.swapped) swap_bytes(header.type.dtype, out);
 }
 
-// `times` the bytes of the tensor.
-void check_memory(const TensorLayout& layout, unsigned times, const ReadLimits& limits,
-                  std::uint64_t stored_bytes) {
-  const std::uint64_t bytes = *layout.shape.byte_length(layout.dtype);
-  CheckedSum sum;
-  for (unsigned i = 0; i < times; ++i) sum += bytes;
-  io::check_allocation("array", sum.value().value_or(UINT64_MAX), limits, stored_bytes);
-}
-
 }  // namespace
 
 NpyArray describe_array(std::string name, const NpyHeader& header) {
@@ -62,24 +52,27 @@ Tensor view_elements(const NpyHeader& header, ByteSpan elements,
                      const std::shared_ptr<const void>& owner, const ReadLimits& limits) {
   const TensorLayout layout = layout_of(header);
   if (!is_converted(header)) return Tensor::adopt(layout, elements, owner);
-  check_memory(layout, 1, limits, elements.size());
-  return Tensor::filled(layout,
-                        [&](MutableByteSpan out) { convert_elements(header, elements, out); });
+  io::MemoryBudget budget(limits, elements.size());
+  return model::counted_tensor(budget, "array", layout, [&](MutableByteSpan out) {
+    convert_elements(header, elements, out);
+  });
 }
 
 Tensor inflate_elements(const NpyHeader& header, const ZipMember& member, ByteSpan deflated,
                         const ReadLimits& limits) {
   const TensorLayout layout = layout_of(header);
-  check_memory(layout, is_reordered(header) ? 2 : 1, limits, deflated.size());
+  io::MemoryBudget budget(limits, deflated.size());
+  // In the file's order too, where that is another.
+  if (is_reordered(header)) budget.take("array", *layout.shape.byte_length(layout.dtype));
   InflateStream stream(deflated);
-  std::vector<std::byte> head(header.header_bytes);
+  auto head = budget.vector<std::byte>("npy header", header.header_bytes);
   stream.read(head);
   const auto inflate_into = [&](MutableByteSpan out) {
     stream.read(out);
     stream.finish();
     check_zip_crc(member, integrity::crc32(out, integrity::crc32(head)));
   };
-  return Tensor::filled(layout, [&](MutableByteSpan out) {
+  return model::counted_tensor(budget, "array", layout, [&](MutableByteSpan out) {
     if (!is_reordered(header)) {
       inflate_into(out);
       return convert_elements(header, out, out);

@@ -61,7 +61,7 @@ PlannedArray plan_array(const SinkTensor& tensor, const ArrayOrigin& origin,
   array.element_bytes = array.type.opaque != 0 ? array.type.opaque : dtype_bits(layout.dtype) / 8;
   array.reordered = origin.fortran_order && array.shape.rank() > 1;
   // The tensor as it comes, and in the other order.
-  if (array.reordered) io::check_allocation("array", array.bytes, limits, array.bytes);
+  if (array.reordered) io::MemoryBudget(limits, array.bytes).take("array", 2, array.bytes);
   array.head = make_npy_header(descr, origin.fortran_order, array.shape, origin.header_bytes,
                                origin.version);
   array.member = tensor.name;

@@ -10,7 +10,7 @@
 #include "format/little_endian.h"
 #include "interop/onnx/tensor_proto.h"
 #include "interop/onnx/wire.h"
-#include "io/allocation_limit.h"
+#include "model/tensor/counted_tensor.h"
 
 namespace thalia::interop::onnx {
 namespace {
@@ -121,19 +121,18 @@ std::uint64_t typed_entries(const DataType& type, const Shape& shape) noexcept {
   return shape.element_count().value_or(0) * (dtype_is_complex(type.dtype) ? 2 : 1);
 }
 
-Tensor read_typed(ByteSpan file, const TensorProto& tensor, const ReadLimits& limits) {
-  io::check_allocation("TensorProto", tensor.bytes, limits, tensor.message.length);
-  return Tensor::filled({.dtype = tensor.type->dtype, .shape = tensor.shape},
-                        [&](MutableByteSpan out) {
-                          Message message = Message::again(file, tensor.message, "TensorProto");
-                          ElementWriter writer(tensor, out);
-                          Field field;
-                          while (message.next(field)) {
-                            if (field.number == static_cast<unsigned>(tensor.field))
-                              put_field(message, field, tensor.field, writer);
-                          }
-                          writer.finish(message);
-                        });
+Tensor read_typed(ByteSpan file, const TensorProto& tensor, io::MemoryBudget& budget) {
+  const TensorLayout layout{.dtype = tensor.type->dtype, .shape = tensor.shape};
+  return model::counted_tensor(budget, "TensorProto", layout, [&](MutableByteSpan out) {
+    Message message = Message::again(file, tensor.message, "TensorProto");
+    ElementWriter writer(tensor, out);
+    Field field;
+    while (message.next(field)) {
+      if (field.number == static_cast<unsigned>(tensor.field))
+        put_field(message, field, tensor.field, writer);
+    }
+    writer.finish(message);
+  });
 }
 
 }  // namespace thalia::interop::onnx

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "interop/onnx/data_types.h"
+#include "io/allocation_limit.h"
 #include "thalia/bytes.h"
-#include "thalia/options.h"
 #include "thalia/shape.h"
 #include "thalia/tensor_value.h"
 
@@ -21,6 +21,6 @@ std::uint64_t typed_entries(const DataType& type, const Shape& shape) noexcept;
 
 /// The tensor of a typed field. @throws FormatError: (inconsistent) where there are more or fewer
 /// numbers, (bad_value) where one does not fit the type, (limit_exceeded).
-Tensor read_typed(ByteSpan file, const TensorProto& tensor, const ReadLimits& limits);
+Tensor read_typed(ByteSpan file, const TensorProto& tensor, io::MemoryBudget& budget);
 
 }  // namespace thalia::interop::onnx

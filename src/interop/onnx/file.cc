@@ -35,6 +35,10 @@ std::vector<std::filesystem::path> data_folders(const std::filesystem::path& fol
   return folders;
 }
 
+std::uint64_t bytes_on_disk(const TensorProto& tensor) noexcept {
+  return tensor.message.length + tensor.bytes;
+}
+
 }  // namespace
 
 struct OnnxFile::Impl {
@@ -52,7 +56,7 @@ struct OnnxFile::Impl {
       places.emplace(parsed.tensors[i].name, i);
   }
 
-  Tensor read(const TensorProto& tensor) const {
+  Tensor read(const TensorProto& tensor, io::MemoryBudget& budget) const {
     const TensorLayout layout{.dtype = tensor.type->dtype, .shape = tensor.shape};
     if (tensor.external) {
       DataFolder::Part part = data.part(*tensor.external, tensor.bytes);
@@ -62,7 +66,7 @@ struct OnnxFile::Impl {
       return Tensor::adopt(layout, stored.bytes.subspan(tensor.raw->offset, tensor.raw->length),
                            stored.owner);
     }
-    return interop::onnx::read_typed(stored.bytes, tensor, limits);
+    return interop::onnx::read_typed(stored.bytes, tensor, budget);
   }
 
   StoredBytes stored;
@@ -128,12 +132,14 @@ Tensor OnnxFile::read(std::size_t i) const {
   const Stored& stored = impl_->parsed.stored[i];
   try {
     return with_path(impl_->name, [&] {
-      if (!stored.indices) return impl_->read(stored.values);
-      return interop::onnx::coo_of(tensor.layout, impl_->read(stored.values),
-                                   impl_->read(*stored.indices),
-                                   stored.values.message.length + stored.values.bytes +
-                                       stored.indices->message.length + stored.indices->bytes,
-                                   impl_->limits);
+      if (!stored.indices) {
+        io::MemoryBudget budget(impl_->limits, stored.values.message.length);
+        return impl_->read(stored.values, budget);
+      }
+      io::MemoryBudget budget(impl_->limits,
+                              bytes_on_disk(stored.values) + bytes_on_disk(*stored.indices));
+      return interop::onnx::coo_of(tensor.layout, impl_->read(stored.values, budget),
+                                   impl_->read(*stored.indices, budget), budget);
     });
   } catch (Error& error) {
     error.add_tensor(printable(tensor.name));

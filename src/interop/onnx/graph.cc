@@ -12,7 +12,6 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "interop/onnx/sparse.h"
-#include "io/allocation_limit.h"
 
 namespace thalia::interop::onnx {
 namespace {
@@ -45,12 +44,6 @@ void GraphReader::read(Message&& message) {
       graph.nodes == 0 && graph.inputs == 0 &&
       std::ranges::equal(outputs_, parsed_.tensors, {}, {}, &OnnxTensor::name);
   name_constants();
-}
-
-void GraphReader::hold(std::uint64_t bytes) {
-  held_ += bytes;
-  const std::uint64_t held = held_.value().value_or(UINT64_MAX);
-  if (held > most_) io::check_allocation("GraphProto", held, limits_, file_.size());
 }
 
 void GraphReader::add(std::string name, bool is_initialiser, TensorLayout layout, Stored stored) {

@@ -7,7 +7,6 @@
 #include <unordered_set>
 #include <vector>
 
-#include "base/checked_sum.h"
 #include "interop/onnx/model.h"
 #include "io/allocation_limit.h"
 
@@ -21,13 +20,13 @@ class GraphReader {
       : file_(file),
         constants_(constants),
         limits_(limits),
-        most_(io::allocation_limit(limits, file.size())),
+        budget_(limits, file.size()),
         parsed_(parsed) {}
 
   /// The main graph. @throws FormatError, UnsupportedError.
   void read(Message&& message);
   /// Memory that is about to be held, of this reader's or another's making, against the limit.
-  void hold(std::uint64_t bytes);
+  void hold(std::uint64_t bytes) { budget_.take("GraphProto", bytes); }
 
  private:
   // What stands in front of a nested tensor's own name: "If_0/then_branch/".
@@ -45,14 +44,13 @@ class GraphReader {
   ByteSpan file_;
   bool constants_;
   const ReadLimits& limits_;
-  std::uint64_t most_;  // asked for once: the system is asked how much memory there is
+  io::MemoryBudget budget_;
   ParsedModel& parsed_;
   // Of nodes: they come behind the initialisers.
   std::vector<OnnxTensor> constant_tensors_;
   std::vector<Stored> constant_stored_;
   std::unordered_set<std::string_view> names_;  ///< in the file, or in constant_tensors_
   std::vector<std::string_view> outputs_;
-  CheckedSum held_;
 };
 
 }  // namespace thalia::interop::onnx

@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "format/little_endian.h"
 #include "format/payload.h"
-#include "io/allocation_limit.h"
+#include "model/tensor/counted_tensor.h"
 
 namespace thalia::interop::onnx {
 namespace {
@@ -123,15 +123,14 @@ Stored parse_sparse(Message&& message, TensorLayout& layout) {
 }
 
 Tensor coo_of(const TensorLayout& layout, const Tensor& values, const Tensor& indices,
-              std::uint64_t stored_bytes, const ReadLimits& limits) {
+              io::MemoryBudget& budget) {
   const format::SparseParts parts = *format::sparse_parts(layout);
-  io::check_allocation("SparseTensorProto", parts.length, limits, stored_bytes);
   const Shape& shape = layout.shape;
   const unsigned rank = shape.rank();
   const bool linear = indices.shape().rank() == 1;
   const bool wide = layout.wide_indices;
   const std::uint64_t width = wide ? 8 : 4;
-  return Tensor::filled(layout, [&](MutableByteSpan out) {
+  return model::counted_tensor(budget, "SparseTensorProto", layout, [&](MutableByteSpan out) {
     const std::byte* in = indices.bytes().data();
     Rising rising(shape);
     for (std::uint64_t i = 0; i < layout.nnz; ++i) {

@@ -7,6 +7,7 @@
 
 #include "interop/onnx/model.h"
 #include "interop/shared/piece_sink.h"
+#include "io/allocation_limit.h"
 
 namespace thalia::interop::onnx {
 
@@ -18,7 +19,7 @@ Stored parse_sparse(Message&& message, TensorLayout& layout);
 /// @param values, indices as dense tensors. @throws FormatError: (out_of_bounds) for an index
 /// outside of the shape or that does not rise, (limit_exceeded).
 Tensor coo_of(const TensorLayout& layout, const Tensor& values, const Tensor& indices,
-              std::uint64_t stored_bytes, const ReadLimits& limits);
+              io::MemoryBudget& budget);
 
 /// Takes the logical bytes of a coo or csr tensor in pieces, and hands on the positions of its
 /// elements in row-major order, as int64, and then its values. Holds the indices.

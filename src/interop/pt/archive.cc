@@ -8,7 +8,6 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "format/foreign_file.h"
-#include "io/allocation_limit.h"
 
 namespace thalia::interop::pt {
 namespace {
@@ -104,19 +103,19 @@ std::string Archive::text_of(std::string_view record) const {
     fail_record(ErrorCode::limit_exceeded, record, fmt::format("{} bytes", member->raw_bytes),
                 std::to_string(kSmallRecord));
   }
-  const std::vector<std::byte> bytes = zip_.read(*member, limits_);
+  io::MemoryBudget budget(limits_, file_bytes());
+  const std::vector<std::byte> bytes = zip_.read(*member, budget);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-void Archive::keep(const ZipMember& member) {
+void Archive::keep(const ZipMember& member, io::MemoryBudget& budget) {
   const auto place = static_cast<std::size_t>(&member - zip_.members().data());
   if (member.method == ZipMethod::stored || keeps_[place]) return;
   keeps_[place] = true;
-  kept_bytes_ += member.raw_bytes;
-  io::check_allocation(printable(record_name(member)), kept_bytes_, limits_, file_.bytes.size());
+  budget.take(printable(record_name(member)), member.raw_bytes);
 }
 
-StoredBytes Archive::bytes_of(const ZipMember& member) const {
+StoredBytes Archive::bytes_of(const ZipMember& member, io::MemoryBudget& budget) const {
   if (member.method == ZipMethod::stored) {
     if (verifies_) check_crc(member);
     return {.bytes = zip_.stored(member), .owner = file_.owner};
@@ -125,9 +124,14 @@ StoredBytes Archive::bytes_of(const ZipMember& member) const {
   const std::lock_guard lock(mutex_);
   std::shared_ptr<const std::vector<std::byte>> bytes = inflated_[place].lock();
   if (!bytes) {
-    bytes = std::make_shared<const std::vector<std::byte>>(zip_.read(member, limits_));
+    // One that stays was counted when the file was opened.
+    io::MemoryBudget own(limits_, member.stored_bytes);
+    bytes = std::make_shared<const std::vector<std::byte>>(
+        zip_.read(member, keeps_[place] ? own : budget));
     inflated_[place] = bytes;
     if (keeps_[place]) held_[place] = bytes;
+  } else if (!keeps_[place]) {
+    budget.take("zip member", member.raw_bytes);
   }
   return {.bytes = *bytes, .owner = bytes};
 }
@@ -143,9 +147,9 @@ void Archive::check_crc(const ZipMember& member) const {
   sound_[place] = true;
 }
 
-StoredBytes Archive::checked(const ZipMember& member) const {
+StoredBytes Archive::checked(const ZipMember& member, io::MemoryBudget& budget) const {
   if (member.method == ZipMethod::stored) check_crc(member);
-  return bytes_of(member);
+  return bytes_of(member, budget);
 }
 
 std::vector<const ZipMember*> place_storages(const Archive& archive, const Graph& graph,

@@ -9,6 +9,7 @@
 
 #include "interop/pt/value.h"
 #include "interop/shared/zip_directory.h"
+#include "io/allocation_limit.h"
 #include "thalia/options.h"
 #include "thalia/storage.h"
 
@@ -35,11 +36,11 @@ class Archive {
   std::string text_of(std::string_view record) const;
   /// The whole of a record: in the file where it lies there as it is. Unless the options say
   /// Verification::off, its checksum is compared first. @throws as ZipDirectory::read().
-  StoredBytes bytes_of(const ZipMember& member) const;
+  StoredBytes bytes_of(const ZipMember& member, io::MemoryBudget& budget) const;
   /// Once inflated, the record stays: several tensors lie in it. Before it is shared by threads.
-  void keep(const ZipMember& member);
+  void keep(const ZipMember& member, io::MemoryBudget& budget);
   /// A record whose checksum is compared.
-  StoredBytes checked(const ZipMember& member) const;
+  StoredBytes checked(const ZipMember& member, io::MemoryBudget& budget) const;
   /// Compares a record's checksum, once. @throws IntegrityError, CompressionError.
   void check_crc(const ZipMember& member) const;
   /// The name of a record without the folder.
@@ -62,7 +63,6 @@ class Archive {
   mutable std::vector<std::weak_ptr<const std::vector<std::byte>>> inflated_;
   mutable std::vector<std::shared_ptr<const std::vector<std::byte>>> held_;
   std::vector<bool> keeps_;
-  std::uint64_t kept_bytes_ = 0;
 };
 
 /// Storages of a graph in records below `prefix` ("data/"), each as long as the pickle says.

@@ -8,7 +8,6 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "io/allocation_limit.h"
 
 namespace thalia::interop::pt {
 namespace {
@@ -42,18 +41,8 @@ std::string decimal(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-Builder::Builder(Graph& graph, PickleName name, std::uint64_t pickle_bytes,
-                 const ReadLimits& limits)
-    : graph_(graph),
-      name_(std::move(name)),
-      pickle_bytes_(pickle_bytes),
-      limits_(limits),
-      limit_(io::allocation_limit(limits, pickle_bytes)) {}
-
-void Builder::charge(std::uint64_t bytes) {
-  charged_ += bytes;
-  if (charged_ > limit_) io::check_allocation(name_.record, charged_, limits_, pickle_bytes_);
-}
+Builder::Builder(Graph& graph, PickleName name, io::MemoryBudget& budget)
+    : graph_(graph), name_(std::move(name)), budget_(budget) {}
 
 ErrorContext Builder::place(std::string_view field) const {
   ErrorContext context{.section = name_.record, .field = std::string(field)};

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "interop/pt/value.h"
+#include "io/allocation_limit.h"
 #include "thalia/error.h"
-#include "thalia/options.h"
 
 namespace thalia::interop::pt {
 
@@ -22,10 +22,10 @@ struct PickleName {
 
 class Builder {
  public:
-  Builder(Graph& graph, PickleName name, std::uint64_t pickle_bytes, const ReadLimits& limits);
+  Builder(Graph& graph, PickleName name, io::MemoryBudget& budget);
 
   /// Counts memory that the pickle makes the reader take. @throws FormatError (limit_exceeded).
-  void charge(std::uint64_t bytes);
+  void charge(std::uint64_t bytes) { budget_.take(name_.record, bytes); }
   NodeId add(Node node);
   NodeId add_integer(std::int64_t value);
   /// Of little-endian bytes in two's complement.
@@ -90,10 +90,7 @@ class Builder {
 
   Graph& graph_;
   PickleName name_;
-  std::uint64_t pickle_bytes_;
-  const ReadLimits limits_;
-  std::uint64_t charged_ = 0;
-  std::uint64_t limit_;
+  io::MemoryBudget& budget_;
   std::uint64_t position_ = 0;
 };
 

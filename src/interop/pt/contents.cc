@@ -13,7 +13,7 @@
 #include "interop/pt/machine.h"
 #include "interop/shared/list_names.h"
 #include "interop/shared/swap_bytes.h"
-#include "io/allocation_limit.h"
+#include "model/tensor/counted_tensor.h"
 
 namespace thalia::interop::pt {
 namespace {
@@ -49,15 +49,16 @@ std::uint64_t repeated_containers(const Graph& graph) {
 
 }  // namespace
 
-std::shared_ptr<const Contents> Contents::read(StoredBytes file, const ReadOptions& options) {
-  return std::make_shared<const Contents>(std::move(file), options);
+std::shared_ptr<const Contents> Contents::read(StoredBytes file, const ReadOptions& options,
+                                               io::MemoryBudget& budget) {
+  return std::make_shared<const Contents>(std::move(file), options, budget);
 }
 
-Contents::Contents(StoredBytes file, const ReadOptions& options)
+Contents::Contents(StoredBytes file, const ReadOptions& options, io::MemoryBudget& budget)
     : limits_(options.input.limits), archive_(std::move(file), options) {
-  read_part(state_, "data.pkl", "data/");
+  read_part(state_, "data.pkl", "data/", budget);
   if (archive_.is_script()) {
-    read_part(constants_, "constants.pkl", "constants/");
+    read_part(constants_, "constants.pkl", "constants/", budget);
     std::vector<Occurrence>& constants = constants_.tree.occurrences;
     for (Occurrence& constant : constants) constant.name = "CONSTANTS.c" + constant.name;
     for (const Occurrence& tensor : state_.tree.occurrences) {
@@ -70,36 +71,43 @@ Contents::Contents(StoredBytes file, const ReadOptions& options)
   find_losses();
 }
 
-void Contents::read_part(Part& part, std::string_view record, std::string_view prefix) {
+void Contents::read_part(Part& part, std::string_view record, std::string_view prefix,
+                         io::MemoryBudget& budget) {
   const ZipMember& member = *archive_.find(record);
-  part.pickle = archive_.checked(member);
+  part.pickle = archive_.checked(member, budget);
   PickleName name{.record = std::string(record)};
   if (member.method == ZipMethod::stored) name.offset = member.offset;
-  part.graph = read_pickle(part.pickle.bytes, std::move(name), limits_);
+  part.graph = read_pickle(part.pickle.bytes, std::move(name), budget);
   part.members = place_storages(archive_, part.graph, prefix);
-  part.tree = make_tree(part.graph, limits_);
-  keep_shared_records(part);
+  part.tree = make_tree(part.graph, limits_, budget);
+  keep_shared_records(part, budget);
 }
 
 // Else a small compressed record would be inflated as often as there are tensors in it.
-void Contents::keep_shared_records(const Part& part) {
+void Contents::keep_shared_records(const Part& part, io::MemoryBudget& budget) {
   std::unordered_set<const ZipMember*> used;
-  const auto use = [&](NodeId id) {
-    if (id == kNoNode) return;
-    const ZipMember* const member =
-        part.members[part.graph.tensors[part.graph.at(id).index].storage];
-    if (!used.insert(member).second) archive_.keep(*member);
-  };
   for (const Occurrence& occurrence : part.tree.occurrences) {
-    const Node& node = part.graph.at(occurrence.node);
-    if (node.kind != Kind::tensor) continue;
-    const TensorRecord& tensor = part.graph.tensors[node.index];
-    if (tensor.form == Form::sparse_coo || tensor.form == Form::sparse_csr) {
-      for (const NodeId id : {tensor.indices, tensor.columns, tensor.values}) use(id);
-    } else {
-      use(occurrence.node);
-    }
+    for (const ZipMember* const member : members_of(part, occurrence.node))
+      if (!used.insert(member).second) archive_.keep(*member, budget);
   }
+}
+
+std::vector<const ZipMember*> Contents::members_of(const Part& part, NodeId id) const {
+  std::vector<const ZipMember*> members;
+  const Node& node = part.graph.at(id);
+  if (node.kind != Kind::tensor) return members;
+  const auto add = [&](NodeId inner) {
+    if (inner == kNoNode) return;
+    members.push_back(part.members[part.graph.tensors[part.graph.at(inner).index].storage]);
+  };
+  const TensorRecord& tensor = part.graph.tensors[node.index];
+  if (tensor.form == Form::sparse_coo || tensor.form == Form::sparse_csr) {
+    for (const NodeId inner : {tensor.indices, tensor.columns, tensor.values}) add(inner);
+  } else {
+    for (const NodeId inner : {id, tensor.quantizer.scales, tensor.quantizer.zero_points})
+      add(inner);
+  }
+  return members;
 }
 
 void Contents::find_losses() {
@@ -144,16 +152,26 @@ void Contents::find_losses() {
 }
 
 Tensor Contents::read(const Part& part, NodeId id, bool dequantize) const {
+  std::uint64_t stored = part.graph.at(id).kind == Kind::array ? part.pickle.bytes.size() : 0;
+  for (const ZipMember* const member : members_of(part, id)) stored += member->stored_bytes;
+  io::MemoryBudget budget(limits_, stored);
+  return read(part, id, dequantize, budget);
+}
+
+Tensor Contents::read(const Part& part, NodeId id, bool dequantize,
+                      io::MemoryBudget& budget) const {
   const Node& node = part.graph.at(id);
-  if (node.kind == Kind::array) return read_array(part.graph.arrays[node.index]);
+  if (node.kind == Kind::array) return read_array(part.graph.arrays[node.index], budget);
   const TensorRecord& tensor = part.graph.tensors[node.index];
   if (tensor.form == Form::sparse_coo || tensor.form == Form::sparse_csr)
-    return read_sparse(part, tensor);
-  return read_strided(part, tensor, dequantize);
+    return read_sparse(part, tensor, budget);
+  return read_strided(part, tensor, dequantize, budget);
 }
 
 Tensor Contents::read(const Part& part, const Span& span) const {
-  const StoredBytes stored = archive_.bytes_of(*part.members[span.storage]);
+  const ZipMember& member = *part.members[span.storage];
+  io::MemoryBudget budget(limits_, member.stored_bytes);
+  const StoredBytes stored = archive_.bytes_of(member, budget);
   const ByteSpan bytes = stored.bytes.subspan(span.begin, span.length);
   const TensorLayout layout{.dtype = span.dtype,
                             .shape = Shape({span.length / (dtype_bits(span.dtype) / 8)})};
@@ -164,20 +182,18 @@ Tensor Contents::read(const Part& part, const Span& span) const {
                            "tensors of several types in the same memory of a big-endian file", {});
   }
   if (!swaps(span.dtype)) return Tensor::adopt(layout, bytes, stored.owner);
-  io::check_allocation("data", bytes.size(), limits_, bytes.size());
-  return Tensor::filled(layout, [&](MutableByteSpan out) {
+  return model::counted_tensor(budget, "data", layout, [&](MutableByteSpan out) {
     std::memcpy(out.data(), bytes.data(), bytes.size());
     swap_bytes(span.dtype, out);
   });
 }
 
-Tensor Contents::read_array(const ArrayRecord& array) const {
+Tensor Contents::read_array(const ArrayRecord& array, io::MemoryBudget& budget) const {
   const TensorLayout layout{.dtype = array.dtype, .shape = array.shape};
   const ByteSpan bytes = as_byte_span(array.bytes);
   if (!array.by_columns && !array.big_endian)
     return Tensor::adopt(layout, bytes, shared_from_this());
-  io::check_allocation("data.pkl", bytes.size(), limits_, bytes.size());
-  return Tensor::filled(layout, [&](MutableByteSpan out) {
+  return model::counted_tensor(budget, "data.pkl", layout, [&](MutableByteSpan out) {
     std::array<std::uint64_t, Shape::kMaxRank> stride{};
     std::uint64_t step = 1;
     const unsigned rank = array.shape.rank();
@@ -191,8 +207,9 @@ Tensor Contents::read_array(const ArrayRecord& array) const {
   });
 }
 
-Tensor Contents::read_strided(const Part& part, const TensorRecord& tensor, bool dequantize) const {
-  const StoredBytes stored = archive_.bytes_of(*part.members[tensor.storage]);
+Tensor Contents::read_strided(const Part& part, const TensorRecord& tensor, bool dequantize,
+                              io::MemoryBudget& budget) const {
+  const StoredBytes stored = archive_.bytes_of(*part.members[tensor.storage], budget);
   const std::uint64_t bytes = *tensor.shape.byte_length(tensor.dtype);
   const TensorLayout layout{.dtype = tensor.dtype, .shape = tensor.shape};
   const bool numbers_of_codes = tensor.form == Form::quantized && dequantize;
@@ -201,35 +218,23 @@ Tensor Contents::read_strided(const Part& part, const TensorRecord& tensor, bool
     const std::uint64_t begin = bytes == 0 ? 0 : tensor.offset * (dtype_bits(tensor.dtype) / 8);
     return Tensor::adopt(layout, stored.bytes.subspan(begin, bytes), stored.owner);
   }
-  io::check_allocation("data", bytes, limits_, stored.bytes.size());
-  Tensor elements = Tensor::filled(layout, [&](MutableByteSpan out) {
+  Tensor elements = model::counted_tensor(budget, "data", layout, [&](MutableByteSpan out) {
     gather(stored.bytes, tensor.dtype, tensor.shape, tensor.stride, tensor.offset, out);
     if (swaps(tensor.dtype)) swap_bytes(tensor.dtype, out);
     if (tensor.conjugate && dtype_is_complex(tensor.dtype)) negate(tensor.dtype, true, out);
     if (tensor.negative) negate(tensor.dtype, false, out);
   });
-  return numbers_of_codes ? dequantized(part, tensor, elements) : elements;
+  return numbers_of_codes ? dequantized(part, tensor, elements, budget) : elements;
 }
 
 void Contents::check(const Part& part, NodeId id) const {
   const Node& node = part.graph.at(id);
   if (node.kind != Kind::tensor) return;  // the pickle's checksum was compared
-  const TensorRecord& tensor = part.graph.tensors[node.index];
-  const auto of_part = [&](NodeId inner) {
-    if (inner == kNoNode) return;
-    const TensorRecord& plain = part.graph.tensors[part.graph.at(inner).index];
-    archive_.check_crc(*part.members[plain.storage]);
-  };
-  if (tensor.form == Form::sparse_coo || tensor.form == Form::sparse_csr) {
-    of_part(tensor.indices);
-    of_part(tensor.columns);
-    of_part(tensor.values);
-  } else {
-    archive_.check_crc(*part.members[tensor.storage]);
-    of_part(tensor.quantizer.scales);
-    of_part(tensor.quantizer.zero_points);
-  }
-  static_cast<void>(read(part, id, false));
+  for (const ZipMember* const member : members_of(part, id)) archive_.check_crc(*member);
+  // Any bytes are elements, wherever the strides find them; but not any are indices.
+  const Form form = part.graph.tensors[node.index].form;
+  if (form == Form::sparse_coo || form == Form::sparse_csr)
+    static_cast<void>(read(part, id, false));
 }
 
 void Contents::check(const Part& part, const Span& span) const {

@@ -9,6 +9,7 @@
 #include "interop/pt/listing.h"
 #include "interop/pt/tree.h"
 #include "interop/pt/value.h"
+#include "io/allocation_limit.h"
 #include "thalia/options.h"
 #include "thalia/storage.h"
 #include "thalia/tensor_value.h"
@@ -26,8 +27,10 @@ struct Part {
 /// Immutable; any number of threads.
 class Contents : public std::enable_shared_from_this<Contents> {
  public:
-  /// @throws FormatError, IntegrityError, UnsupportedError, without a path.
-  static std::shared_ptr<const Contents> read(StoredBytes file, const ReadOptions& options);
+  /// @param budget of the call that opens the file. @throws FormatError, IntegrityError,
+  /// UnsupportedError, without a path.
+  static std::shared_ptr<const Contents> read(StoredBytes file, const ReadOptions& options,
+                                              io::MemoryBudget& budget);
 
   const Archive& archive() const noexcept { return archive_; }
   const Part& state() const noexcept { return state_; }
@@ -45,17 +48,23 @@ class Contents : public std::enable_shared_from_this<Contents> {
   /// Where its bytes lie in the file as read() gives them; nullptr where they do not.
   const ZipMember* raw_member(const Part& part, NodeId node, bool dequantize) const;
 
-  explicit Contents(StoredBytes file, const ReadOptions& options);
+  Contents(StoredBytes file, const ReadOptions& options, io::MemoryBudget& budget);
 
  private:
-  void read_part(Part& part, std::string_view record, std::string_view prefix);
-  void keep_shared_records(const Part& part);
+  void read_part(Part& part, std::string_view record, std::string_view prefix,
+                 io::MemoryBudget& budget);
+  void keep_shared_records(const Part& part, io::MemoryBudget& budget);
   void find_losses();
-  Tensor read_array(const ArrayRecord& array) const;
-  Tensor read_strided(const Part& part, const TensorRecord& tensor, bool dequantize) const;
-  Tensor read_sparse(const Part& part, const TensorRecord& tensor) const;
-  Tensor dequantized(const Part& part, const TensorRecord& tensor, const Tensor& codes) const;
-  std::vector<double> numbers(const Part& part, NodeId node) const;
+  // The records that a tensor lies in, of a sparse or quantized one also those of its parts.
+  std::vector<const ZipMember*> members_of(const Part& part, NodeId node) const;
+  Tensor read(const Part& part, NodeId node, bool dequantize, io::MemoryBudget& budget) const;
+  Tensor read_array(const ArrayRecord& array, io::MemoryBudget& budget) const;
+  Tensor read_strided(const Part& part, const TensorRecord& tensor, bool dequantize,
+                      io::MemoryBudget& budget) const;
+  Tensor read_sparse(const Part& part, const TensorRecord& tensor, io::MemoryBudget& budget) const;
+  Tensor dequantized(const Part& part, const TensorRecord& tensor, const Tensor& codes,
+                     io::MemoryBudget& budget) const;
+  std::vector<double> numbers(const Part& part, NodeId node, io::MemoryBudget& budget) const;
   bool swaps(DType dtype) const noexcept { return archive_.big_endian() && dtype_bits(dtype) > 8; }
 
   ReadLimits limits_;

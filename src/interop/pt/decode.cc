@@ -3,32 +3,40 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <numeric>
 #include <utility>
 
 #include "base/fail.h"
+#include "format/payload.h"
 #include "interop/pt/contents.h"
-#include "io/allocation_limit.h"
+#include "model/tensor/counted_tensor.h"
 
 namespace thalia::interop::pt {
 namespace {
 
-// Integers of a tensor of i64 or i32.
-std::vector<std::int64_t> integers_of(const Tensor& tensor) {
-  std::vector<std::int64_t> integers(tensor.element_count());
-  const std::byte* const bytes = tensor.bytes().data();
-  for (std::size_t i = 0; i < integers.size(); ++i) {
-    if (tensor.dtype() == DType::i64) {
-      std::memcpy(&integers[i], bytes + 8 * i, 8);
-    } else {
-      std::int32_t number = 0;
-      std::memcpy(&number, bytes + 4 * i, 4);
-      integers[i] = number;
-    }
+// The integers of a tensor of i64 or i32.
+class Integers {
+ public:
+  explicit Integers(const Tensor& tensor)
+      : bytes_(tensor.bytes()), wide_(tensor.dtype() == DType::i64) {}
+
+  std::size_t size() const noexcept { return bytes_.size() / (wide_ ? 8 : 4); }
+  std::int64_t operator[](std::size_t i) const noexcept {
+    return wide_ ? number<std::int64_t>(i) : number<std::int32_t>(i);
   }
-  return integers;
-}
+  std::int64_t back() const noexcept { return (*this)[size() - 1]; }
+
+ private:
+  template <typename T>
+  T number(std::size_t i) const noexcept {
+    T number = 0;
+    std::memcpy(&number, bytes_.data() + i * sizeof(T), sizeof(T));
+    return number;
+  }
+
+  ByteSpan bytes_;
+  bool wide_;
+};
 
 double code_at(DType dtype, ByteSpan codes, std::size_t i) noexcept {
   if (dtype == DType::i8) return static_cast<std::int8_t>(codes[i]);
@@ -46,15 +54,19 @@ double code_at(DType dtype, ByteSpan codes, std::size_t i) noexcept {
                      .bound = std::move(bound)});
 }
 
-template <typename Index>
-std::vector<Index> narrowed(const std::vector<std::int64_t>& integers) {
-  return {integers.begin(), integers.end()};
+void store_index(std::byte* array, bool wide, std::size_t i, std::int64_t index) noexcept {
+  if (wide) {
+    std::memcpy(array + 8 * i, &index, 8);
+  } else {
+    const auto narrow = static_cast<std::uint32_t>(index);
+    std::memcpy(array + 4 * i, &narrow, 4);
+  }
 }
 
 // The order in which the entries of a coo tensor ascend.
-std::vector<std::size_t> entry_order(const Shape& shape, const std::vector<std::int64_t>& indices,
-                                     std::size_t nnz, bool coalesced) {
-  std::vector<std::uint64_t> places(nnz);
+std::vector<std::size_t> entry_order(const Shape& shape, const Integers& indices, std::size_t nnz,
+                                     bool coalesced, io::MemoryBudget& budget) {
+  auto places = budget.vector<std::uint64_t>("data", nnz);
   for (unsigned d = 0; d < shape.rank(); ++d) {
     for (std::size_t i = 0; i < nnz; ++i) {
       const std::int64_t index = indices[d * nnz + i];
@@ -63,7 +75,7 @@ std::vector<std::size_t> entry_order(const Shape& shape, const std::vector<std::
       places[i] = places[i] * shape[d] + static_cast<std::uint64_t>(index);
     }
   }
-  std::vector<std::size_t> order(nnz);
+  auto order = budget.vector<std::size_t>("data", nnz);
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto ascends = [&](std::size_t a, std::size_t b) { return places[a] < places[b]; };
   if (!std::is_sorted(order.begin(), order.end(), ascends)) {
@@ -80,10 +92,9 @@ std::vector<std::size_t> entry_order(const Shape& shape, const std::vector<std::
   return order;
 }
 
-void check_rows(const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& columns,
-                std::uint64_t n_columns) {
+void check_rows(const Integers& rows, const Integers& columns, std::uint64_t n_columns) {
   const auto nnz = static_cast<std::int64_t>(columns.size());
-  if (rows.front() != 0) fail_index("crow_indices", rows.front(), "0 first");
+  if (rows[0] != 0) fail_index("crow_indices", rows[0], "0 first");
   if (rows.back() != nnz)
     fail_index("crow_indices", rows.back(), fmt::format("{} last", columns.size()));
   for (std::size_t r = 1; r < rows.size(); ++r) {
@@ -101,12 +112,13 @@ void check_rows(const std::vector<std::int64_t>& rows, const std::vector<std::in
 
 }  // namespace
 
-std::vector<double> Contents::numbers(const Part& part, NodeId node) const {
-  const Tensor tensor = read(part, node, false);
-  std::vector<double> numbers(tensor.element_count());
+std::vector<double> Contents::numbers(const Part& part, NodeId node,
+                                      io::MemoryBudget& budget) const {
+  const Tensor tensor = read(part, node, false, budget);
+  auto numbers = budget.vector<double>("data", tensor.element_count());
   const std::byte* const bytes = tensor.bytes().data();
   if (tensor.dtype() == DType::i64 || tensor.dtype() == DType::i32) {
-    const std::vector<std::int64_t> integers = integers_of(tensor);
+    const Integers integers(tensor);
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(integers[i]);
   } else if (tensor.dtype() == DType::f64) {
     std::memcpy(numbers.data(), bytes, tensor.bytes().size());
@@ -120,21 +132,19 @@ std::vector<double> Contents::numbers(const Part& part, NodeId node) const {
   return numbers;
 }
 
-Tensor Contents::dequantized(const Part& part, const TensorRecord& tensor,
-                             const Tensor& codes) const {
+Tensor Contents::dequantized(const Part& part, const TensorRecord& tensor, const Tensor& codes,
+                             io::MemoryBudget& budget) const {
   const Quantizer& quantizer = tensor.quantizer;
   std::vector<double> scales{quantizer.scale};
   std::vector<double> zeros{static_cast<double>(quantizer.zero_point)};
   std::uint64_t run = 1;  // elements from one channel to the next
   if (quantizer.per_channel) {
-    scales = numbers(part, quantizer.scales);
-    zeros = numbers(part, quantizer.zero_points);
+    scales = numbers(part, quantizer.scales, budget);
+    zeros = numbers(part, quantizer.zero_points, budget);
     for (unsigned d = quantizer.axis + 1; d < tensor.shape.rank(); ++d) run *= tensor.shape[d];
   }
   const TensorLayout layout{.dtype = DType::f32, .shape = tensor.shape};
-  io::check_allocation("data", *tensor.shape.byte_length(DType::f32), limits_,
-                       codes.bytes().size());
-  return Tensor::filled(layout, [&](MutableByteSpan out) {
+  return model::counted_tensor(budget, "data", layout, [&](MutableByteSpan out) {
     for (std::size_t i = 0; i < out.size() / 4; ++i) {
       const std::size_t channel = i / run % scales.size();
       const double code = code_at(tensor.dtype, codes.bytes(), i);
@@ -146,40 +156,47 @@ Tensor Contents::dequantized(const Part& part, const TensorRecord& tensor,
   });
 }
 
-Tensor Contents::read_sparse(const Part& part, const TensorRecord& tensor) const {
-  const Tensor stored_values = read(part, tensor.values, false);
-  const Tensor stored_indices = read(part, tensor.indices, false);
-  io::check_allocation("data", 3 * (stored_indices.bytes().size() + stored_values.bytes().size()),
-                       limits_, stored_indices.bytes().size() + stored_values.bytes().size());
+// The arrays of the payload are written where they belong: rows and columns, or the coordinates
+// entry by entry in their order, then the values.
+Tensor Contents::read_sparse(const Part& part, const TensorRecord& tensor,
+                             io::MemoryBudget& budget) const {
+  const Tensor stored_values = read(part, tensor.values, false, budget);
+  const Tensor stored_indices = read(part, tensor.indices, false, budget);
   const TensorLayout layout = sparse_layout(tensor);
-  std::vector<std::int64_t> indices = integers_of(stored_indices);
+  const Integers indices(stored_indices);
+  const ByteSpan values = stored_values.bytes();
+  const bool wide = layout.wide_indices;
+  // Gaps between the arrays are zeros.
+  const auto with_arrays = [&](const auto& write) {
+    return model::counted_tensor(budget, "data", layout, [&](MutableByteSpan out) {
+      std::ranges::fill(out, std::byte{0});
+      write(*format::sparse_parts(layout), out.data());
+    });
+  };
   if (tensor.form == Form::sparse_csr) {
-    const std::vector<std::int64_t> columns = integers_of(read(part, tensor.columns, false));
+    const Tensor stored_columns = read(part, tensor.columns, false, budget);
+    const Integers columns(stored_columns);
     check_rows(indices, columns, tensor.shape[1]);
-    if (layout.wide_indices) {
-      const auto rows = narrowed<std::uint64_t>(indices), wide = narrowed<std::uint64_t>(columns);
-      return Tensor::csr(tensor.dtype, tensor.shape,
-                         CsrArrays<std::uint64_t>{rows, wide, stored_values.bytes()});
-    }
-    const auto rows = narrowed<std::uint32_t>(indices), narrow = narrowed<std::uint32_t>(columns);
-    return Tensor::csr(tensor.dtype, tensor.shape,
-                       CsrArrays<std::uint32_t>{rows, narrow, stored_values.bytes()});
+    return with_arrays([&](const format::SparseParts& parts, std::byte* out) {
+      for (std::size_t i = 0; i < indices.size(); ++i)
+        store_index(out + parts.row_pointers.offset, wide, i, indices[i]);
+      for (std::size_t i = 0; i < columns.size(); ++i)
+        store_index(out + parts.indices.offset, wide, i, columns[i]);
+      std::ranges::copy(values, out + parts.values.offset);
+    });
   }
   const std::size_t nnz = tensor.nnz;
-  const std::vector<std::size_t> order = entry_order(tensor.shape, indices, nnz, tensor.coalesced);
-  std::vector<std::int64_t> sorted(indices.size());
-  for (unsigned d = 0; d < tensor.shape.rank(); ++d)
-    for (std::size_t i = 0; i < nnz; ++i) sorted[d * nnz + i] = indices[d * nnz + order[i]];
-  const std::size_t width = dtype_bits(tensor.dtype) / 8;
-  std::vector<std::byte> values(stored_values.bytes().size());
-  for (std::size_t i = 0; i < nnz; ++i)
-    std::memcpy(values.data() + i * width, stored_values.bytes().data() + order[i] * width, width);
-  if (layout.wide_indices) {
-    const auto wide = narrowed<std::uint64_t>(sorted);
-    return Tensor::coo(tensor.dtype, tensor.shape, CooArrays<std::uint64_t>{wide, values});
-  }
-  const auto narrow = narrowed<std::uint32_t>(sorted);
-  return Tensor::coo(tensor.dtype, tensor.shape, CooArrays<std::uint32_t>{narrow, values});
+  const std::vector<std::size_t> order =
+      entry_order(tensor.shape, indices, nnz, tensor.coalesced, budget);
+  return with_arrays([&](const format::SparseParts& parts, std::byte* out) {
+    for (unsigned d = 0; d < tensor.shape.rank(); ++d) {
+      for (std::size_t i = 0; i < nnz; ++i)
+        store_index(out + parts.indices.offset, wide, d * nnz + i, indices[d * nnz + order[i]]);
+    }
+    const std::size_t width = dtype_bits(tensor.dtype) / 8;
+    for (std::size_t i = 0; i < nnz; ++i)
+      std::memcpy(out + parts.values.offset + i * width, values.data() + order[i] * width, width);
+  });
 }
 
 }  // namespace thalia::interop::pt

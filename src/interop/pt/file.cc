@@ -39,7 +39,9 @@ struct PtFile::Impl {
 
   Impl(StoredBytes bytes, std::string file_name, const ReadOptions& options)
       : name(std::move(file_name)) {
-    with_path(name, [&] { contents = interop::pt::Contents::read(std::move(bytes), options); });
+    io::MemoryBudget budget(options.input.limits, bytes.bytes.size());
+    with_path(name,
+              [&] { contents = interop::pt::Contents::read(std::move(bytes), options, budget); });
     for (const interop::pt::Part* const part : {&contents->state(), &contents->constants()}) {
       for (const interop::pt::Occurrence& occurrence : part->tree.occurrences) {
         tensors.push_back(interop::pt::described_tensor(contents->archive(), *part, occurrence));
@@ -47,7 +49,7 @@ struct PtFile::Impl {
       }
     }
     tree = list_stored(contents->state().graph, contents->state().tree, {.shared_memory = true},
-                       options.input.limits)
+                       budget)
                .tree;
   }
 

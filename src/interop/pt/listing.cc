@@ -5,7 +5,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "io/allocation_limit.h"
 #include "json/writer.h"
 
 namespace thalia::interop::pt {
@@ -44,12 +43,12 @@ bool same_geometry(const TensorRecord& a, const TensorRecord& b) {
 class Lister {
  public:
   Lister(const Graph& graph, const Tree& tree, const ListingOptions& options,
-         const ReadLimits& limits)
+         io::MemoryBudget& budget)
       : graph_(graph),
         tree_(tree),
         dequantize_(options.dequantize),
         shared_memory_(options.shared_memory),
-        limits_(limits) {
+        budget_(budget) {
     listing_.stored_of.resize(tree.occurrences.size());
     listing_.is_view.resize(tree.occurrences.size());
     group_of_.resize(tree.occurrences.size(), kAlone);
@@ -73,7 +72,7 @@ class Lister {
   const Tree& tree_;
   const bool dequantize_;
   const bool shared_memory_;
-  const ReadLimits& limits_;
+  io::MemoryBudget& budget_;
   Listing listing_;
   std::vector<std::vector<std::size_t>> groups_;  ///< occurrences that share memory
   std::vector<std::size_t> group_of_;
@@ -257,16 +256,14 @@ Listing Lister::list() {
   find_groups();
   shared_memory_ ? store_shared() : store_apart();
   // A tensor's name stands in the node of each that is it, or is a view of it.
-  const std::uint64_t most = io::allocation_limit(limits_, graph_.pickle_bytes) / kTextCopies;
-  std::size_t written = 0;
+  std::size_t written = 0, counted = 0;
   for (std::size_t i = 0; i < tree_.occurrences.size(); ++i) {
     if (is_parameter_of_codes(i)) continue;
     const std::size_t place = tree_.occurrences[i].place;
     listing_.tree.append(tree_.text, written, place - written).append(node_text(i));
     written = place;
-    const std::uint64_t bytes = listing_.tree.size();
-    if (bytes > most)
-      io::check_allocation("data.pkl", kTextCopies * bytes, limits_, graph_.pickle_bytes);
+    budget_.take("data.pkl", kTextCopies * (listing_.tree.size() - counted));
+    counted = listing_.tree.size();
   }
   listing_.tree.append(tree_.text, written);
   return std::move(listing_);
@@ -299,8 +296,8 @@ TensorLayout layout_of(const Graph& graph, NodeId id, bool dequantize) {
 }
 
 Listing list_stored(const Graph& graph, const Tree& tree, const ListingOptions& options,
-                    const ReadLimits& limits) {
-  return Lister(graph, tree, options, limits).list();
+                    io::MemoryBudget& budget) {
+  return Lister(graph, tree, options, budget).list();
 }
 
 }  // namespace thalia::interop::pt

@@ -55,6 +55,12 @@ TensorLayout sparse_layout(const TensorRecord& tensor);
 
 /// @param tree of the graph. @throws FormatError (limit_exceeded).
 Listing list_stored(const Graph& graph, const Tree& tree, const ListingOptions& options,
-                    const ReadLimits& limits);
+                    io::MemoryBudget& budget);
+/// The same as a call of its own.
+inline Listing list_stored(const Graph& graph, const Tree& tree, const ListingOptions& options,
+                           const ReadLimits& limits) {
+  io::MemoryBudget budget(limits, graph.pickle_bytes);
+  return list_stored(graph, tree, options, budget);
+}
 
 }  // namespace thalia::interop::pt

@@ -119,9 +119,9 @@ void Machine::global(std::string_view module, std::string_view name) {
   push(builder_.find_global(module, name));
 }
 
-Graph read_pickle(ByteSpan pickle, PickleName name, const ReadLimits& limits) {
+Graph read_pickle(ByteSpan pickle, PickleName name, io::MemoryBudget& budget) {
   Graph graph{.pickle_bytes = pickle.size()};
-  Machine(pickle, graph, std::move(name), limits).run();
+  Machine(pickle, graph, std::move(name), budget).run();
   return graph;
 }
 

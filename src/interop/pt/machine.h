@@ -2,8 +2,11 @@
 // torch write, over a stack of values. What a name stands for is in symbols.h.
 #pragma once
 
+#include <utility>
+
 #include "interop/pt/builder.h"
 #include "interop/pt/value.h"
+#include "io/allocation_limit.h"
 #include "thalia/bytes.h"
 #include "thalia/options.h"
 
@@ -11,6 +14,11 @@ namespace thalia::interop::pt {
 
 /// `pickle` must outlive the graph. Work and memory grow with the length of the pickle alone.
 /// @throws FormatError; UnsupportedError for names and opcodes that are not known.
-Graph read_pickle(ByteSpan pickle, PickleName name = {}, const ReadLimits& limits = {});
+Graph read_pickle(ByteSpan pickle, PickleName name, io::MemoryBudget& budget);
+/// The same as a call of its own.
+inline Graph read_pickle(ByteSpan pickle, PickleName name = {}, const ReadLimits& limits = {}) {
+  io::MemoryBudget budget(limits, pickle.size());
+  return read_pickle(pickle, std::move(name), budget);
+}
 
 }  // namespace thalia::interop::pt

@@ -15,10 +15,10 @@ namespace thalia::interop::pt {
 
 class Machine {
  public:
-  Machine(ByteSpan pickle, Graph& graph, PickleName name, const ReadLimits& limits)
+  Machine(ByteSpan pickle, Graph& graph, PickleName name, io::MemoryBudget& budget)
       : text_(reinterpret_cast<const char*>(pickle.data()), pickle.size()),
         graph_(graph),
-        builder_(graph, std::move(name), pickle.size(), limits) {}
+        builder_(graph, std::move(name), budget) {}
 
   void run();
 

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "format/payload.h"
 #include "interop/pt/contents.h"
 #include "interop/shared/origin_member.h"
 #include "io/file_bytes.h"
@@ -34,17 +35,20 @@ class PtSource final : public SourceFile {
  public:
   PtSource(const std::filesystem::path& path, const SourceOptions& options)
       : path_(path.string()),
-        listing_{.dequantize = options.dequantize, .shared_memory = options.shared_memory} {
+        listing_{.dequantize = options.dequantize, .shared_memory = options.shared_memory},
+        limits_(options.read.input.limits) {
     const auto file =
         io::FileBytes::open_whole(path, options.read.input.access, options.read.work.cancel);
     with_path(path_, [&] {
-      contents_ = Contents::read({.bytes = file->bytes(), .owner = file}, options.read);
-      fill(options.read.input.limits);
+      io::MemoryBudget budget(options.read.input.limits, file->bytes().size());
+      contents_ = Contents::read({.bytes = file->bytes(), .owner = file}, options.read, budget);
+      fill(budget);
     });
   }
 
   Tensor read(std::size_t i) const override {
     return naming(i, [&](const Item& item) {
+      check_views(i);
       return item.stored->span
                  ? contents_->read(*item.part, *item.stored->span)
                  : contents_->read(*item.part, item.stored->node, listing_.dequantize);
@@ -53,6 +57,7 @@ class PtSource final : public SourceFile {
 
   void check(std::size_t i) const override {
     naming(i, [&](const Item& item) {
+      check_views(i);
       if (item.stored->span) {
         contents_->check(*item.part, *item.stored->span);
       } else {
@@ -62,8 +67,9 @@ class PtSource final : public SourceFile {
   }
 
  private:
-  void fill(const ReadLimits& limits);
+  void fill(io::MemoryBudget& budget);
   void add(const Part& part, const Stored& stored);
+  void check_views(std::size_t i) const;
   std::string metadata() const;
 
   std::string path_;
@@ -71,17 +77,22 @@ class PtSource final : public SourceFile {
   std::shared_ptr<const Contents> contents_;
   Listing state_, constants_;
   std::vector<Item> items_;
+  ReadLimits limits_;
+  std::uint64_t record_bytes_ = 0;  ///< inflated
+  std::uint64_t view_bytes_ = 0;    ///< of all tensors that do not lie in the file as they are
 };
 
-void PtSource::fill(const ReadLimits& limits) {
-  state_ = list_stored(contents_->state().graph, contents_->state().tree, listing_, limits);
+void PtSource::fill(io::MemoryBudget& budget) {
+  state_ = list_stored(contents_->state().graph, contents_->state().tree, listing_, budget);
   constants_ =
-      list_stored(contents_->constants().graph, contents_->constants().tree, listing_, limits);
+      list_stored(contents_->constants().graph, contents_->constants().tree, listing_, budget);
   for (const Stored& stored : state_.stored) add(contents_->state(), stored);
   for (const Stored& stored : constants_.stored) add(contents_->constants(), stored);
   facts_.version = contents_->archive().version();
   facts_.metadata = metadata();
   facts_.file_bytes = contents_->archive().file_bytes();
+  for (const ZipMember& member : contents_->archive().zip().members())
+    record_bytes_ += member.raw_bytes;
   facts_.losses = contents_->losses();
   if (const std::uint64_t count = state_.strides_lost; count > 0) {
     facts_.losses.push_back(
@@ -110,8 +121,18 @@ void PtSource::add(const Part& part, const Stored& stored) {
   }
   tensor.in_place = tensor.offset.has_value() && !contents_->archive().big_endian();
   if (contents_->archive().zip().has_checksums()) tensor.checksum = "crc32";
+  if (!tensor.in_place) {
+    const std::uint64_t bytes = format::payload_length(tensor.layout).value_or(UINT64_MAX);
+    if (__builtin_add_overflow(view_bytes_, bytes, &view_bytes_)) view_bytes_ = UINT64_MAX;
+  }
   facts_.tensors.push_back(std::move(tensor));
   items_.push_back({&part, &stored});
+}
+
+// A view of one byte may claim a gibibyte, and a small file may have thousands of these: whoever
+// reads one tensor after the other would work for hours.
+void PtSource::check_views(std::size_t i) const {
+  if (!facts_.tensors[i].in_place) io::check_work("data", view_bytes_, limits_, record_bytes_);
 }
 
 std::string PtSource::metadata() const {

@@ -11,7 +11,6 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "interop/shared/base64.h"
-#include "io/allocation_limit.h"
 #include "json/writer.h"
 #include "thalia/value.h"
 
@@ -29,10 +28,10 @@ constexpr std::uint64_t kOccurrenceBytes = 512;
 
 class TreeWalk {
  public:
-  TreeWalk(Graph& graph, const ReadLimits& limits)
+  TreeWalk(Graph& graph, const ReadLimits& limits, io::MemoryBudget& budget)
       : graph_(graph),
         limits_(limits),
-        most_(io::allocation_limit(limits, graph.pickle_bytes)),
+        budget_(budget),
         json_(tree_.text),
         visits_left_(kVisits + kVisitsOfEach * graph.nodes.size()) {}
 
@@ -57,14 +56,14 @@ class TreeWalk {
     json_.begin_object().member(kind, text).end_object();
   }
   std::string unique_name();
-  void charge(std::uint64_t bytes) { charged_ += bytes; }
-  void check_memory() const;
+  void charge(std::uint64_t bytes) { budget_.take("data.pkl", bytes); }
+  void count_text();
   [[noreturn]] void cannot(std::string_view what) const;
 
   Graph& graph_;
   const ReadLimits& limits_;
-  const std::uint64_t most_;   ///< of memory
-  std::uint64_t charged_ = 0;  ///< of it, for all but the text
+  io::MemoryBudget& budget_;
+  std::size_t counted_ = 0;  ///< of the text
   Tree tree_;
   JsonWriter json_;
   std::string path_;
@@ -87,7 +86,7 @@ void TreeWalk::node(NodeId id) {
                       {.section = "data.pkl"});
   }
   --visits_left_;
-  check_memory();
+  count_text();
   const Node& value = graph_.at(id);
   if (value.kind == Kind::tensor || value.kind == Kind::array || value.kind == Kind::storage) {
     occurrence(id);
@@ -97,11 +96,11 @@ void TreeWalk::node(NodeId id) {
 }
 
 // A text or a key that stands in the pickle once may stand here any number of times.
-void TreeWalk::check_memory() const {
+void TreeWalk::count_text() {
   if (tree_.text.size() > limits_.max_json_bytes)
     fail_limit("data.pkl", "max_json_bytes", tree_.text.size(), limits_.max_json_bytes);
-  const std::uint64_t bytes = charged_ + kTextCopies * tree_.text.size();
-  if (bytes > most_) io::check_allocation("data.pkl", bytes, limits_, graph_.pickle_bytes);
+  charge(kTextCopies * (tree_.text.size() - counted_));
+  counted_ = tree_.text.size();
 }
 
 bool TreeWalk::leaf(const Node& value) {
@@ -272,7 +271,7 @@ bool TreeWalk::is_plain(NodeId id, unsigned depth) {
 std::string TreeWalk::unique_name() {
   const std::string name = path_.empty() ? "tensor" : path_;
   charge(kOccurrenceBytes + kTextCopies * name.size());
-  check_memory();
+  count_text();
   std::string unique = name;
   // From where the last one of that name ended: many paths may give the same.
   std::uint64_t& n = used_[name];
@@ -325,13 +324,13 @@ void TreeWalk::attributes(NodeId state) {
     return;
   }
   // A text of its own, by the same rules.
-  TreeWalk inner(graph_, limits_);
+  TreeWalk inner(graph_, limits_, budget_);
   inner.visits_left_ = visits_left_;
   inner.depth_ = depth_;
-  inner.charged_ = charged_ + kTextCopies * (tree_.text.size() + path_.size());
+  charge(kTextCopies * path_.size());
   inner.node(items[1]);
   visits_left_ = inner.visits_left_;
-  charge(kTextCopies * (path_.size() + inner.tree_.text.size()));
+  inner.count_text();
   tree_.attributes.emplace_back(path_, std::move(inner.tree_.text));
 }
 
@@ -343,8 +342,8 @@ std::string python_text(double number) {
   return Value(number).number_text();
 }
 
-Tree make_tree(Graph& graph, const ReadLimits& limits) {
-  return TreeWalk(graph, limits).walk();
+Tree make_tree(Graph& graph, const ReadLimits& limits, io::MemoryBudget& budget) {
+  return TreeWalk(graph, limits, budget).walk();
 }
 
 }  // namespace thalia::interop::pt

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "interop/pt/value.h"
+#include "io/allocation_limit.h"
 #include "thalia/options.h"
 
 namespace thalia::interop::pt {
@@ -37,7 +38,12 @@ inline constexpr unsigned kDeepest = 80;
 
 /// Adds to the graph the tensors that stand for bare storages. @throws FormatError;
 /// UnsupportedError for values that no tree can hold.
-Tree make_tree(Graph& graph, const ReadLimits& limits);
+Tree make_tree(Graph& graph, const ReadLimits& limits, io::MemoryBudget& budget);
+/// The same as a call of its own.
+inline Tree make_tree(Graph& graph, const ReadLimits& limits) {
+  io::MemoryBudget budget(limits, graph.pickle_bytes);
+  return make_tree(graph, limits, budget);
+}
 
 /// As Python's repr(): "0.1", "8.0", "nan", "-inf".
 std::string python_text(double number);

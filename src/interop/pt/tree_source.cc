@@ -9,7 +9,7 @@
 #include "interop/pt/plan.h"
 #include "interop/pt/source.h"
 #include "interop/pt/tree.h"
-#include "io/allocation_limit.h"
+#include "model/tensor/counted_tensor.h"
 #include "thalia/value.h"
 
 namespace thalia::interop::pt {
@@ -32,12 +32,17 @@ class TreeSource final : public SourceFile {
  public:
   TreeSource(std::shared_ptr<const SourceFile> source, Plan plan, const ReadLimits& limits)
       : source_(std::move(source)), plan_(std::move(plan)), limits_(limits) {
-    const Tree tree = make_tree(plan_.graph, limits_);
-    listing_ = list_stored(plan_.graph, tree, {}, limits_);
+    io::MemoryBudget budget(limits_, plan_.graph.pickle_bytes);
+    const Tree tree = make_tree(plan_.graph, limits_, budget);
+    listing_ = list_stored(plan_.graph, tree, {}, budget);
     std::vector<std::size_t> uses(source_->facts().tensors.size());
     for (const Stored& one : listing_.stored) {
       const TreePart part = part_of(one);
       parts_.push_back(part);
+      if (!part.is_whole && !is_contiguous(*part.record)) {
+        const std::uint64_t bytes = *part.record->shape.byte_length(part.record->dtype);
+        if (__builtin_add_overflow(view_bytes_, bytes, &view_bytes_)) view_bytes_ = UINT64_MAX;
+      }
       differs_ = differs_ || !part.is_whole || ++uses[part.stored] > 1;
     }
   }
@@ -77,8 +82,9 @@ class TreeSource final : public SourceFile {
       return Tensor::adopt(layout, whole.bytes().subspan(begin, bytes),
                            std::make_shared<const Tensor>(whole));
     }
-    io::check_allocation("view", bytes, limits_, whole.bytes().size());
-    return Tensor::filled(layout, [&](MutableByteSpan out) {
+    io::check_work("view", view_bytes_, limits_, facts_.file_bytes);
+    io::MemoryBudget budget(limits_, whole.bytes().size());
+    return model::counted_tensor(budget, "view", layout, [&](MutableByteSpan out) {
       gather(whole.bytes(), record.dtype, record.shape, record.stride, record.offset, out);
     });
   }
@@ -117,6 +123,7 @@ class TreeSource final : public SourceFile {
   Listing listing_;
   std::vector<TreePart> parts_;
   bool differs_ = false;
+  std::uint64_t view_bytes_ = 0;  ///< of all views that are gathered
 };
 
 }  // namespace

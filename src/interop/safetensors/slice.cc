@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "base/fail.h"
-#include "io/allocation_limit.h"
 #include "model/tensor/bit_runs.h"
+#include "model/tensor/counted_tensor.h"
 
 namespace thalia::interop::safetensors {
 namespace {
@@ -73,7 +73,9 @@ Tensor slice_of(const SlicedTensor& tensor, std::span<const SliceRange> ranges,
                             .shape = Shape(std::span(extents.data(), ranges.size()))};
   const std::uint64_t bits = dtype_bits(tensor.dtype);
   const std::uint64_t run_bits = runs.elements * bits;
-  if (runs.count == 0 || run_bits == 0) return Tensor::filled(layout, [](MutableByteSpan) {});
+  io::MemoryBudget budget(limits, tensor.bytes.size());
+  if (runs.count == 0 || run_bits == 0)
+    return model::counted_tensor(budget, "data", layout, [](MutableByteSpan) {});
   if (runs.count == 1) {
     std::uint64_t first = 0;
     for_each_run(tensor.shape, ranges, runs,
@@ -84,8 +86,7 @@ Tensor slice_of(const SlicedTensor& tensor, std::span<const SliceRange> ranges,
     }
   }
   // No more than the tensor's own bytes, which lie in the file.
-  io::check_allocation("data", (runs.count * run_bits + 7) / 8, limits, tensor.bytes.size());
-  return Tensor::filled(layout, [&](MutableByteSpan out) {
+  return model::counted_tensor(budget, "data", layout, [&](MutableByteSpan out) {
     if (dtype_is_packed(tensor.dtype)) std::ranges::fill(out, std::byte{0});
     for_each_run(tensor.shape, ranges, runs, [&](std::uint64_t element, std::uint64_t i) {
       const std::uint64_t from = element * bits, to = i * run_bits;

@@ -55,8 +55,9 @@ ZipDirectory ZipDirectory::parse(ByteSpan file, const ReadLimits& limits) {
   const ZipEnd end = find_zip_end(file);
   // A member's record here, its place in the map, and the name, which the directory holds.
   constexpr std::uint64_t kMemberBytes = sizeof(ZipMember) + 8 * sizeof(void*);
-  io::check_allocation("zip", end.members * kMemberBytes + end.directory_bytes, limits,
-                       file.size());
+  io::MemoryBudget budget(limits, file.size());
+  budget.take("zip", end.members, kMemberBytes);
+  budget.take("zip", end.directory_bytes);
   ZipDirectory zip;
   zip.file_ = file;
   zip.comment_ = end.comment;
@@ -92,9 +93,8 @@ ByteSpan ZipDirectory::stored(const ZipMember& member) const {
   return stored_bytes(member);
 }
 
-std::vector<std::byte> ZipDirectory::read(const ZipMember& member, const ReadLimits& limits) const {
-  io::check_allocation("zip member", member.raw_bytes, limits, member.stored_bytes);
-  std::vector<std::byte> raw(member.raw_bytes);
+std::vector<std::byte> ZipDirectory::read(const ZipMember& member, io::MemoryBudget& budget) const {
+  auto raw = budget.vector<std::byte>("zip member", member.raw_bytes);
   if (member.method == ZipMethod::stored) {
     const ByteSpan bytes = stored_bytes(member);
     std::copy(bytes.begin(), bytes.end(), raw.begin());

@@ -10,6 +10,7 @@
 
 #include "interop/shared/piece_sink.h"
 #include "interop/shared/zip_member.h"
+#include "io/allocation_limit.h"
 #include "thalia/bytes.h"
 #include "thalia/options.h"
 
@@ -46,7 +47,12 @@ class ZipDirectory {
   ByteSpan stored(const ZipMember& member) const;
   /// The raw bytes of any member, whose CRC-32 is compared. @throws CompressionError,
   /// IntegrityError; FormatError (limit_exceeded).
-  std::vector<std::byte> read(const ZipMember& member, const ReadLimits& limits = {}) const;
+  std::vector<std::byte> read(const ZipMember& member, io::MemoryBudget& budget) const;
+  /// The same as a call of its own.
+  std::vector<std::byte> read(const ZipMember& member, const ReadLimits& limits = {}) const {
+    io::MemoryBudget budget(limits, member.stored_bytes);
+    return read(member, budget);
+  }
   /// The first raw bytes of a member, as many as there are of `count`; no checksum is compared.
   /// @throws CompressionError.
   std::vector<std::byte> read_start(const ZipMember& member, std::size_t count) const;

@@ -175,7 +175,8 @@ V01Conversion to_v01(const BrainState& brain, const V01StateOptions& options) {
   V01Conversion conversion;
   V01Document& document = conversion.document;
   interop::V01Names names;
-  interop::V01Widener widener;
+  io::MemoryBudget budget(options.limits, options.stored_bytes);
+  interop::V01Widener widener(budget);
   Losses losses;
   const auto add = [&](std::string name, Value state) {
     // A copy of the tree; the tensors in it are shared until one is widened.

@@ -14,6 +14,7 @@
 #include "interop/shared/list_names.h"
 #include "interop/v01/tensor.h"
 #include "model/tensor/conversion.h"
+#include "model/tensor/counted_tensor.h"
 #include "model/tensor/element_decoder.h"
 #include "thalia/brain_region.h"
 #include "thalia/error.h"
@@ -29,8 +30,9 @@ namespace {
 
 // Elements of up to 32 bits, which a double holds exactly.
 template <typename Out>
-Tensor converted(DType dtype, const Shape& shape, ByteSpan bytes) {
-  Tensor wide = Tensor::zeros(DTypeOf<Out>::value, shape);
+Tensor converted(DType dtype, const Shape& shape, ByteSpan bytes, io::MemoryBudget& budget) {
+  Tensor wide = model::counted_tensor(
+      budget, "elements", {.dtype = DTypeOf<Out>::value, .shape = shape}, [](MutableByteSpan) {});
   const std::span<Out> out = wide.mutable_as<Out>();
   std::vector<double> piece(std::min<std::size_t>(out.size(), 4096));
   for (std::size_t at = 0; at < out.size(); at += piece.size()) {
@@ -43,22 +45,25 @@ Tensor converted(DType dtype, const Shape& shape, ByteSpan bytes) {
 }
 
 // The top bit of every element is clear, so the bytes are the same in both types.
-Tensor as_signed(const Shape& shape, ByteSpan bytes) {
+Tensor as_signed(const Shape& shape, ByteSpan bytes, io::MemoryBudget& budget) {
   // The most significant byte of each element.
   for (std::size_t at = 7; at < bytes.size(); at += 8) {
     if ((bytes[at] & std::byte{0x80}) != std::byte{0})
       fail_dtype(DType::u64, "elements of at most 2^63 - 1");
   }
-  return Tensor::copy_of(DType::i64, shape, bytes);
+  return model::counted_copy(budget, "elements", {.dtype = DType::i64, .shape = shape}, bytes);
 }
 
-Tensor widened_elements(DType dtype, DType holder, const Shape& shape, ByteSpan bytes) {
-  if (dtype == DType::u64) return as_signed(shape, bytes);
-  if (dtype == DType::bf16)
+Tensor widened_elements(DType dtype, DType holder, const Shape& shape, ByteSpan bytes,
+                        io::MemoryBudget& budget) {
+  if (dtype == DType::u64) return as_signed(shape, bytes, budget);
+  if (dtype == DType::bf16) {
+    budget.take("elements", bytes.size(), dtype_bits(holder) / dtype_bits(dtype));
     return model::convert_tensor(Tensor::borrow(dtype, shape, bytes), holder, 1);
-  if (holder == DType::i32) return converted<std::int32_t>(dtype, shape, bytes);
-  if (holder == DType::i64) return converted<std::int64_t>(dtype, shape, bytes);
-  return converted<float>(dtype, shape, bytes);
+  }
+  if (holder == DType::i32) return converted<std::int32_t>(dtype, shape, bytes, budget);
+  if (holder == DType::i64) return converted<std::int64_t>(dtype, shape, bytes, budget);
+  return converted<float>(dtype, shape, bytes, budget);
 }
 
 }  // namespace
@@ -104,16 +109,17 @@ std::optional<DType> v01_holder(DType dtype) noexcept {
   return std::nullopt;
 }
 
-Tensor v01_widened(const Tensor& tensor) {
+Tensor v01_widened(const Tensor& tensor, io::MemoryBudget& budget) {
   const auto holder = v01_holder(tensor.dtype());
   if (!holder) fail_dtype(tensor.dtype(), v01_dtype_list());
   if (*holder == tensor.dtype()) return tensor;
   if (tensor.is_dense())
-    return widened_elements(tensor.dtype(), *holder, tensor.shape(), tensor.bytes());
+    return widened_elements(tensor.dtype(), *holder, tensor.shape(), tensor.bytes(), budget);
   const Tensor coo = v01_wide_coo(tensor);
   // Only the values change; the indices are copied.
-  const Tensor values = widened_elements(coo.dtype(), *holder, {coo.nnz()}, coo.values());
+  const Tensor values = widened_elements(coo.dtype(), *holder, {coo.nnz()}, coo.values(), budget);
   const auto arrays = std::get<CooArrays<std::uint64_t>>(coo.coo());
+  budget.take("elements", as_byte_span(arrays.indices).size() + values.bytes().size());
   return Tensor::coo<std::uint64_t>(*holder, coo.shape(), {arrays.indices, values.bytes()});
 }
 
@@ -124,7 +130,7 @@ void V01Widener::widen(Value& tree, std::string_view region) {
       const std::string name = fmt::format("{}/{}", printable(region), path);
       if (tensor.encoding() == Encoding::csr) rows_.push_back(name);
       check_legal(tensor.layout(), tensor.bytes());
-      tensor = v01_widened(tensor);
+      tensor = v01_widened(tensor, budget_);
       if (tensor.dtype() != before) widened_[{before, tensor.dtype()}].push_back(name);
     } catch (Error& error) {
       error.add_region(printable(region));

@@ -253,6 +253,15 @@ BOOST_AUTO_TEST_CASE(a_bomb_is_refused_before_memory_is_asked_for) {
                         test::says(ErrorCode::limit_exceeded, "max_allocation_bytes"));
 }
 
+BOOST_AUTO_TEST_CASE(numbers_count_as_what_the_codes_are) {
+  const MithrilQuantized tensor = Content().decoded();
+  const std::uint64_t bytes = tensor.dequantized().bytes().size();
+  BOOST_TEST(tensor.dequantized({.max_allocation_bytes = bytes}).bytes().size() == bytes);
+  BOOST_CHECK_EXCEPTION(static_cast<void>(tensor.dequantized({.max_allocation_bytes = bytes - 1})),
+                        FormatError,
+                        says(ErrorCode::limit_exceeded, "content", "max_allocation_bytes"));
+}
+
 BOOST_AUTO_TEST_CASE(what_does_not_fit_together_is_not_written) {
   MithrilQuantized tensor = Content().decoded();
   BOOST_CHECK_THROW(encode_mithril_quantized(tensor, 0), UsageError);

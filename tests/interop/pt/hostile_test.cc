@@ -7,6 +7,9 @@
 #include "interop/pt/machine.h"
 #include "interop/pt/tree.h"
 #include "support/errors.h"
+#include "support/files.h"
+#include "thalia/error.h"
+#include "thalia/formats/any_file.h"
 
 using namespace thalia;
 using namespace thalia::test;
@@ -271,17 +274,55 @@ BOOST_AUTO_TEST_CASE(compressed_records_of_several_tensors_are_inflated_once) {
                                         {"data/0:z", zeros},
                                         {"data/1:z", zeros},
                                         {"version", "3"}});
-  BOOST_TEST(pt_from(bytes, {.max_allocation_bytes = 16 << 20}).tensors().size() == 4u);
+  BOOST_TEST(pt_from(bytes, {.max_allocation_bytes = 17 << 20}).tensors().size() == 4u);
   BOOST_CHECK_EXCEPTION(pt_from(bytes, {.max_allocation_bytes = 12 << 20}), FormatError,
                         says(ErrorCode::limit_exceeded, "max_allocation_bytes", "data/1"));
   interop::pt::Archive archive({.bytes = bytes_of(bytes)}, {});
+  io::MemoryBudget budget({}, bytes.size());
   const auto record_dies = [&](std::string_view record) {
-    const std::weak_ptr<const void> owner = archive.bytes_of(*archive.find(record)).owner;
+    const std::weak_ptr<const void> owner = archive.bytes_of(*archive.find(record), budget).owner;
     return owner.expired();
   };
-  archive.keep(*archive.find("data/1"));
+  archive.keep(*archive.find("data/1"), budget);
   BOOST_TEST(record_dies("data/0"));
   BOOST_TEST(!record_dies("data/1"));
+}
+
+// Of one budget: parts that would fit one by one do not fit together.
+BOOST_AUTO_TEST_CASE(all_parts_of_a_tensor_count_together) {
+  // Each of the two parts of the first takes less than the limit, and of the second the codes do.
+  for (const auto& [name, most] : {std::pair{"coo_expand.pt", std::uint64_t{1} << 30},
+                                   {"dequant_bomb_2e27.pt", std::uint64_t{1} << 28}}) {
+    const ReadOptions reading{.input = {.limits = {.max_allocation_bytes = most}}};
+    const AnyFile file =
+        open_any(std::filesystem::path(THALIA_SOURCE_ROOT) / "tests/data/hostile" / name,
+                 {.read = reading, .dequantize = true});
+    BOOST_TEST_REQUIRE(file.tensors().size() == 1u);
+    BOOST_CHECK_EXCEPTION(file.read(0), FormatError,
+                          says(ErrorCode::limit_exceeded, name, "max_allocation_bytes"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(views_of_little_do_not_claim_work_without_end) {
+  const auto file_of = [](const TemporaryFolder& folder, std::size_t views) {
+    const std::string view = op_tensor(op_storage("ByteStorage", "0", 1), 0, {1 << 20}, {0});
+    write_file(folder / "x.pt",
+               pt_archive({{"data.pkl", pickle_of("](" + repeated(view, views) + "e")},
+                           {"data/0", "x"},
+                           {"version", "3"}}));
+    return open_any(folder / "x.pt");
+  };
+  const TemporaryFolder folder;
+  const AnyFile few = file_of(folder, 1024);
+  few.check(1023);
+  BOOST_TEST(few.read(1023).bytes().size() == std::size_t{1} << 20);
+  const AnyFile many = file_of(folder, 1025);
+  BOOST_TEST(many.tensors().size() == 1025u);
+  for (const auto& call : {+[](const AnyFile& file) { file.check(0); },
+                           +[](const AnyFile& file) { static_cast<void>(file.read(0)); }}) {
+    BOOST_CHECK_EXCEPTION(call(many), FormatError,
+                          says(ErrorCode::limit_exceeded, "data", "max_allocation_bytes"));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(archives_are_those_of_torch) {

@@ -1,0 +1,128 @@
+"""Every way into a file, over files that claim far more than they are, in little address space."""
+
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import thalia_checkpoint as thalia
+
+HOSTILE = pathlib.Path(__file__).parents[1] / "data/hostile"
+FILES = sorted(path.name for path in HOSTILE.iterdir() if path.suffix != ".md")
+#: Of the process; Python and NumPy take a third of it.
+ADDRESS_SPACE = 3 << 29
+
+#: What is done with the file at `path`, in a folder of its own; each in turn, in one process.
+ENTRIES = {
+    "open": """
+        with thalia.open(path, access=access) as file:
+            for name in file.keys():
+                tensor = file[name]
+                tensor.shape, tensor.dtype
+                attempt(lambda: tensor.numpy())
+                attempt(lambda: tensor.sparse())
+                attempt(lambda: tensor[..., :1])
+        """,
+    "safe_open": "[thalia.safe_open(path, framework='numpy').get_tensor(name) for name in ('w', 'b')]",
+    "load_file": "thalia_numpy.load_file(path)",
+    "load": "thalia_numpy.load(open(path, 'rb').read())",
+    "info": "thalia.info(path, access=access)",
+    "verify": "thalia.verify(path, access=access)",
+    "detect_format": "thalia.detect_format(path)",
+    "convert": "thalia.convert(path, 'o.thalia', access=access, replace=True)",
+    "convert, dense": "thalia.convert(path, 'o.safetensors', dense=True, dequantize=True, replace=True)",
+    "convert, compressed": "thalia.convert(path, 'o.mckp', dense=True, dequantize=True, replace=True)",
+    "diff": "thalia.diff(path, path, values=True)",
+    "extract": "thalia.extract(path, ['model'], 'e.thalia', replace=True)",
+    "merge": "thalia.merge([path, path], 'm.thalia', replace=True)",
+    "migrate": "thalia.migrate(path, 'v.thalia', to='0.1', replace=True)",
+    "stream_params": """
+        params = thalia.stream_params(path)
+        for name in params.params:
+            params.load(name)
+        """,
+    "quantize": "thalia.quantize(path, 'q.thalia', replace=True)",
+    "salvage": "thalia.salvage(path, 's.thalia', replace=True)",
+    "compress": "thalia.compress(path, 'c.zst', replace=True)",
+    "decompress": "thalia.decompress(path, 'd.thalia', replace=True)",
+    "compact": "thalia.compact(path, 'k.thalia', replace=True)",
+    "recover": "thalia.recover(path)",
+    "delta": "thalia.delta(path, path, 'x.thalia', replace=True)",
+    "resolve": "thalia.resolve(path, 'r.thalia', replace=True)",
+    "edit": "thalia.edit_safetensors_metadata(path, {'a': '1'})",
+    "brain": "BrainCheckpoint.load(path)",
+}
+
+PROGRAM = """
+import json, sys
+import thalia_checkpoint as thalia
+import thalia_checkpoint.numpy as thalia_numpy
+from thalia_checkpoint.brain import BrainCheckpoint
+
+path, access, entries = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+ends = {}
+
+def attempt(call):
+    try:
+        return call()
+    except (thalia.ThaliaError, TypeError, ValueError, KeyError, AttributeError):
+        return None  # of a dtype that NumPy lacks, of a tensor that is not there, of a file of another kind
+
+for entry, code in entries.items():
+    try:
+        exec(code, dict(globals()))
+        ends[entry] = "done"
+    except thalia.ThaliaError as error:
+        ends[entry] = f"{error.code}: {error}"
+    except (TypeError, ValueError, KeyError) as error:
+        ends[entry] = f"{type(error).__name__}: {error}"
+print(json.dumps(ends))
+"""
+
+
+def ends_of(folder, file, access):
+    path = folder / file
+    path.write_bytes((HOSTILE / file).read_bytes())
+    entries = {name: textwrap.dedent(code) for name, code in ENTRIES.items()}
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM, path, access, json.dumps(entries)],
+        cwd=folder,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE)),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    return json.loads(result.stdout)
+
+
+@pytest.mark.skipif("THALIA_SANITIZED" in os.environ, reason="sanitizers reserve more address space")
+@pytest.mark.parametrize("access", ["mapped", "copied"])
+@pytest.mark.parametrize("file", FILES)
+def test_every_entry_ends_with_a_result_or_an_error(tmp_path, file, access):
+    ends = ends_of(tmp_path, file, access)
+    assert ends.keys() == ENTRIES.keys()
+    for name, end in ends.items():
+        # These name what is missing in a call here, not in the file.
+        assert "argument" not in end or "TypeError" not in end, (name, end)
+        assert "MemoryError" not in end and "out of memory" not in end, (name, end)
+
+
+def test_what_claims_too_much_is_refused_by_the_limit(tmp_path):
+    if "THALIA_SANITIZED" in os.environ:
+        pytest.skip("sanitizers reserve more address space")
+    for file in ("coo_expand.pt", "dequant_bomb_2e27.pt", "int4_1000m.mq"):
+        end = ends_of(tmp_path, file, "mapped")["convert, dense"]
+        assert end.startswith("limit_exceeded") and "max_allocation_bytes" in end
+
+
+def test_every_function_that_takes_a_file_is_here():
+    functions = {name for name in thalia.__all__ if name[0].islower() and not name.startswith("_")}
+    called = {word for code in ENTRIES.values() for word in functions if f"thalia.{word}(" in code}
+    assert functions - called == set()
