@@ -260,9 +260,9 @@ bool is_zip_ascii(std::string_view name) noexcept {
                      [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
+// Nothing is unpacked to a path, so an absolute one is a name like any other, as it is to NumPy.
 std::string_view zip_name_fault(std::string_view name) noexcept {
   if (name.empty()) return "a member without a name";
-  if (name.front() == '/' || name.front() == '\\') return "the name is an absolute path";
   if (name.find('\0') != std::string_view::npos) return "a zero byte in the name";
   if (!is_valid_utf8(name)) return "the name is no valid UTF-8";
   if (name.size() > 65'535) return "the name is longer than 65535 bytes";

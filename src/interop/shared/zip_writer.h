@@ -80,7 +80,7 @@ class ZipWriter {
   ZipWriter(OutputFile& out, const ZipStyle& style);
 
   /// `raw_bytes`: how many will be written. @throws UsageError (bad_argument) for a name that is
-  /// empty, an absolute path, no UTF-8 or longer than 65,535 bytes, or has a zero byte, or for an
+  /// empty, no UTF-8 or longer than 65,535 bytes, or has a zero byte, or for an
   /// alignment; (duplicate); IoError, CancelledError.
   void begin(std::string_view name, std::uint64_t raw_bytes, const ZipNewMember& options = {});
   void write(ByteSpan piece);
