@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -71,7 +70,7 @@ class _AnyTensor(Tensor):
 class AnyFile(FlatFile):
     """An open file of any format without regions."""
 
-    _raw: _core.AnyFile | None
+    _open: _core.AnyFile | None
 
     def __init__(
         self,
@@ -85,30 +84,41 @@ class AnyFile(FlatFile):
         legacy: bool,
         shared_memory: bool,
     ) -> None:
-        self.path: str = os.fspath(path)
-        self._raw = _core.AnyFile.open(
-            path, access, verification, threads, paths(search), dequantize, legacy, shared_memory
-        )
-        self.format: str = self._raw.format
+        raw = _core.AnyFile.open(path, access, verification, threads, paths(search), dequantize, legacy, shared_memory)
+        super().__init__(raw, path, FlatTensors(raw.names, lambda i: _AnyTensor(_AnySource(raw, i, raw.tensor(i)))))
+
+    @property
+    def format(self) -> str:
         """Its name, as detect_format() tells it: "gguf", "pt", …"""
-        self.version: str = self._raw.version
+        return str(self._raw.format)
+
+    @property
+    def version(self) -> str:
         """Of the format, as the file says it; empty where it does not."""
-        self.training_steps: int | None = self._raw.training_steps
+        return str(self._raw.version)
+
+    @property
+    def training_steps(self) -> int | None:
         """None where the file does not say."""
-        self.file_bytes: int = self._raw.file_bytes
+        steps: int | None = self._raw.training_steps
+        return steps
+
+    @property
+    def file_bytes(self) -> int:
         """Of all its files, where it is a folder."""
-        self.losses: tuple[str, ...] = tuple(self._raw.losses)
-        """What the file holds beside tensors and metadata, a sentence each: conversions lose it."""
-        self._metadata = self._raw.metadata_json
-        self._types: dict[str, str] = self._raw.types
-        raw = self._raw
-        self._tensors = FlatTensors(raw.names, lambda i: _AnyTensor(_AnySource(raw, i, raw.tensor(i))))
+        return int(self._raw.file_bytes)
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """What the file holds beside tensors and metadata, a sentence each: conversions lose it. Also that it
+        is one of several that make a model, and which."""
+        return tuple(self._raw.losses)
 
     @property
     def metadata(self) -> dict[str, Any]:
         """Of most formats {"format": NAME, NAME: {…}}: what a .thalia file made of this one holds; a
         copy each time."""
-        found: dict[str, Any] = from_json(self._metadata, self.path)
+        found: dict[str, Any] = from_json(self._raw.metadata_json, self.path)
         return found
 
     @property
@@ -116,4 +126,4 @@ class AnyFile(FlatFile):
         """The format's own names of the element types that its tensors have no dtype for, by the names of
         these: {"blk.0.attn_q.weight": "Q4_K"}. Such a tensor's elements are its codes. Empty where these
         were dequantized."""
-        return dict(self._types)
+        return dict(self._raw.types)

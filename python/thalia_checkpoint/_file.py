@@ -27,6 +27,11 @@ Access = Literal["mapped", "copied", "writable"]
 Verification = Literal["on_first_touch", "at_open", "by_tensor", "off"]
 
 
+def closed() -> Exception:
+    """What a closed file of any format raises, whatever it is asked."""
+    return make_error(UsageError, "the file was closed", "wrong_state")
+
+
 class Connection(NamedTuple):
     """A projection from a region to another."""
 
@@ -191,7 +196,7 @@ class File(Mapping[str, Region]):
     @property
     def _raw(self) -> _core.File:
         if self._open is None:
-            raise make_error(UsageError, "the file was closed", "wrong_state")
+            raise closed()
         return self._open
 
     @property
@@ -413,13 +418,31 @@ class FlatSource:
 class FlatFile(Mapping[str, Tensor]):
     """An open file without regions: tensors by name, in the order of the file.
 
-    A name that there is not raises NotFoundError, a KeyError. After close() it has no tensors; those
-    that were had before stay valid.
+    A name that there is not raises NotFoundError, a KeyError. After close() everything raises
+    UsageError; tensors and arrays that were had before stay valid.
     """
 
-    path: str
-    _raw: Any  # what the format's own class says; None once it was closed
-    _tensors: Tensors
+    _open: Any  # what the format's own class says; None once it was closed
+
+    def __init__(self, raw: Any, path: Path, tensors: Tensors) -> None:
+        self._open = raw
+        self._path = os.fspath(path)
+        self._tensors = tensors
+
+    @property
+    def _raw(self) -> Any:
+        self._check_open()
+        return self._open
+
+    def _check_open(self) -> None:
+        if self._open is None:
+            raise closed()
+
+    @property
+    def path(self) -> str:
+        """The path that it was opened by."""
+        self._check_open()
+        return self._path
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -429,20 +452,24 @@ class FlatFile(Mapping[str, Tensor]):
     @property
     def tensors(self) -> Tensors:
         """All tensors by their names, as File.tensors has them."""
+        self._check_open()
         return self._tensors
 
     def __getitem__(self, name: str) -> Tensor:
-        return self._tensors[name]
+        return self.tensors[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.tensors
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._tensors)
+        return iter(self.tensors)
 
     def __len__(self) -> int:
-        return len(self._tensors)
+        return len(self.tensors)
 
     def close(self) -> None:
         """Lets go of the file. Arrays made of it stay valid, and keep it mapped."""
-        self._raw = None
+        self._open = None
         self._tensors = Tensors([])
 
     def __enter__(self) -> Self:
@@ -452,23 +479,23 @@ class FlatFile(Mapping[str, Tensor]):
         self.close()
 
     def __repr__(self) -> str:
+        if self._open is None:
+            return f"<{type(self).__name__}, closed>"
         return f"<{type(self).__name__} {self.path!r}: {len(self)} tensors>"
 
 
 class SafetensorsFile(FlatFile):
     """An open safetensors file."""
 
-    _raw: _core.SafetensorsFile | None
+    _open: _core.SafetensorsFile | None
 
     def __init__(self, raw: _core.SafetensorsFile, path: str) -> None:
-        self.path = path
-        self._raw = raw
-        self._tensors = FlatTensors(raw.names, lambda i: Tensor(FlatSource(*raw.tensor(i))))
+        super().__init__(raw, path, FlatTensors(raw.names, lambda i: Tensor(FlatSource(*raw.tensor(i)))))
 
     @property
     def metadata(self) -> dict[str, str]:
         """The texts that were saved with it; empty where there are none."""
-        return dict((self._raw and self._raw.metadata) or [])
+        return dict(self._raw.metadata or [])
 
 
 def open(
@@ -484,8 +511,7 @@ def open(
 ) -> File | FlatFile:
     """One file, as _shards.open() opens it."""
     format = _core.detect_format(path)
-    # Of a safetensors model in several files, one that has not the names of ShardedFile.
-    if format == "safetensors" and not (os.path.isdir(path) or os.fspath(path).endswith(".json")):
+    if format == "safetensors":
         return SafetensorsFile(_core.SafetensorsFile.open(path, access), os.fspath(path))
     if format not in (None, "thalia"):
         from ._any_file import AnyFile

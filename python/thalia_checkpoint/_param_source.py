@@ -12,7 +12,6 @@ from ._file import FlatSource
 from ._missing import not_found
 from ._operations import paths
 from ._tensor import Buffer, Tensor
-from .errors import UsageError, make_error
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -151,8 +150,6 @@ def stream_params(
     """
     if isinstance(file, AnyFile):
         raw = file._raw
-        if raw is None:
-            raise make_error(UsageError, "the file was closed", "wrong_state")
     else:
         raw = _core.AnyFile.open(file, access, verification, threads, paths(search), dequantize, legacy, False)
     return ParamSource(

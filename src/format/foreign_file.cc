@@ -62,7 +62,7 @@ constexpr Foreign kForeign[] = {
     {"version https://git-lfs"sv,
      {},
      "a Git LFS pointer, which stands for the file; fetch that with git lfs pull"},
-    {"{"sv, "\"weight_map\""sv, "a list of the .safetensors files that a model is in" CONVERT},
+    {"{"sv, "\"weight_map\""sv, "a list of the files that a model is in" CONVERT},
     {"GPTRSCHK"sv, {}, "a model of gpt.rs" CONVERT},
     {"GPTRSTEN"sv, {}, "an archive of tensors of gpt.rs" CONVERT},
     {"ENTITY\0\0"sv, {}, "a network of Loom" CONVERT},

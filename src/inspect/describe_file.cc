@@ -9,6 +9,7 @@
 #include "inspect/packed_file.h"
 #include "inspect/shown_name.h"
 #include "thalia/formats/file_format.h"
+#include "thalia/formats/model_index.h"
 #include "thalia/mckp.h"
 #include "thalia/metadata_file.h"
 #include "thalia/paths.h"
@@ -183,7 +184,8 @@ void describe_flat(FileFacts& facts, const ChainOptions& options) {
 
 }  // namespace
 
-FileFacts describe_file(const std::filesystem::path& path, const ChainOptions& options) {
+FileFacts describe_file(const std::filesystem::path& named, const ChainOptions& options) {
+  const std::filesystem::path path = find_model(named);
   const FileFormat format = input_format(path, options.read.input.access);
   FileFacts facts{.path = path.string(), .format = format};
   if (format == FileFormat::thalia) {
@@ -202,6 +204,10 @@ FileFacts describe_file(const std::filesystem::path& path, const ChainOptions& o
   }
   if (facts.disk_bytes == 0) facts.disk_bytes = file_bytes(path);
   if (format != FileFormat::thalia) facts.file_bytes = facts.disk_bytes;
+  if (const auto lacks = format == FileFormat::gguf
+                             ? open_any(path, open_options(options), format).lacks()
+                             : lacks_by_name(path))
+    facts.warnings.push_back("it lacks " + *lacks);
   Selection everything("", {});
   TensorTotals totals;
   visit_tensors(path, everything, options,

@@ -8,7 +8,8 @@
 
 namespace thalia::inspect {
 
-/// Of a delta, what it says itself: its bases are not opened. @throws what opening the file throws.
+/// Of a folder, the model in it. Of a delta, what it says itself: its bases are not opened. @throws
+/// what opening the file throws.
 FileFacts describe_file(const std::filesystem::path& path, const ChainOptions& options);
 
 }  // namespace thalia::inspect

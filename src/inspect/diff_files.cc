@@ -15,6 +15,7 @@
 #include "inspect/file_tensors.h"
 #include "inspect/shown_name.h"
 #include "thalia/formats/file_format.h"
+#include "thalia/formats/model_index.h"
 #include "thalia/reader.h"
 
 namespace thalia::inspect {
@@ -249,8 +250,9 @@ ComparedTensor compared(const OpenedTensor& source, std::uint64_t bytes) {
   return tensor;
 }
 
-FilesDiff diff_files(const std::filesystem::path& before, const std::filesystem::path& after,
+FilesDiff diff_files(const std::filesystem::path& first, const std::filesystem::path& second,
                      const ChainOptions& open, const DiffOptions& options) {
+  const std::filesystem::path before = find_model(first), after = find_model(second);
   FilesDiff result{.before_format = input_format(before, open.read.input.access),
                    .after_format = input_format(after, open.read.input.access)};
   if (result.before_format == FileFormat::thalia && result.after_format == FileFormat::thalia) {

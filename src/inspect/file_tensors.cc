@@ -17,6 +17,7 @@
 #include "thalia/brain_region.h"
 #include "thalia/error.h"
 #include "thalia/formats/file_format.h"
+#include "thalia/formats/model_index.h"
 #include "thalia/reader.h"
 #include "thalia/v01.h"
 
@@ -169,8 +170,9 @@ ListedTensor listed_matrix(const ConnectionView& connection, const TensorView& v
   return listed_view(view, names.names());
 }
 
-void visit_every_tensor(const std::filesystem::path& path, Selection& selection,
+void visit_every_tensor(const std::filesystem::path& named, Selection& selection,
                         const ChainOptions& options, bool shared_memory, const VisitTensor& visit) {
+  const std::filesystem::path path = find_model(named);
   const FileFormat format = input_format(path, options.read.input.access);
   if (is_packed(format)) {
     visit_packed(path, format, options, visit);

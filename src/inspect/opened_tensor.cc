@@ -20,6 +20,7 @@
 #include "thalia/delta.h"
 #include "thalia/error.h"
 #include "thalia/formats/file_format.h"
+#include "thalia/formats/model_index.h"
 #include "thalia/reader.h"
 #include "thalia/tensor_value.h"
 
@@ -173,8 +174,9 @@ OpenedTensor from_thalia(const std::filesystem::path& path, std::string_view nam
 
 }  // namespace
 
-OpenedTensor open_tensor(const std::filesystem::path& path, std::string_view name,
+OpenedTensor open_tensor(const std::filesystem::path& named, std::string_view name,
                          const ChainOptions& options) {
+  const std::filesystem::path path = find_model(named);
   const FileFormat format = input_format(path, options.read.input.access);
   if (is_packed(format)) return open_packed(path, format, std::string(name), options);
   if (format == FileFormat::thalia || format == FileFormat::thalia_0_1)

@@ -4,6 +4,7 @@
 
 #include "thalia/formats/any_file.h"
 #include "thalia/formats/file_format.h"
+#include "thalia/formats/model_index.h"
 #include "thalia/reader.h"
 
 namespace thalia::inspect {
@@ -35,7 +36,8 @@ Sensitivities from_thalia(const std::filesystem::path& path, const ReadOptions& 
 
 }  // namespace
 
-Sensitivities sensitivities_of(const std::filesystem::path& path, const ReadOptions& read) {
+Sensitivities sensitivities_of(const std::filesystem::path& named, const ReadOptions& read) {
+  const std::filesystem::path path = find_model(named);
   return input_format(path, read.input.access) == FileFormat::thalia ? from_thalia(path, read)
                                                                      : from_flat(path, read);
 }

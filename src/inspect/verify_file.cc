@@ -1,11 +1,20 @@
 // Limits and cancelling are not findings, since they say nothing about the file, and are thrown on.
 #include "inspect/verify_file.h"
 
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/stopwatch.h"
 #include "inspect/finding.h"
 #include "inspect/flat_file.h"
 #include "inspect/packed_file.h"
 #include "thalia/brain_region.h"
 #include "thalia/error.h"
+#include "thalia/formats/any_file.h"
+#include "thalia/formats/model_index.h"
+#include "thalia/paths.h"
+#include "thalia/text.h"
 #include "thalia/v01.h"
 
 namespace thalia::inspect {
@@ -46,16 +55,98 @@ VerifyReport verify_original(const std::string& path, const ReadOptions& read) {
   return report;
 }
 
+// Each file by itself, as one that is named, and then what they are together.
+VerifyReport verify_shards(const std::string& path, const ChainOptions& chain,
+                           const VerifyOptions& options) {
+  const Stopwatch watch;
+  VerifyReport report;
+  const auto add = [&](Finding finding) {
+    if (report.findings.size() < options.max_findings) {
+      report.findings.push_back(std::move(finding));
+    } else {
+      ++report.suppressed;
+      if (finding.severity == Severity::error) ++report.suppressed_errors;
+    }
+  };
+  const auto find = [&](const auto& work) {
+    try {
+      work();
+    } catch (const UnsupportedError&) {
+      throw;
+    } catch (const CancelledError&) {
+      throw;
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::limit_exceeded) throw;
+      add(finding_of(error));
+    }
+  };
+  find([&] {
+    const ModelIndex index = read_model_index(path, chain.read.input.limits);
+    for (const std::string& name : index.files) {
+      const std::filesystem::path file = folder_of(path) / name;
+      find([&] {
+        VerifyReport one = verify_chain(file, options, chain.search, chain.bases);
+        for (Finding& finding : one.findings) {
+          finding.message = fmt::format("{}: {}", printable(name), finding.message);
+          add(std::move(finding));
+        }
+        report.suppressed += one.suppressed;
+        report.suppressed_errors += one.suppressed_errors;
+        report.bytes_checked += one.bytes_checked;
+        report.regions += one.regions;
+        report.tensors += one.tensors;
+        report.tensors_compared += one.tensors_compared;
+      });
+    }
+    // Opening would fail with the first of these.
+    if (report.ok()) open_any(path, open_options(chain), FileFormat::thalia_shards);
+  });
+  report.seconds = watch.seconds();
+  return report;
+}
+
 }  // namespace
 
-VerifyReport verify_file(const std::string& path, FileFormat format, const ChainOptions& chain,
-                         bool resolve, const VerifyOptions& options) {
+namespace {
+
+VerifyReport verify_format(const std::string& path, FileFormat format, const ChainOptions& chain,
+                           bool resolve, const VerifyOptions& options) {
   if (format == FileFormat::thalia_0_1 && !is_v01_delta(path, chain.read))
     return verify_original(path, chain.read);
   if (is_packed(format)) return verify_packed(path, format, chain, options.quick);
+  if (format == FileFormat::thalia_shards) return verify_shards(path, chain, options);
   if (format != FileFormat::thalia && format != FileFormat::thalia_0_1)
     return verify_flat(path, format, chain, options);
   return resolve ? verify_chain(path, options, chain.search, chain.bases) : verify(path, options);
+}
+
+// Of GGUF the file says it, of others the name.
+std::optional<std::string> lacking(const std::string& path, FileFormat format,
+                                   const ChainOptions& chain) {
+  if (format != FileFormat::gguf) return lacks_by_name(path);
+  return open_any(path, open_options(chain), format).lacks();
+}
+
+}  // namespace
+
+VerifyReport verify_file(const std::string& named, FileFormat format, const ChainOptions& chain,
+                         bool resolve, const VerifyOptions& options) {
+  const std::string path = find_model(named).string();
+  VerifyReport report = verify_format(path, format, chain, resolve, options);
+  // What the file has may be as it was written: without the rest it is no model.
+  if (!report.ok()) return report;
+  if (const auto lacks = lacking(path, format, chain)) {
+    report.findings.push_back({.severity = Severity::error,
+                               .code = ErrorCode::truncated,
+                               .section = "file",
+                               .field = {},
+                               .region = {},
+                               .tensor = {},
+                               .offset = 0,
+                               .length = 0,
+                               .message = "it lacks " + *lacks});
+  }
+  return report;
 }
 
 }  // namespace thalia::inspect

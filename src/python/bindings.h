@@ -7,6 +7,7 @@ namespace thalia::python {
 
 void bind_buffers(nanobind::module_& module);
 void bind_any_file(nanobind::module_& module);
+void bind_model_index(nanobind::module_& module);
 void bind_param_source(nanobind::module_& module);
 void bind_names(nanobind::module_& module);
 void bind_reader(nanobind::module_& module);

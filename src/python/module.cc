@@ -11,6 +11,7 @@ NB_MODULE(_core, module) {
   translate_errors();
   bind_buffers(module);
   bind_any_file(module);
+  bind_model_index(module);
   bind_param_source(module);
   bind_names(module);
   bind_reader(module);

@@ -23,7 +23,7 @@ using namespace interop::safetensors;
 
 constexpr std::uint64_t kMostFiles = 1000;
 
-void check_index(const Index& index) {
+void check_index(const ModelIndex& index) {
   std::string_view before;
   for (const std::string& file : index.files) {
     FUZZ_REQUIRE(is_plain_name(file) && file.find('/') == std::string::npos);
@@ -33,11 +33,11 @@ void check_index(const Index& index) {
   for (const IndexedTensor& tensor : index.tensors) FUZZ_REQUIRE(tensor.file < index.files.size());
 }
 
-void check_written(const Index& index) {
+void check_written(const ModelIndex& index) {
   std::vector<std::pair<std::string, std::string>> weights;
   for (const IndexedTensor& tensor : index.tensors)
     weights.emplace_back(tensor.name, index.files[tensor.file]);
-  const Index again = parse_index(write_index(weights, 7), {}, kMostFiles);
+  const ModelIndex again = parse_index(write_index(weights, 7), {}, kMostFiles);
   FUZZ_REQUIRE(again.files == index.files && again.total_size == 7u);
   std::vector<std::pair<std::string, std::string>> read;
   for (const IndexedTensor& tensor : again.tensors)
@@ -46,7 +46,7 @@ void check_written(const Index& index) {
   FUZZ_REQUIRE(read == weights);
 }
 
-void check_planned(const Index& index, std::string_view text) {
+void check_planned(const ModelIndex& index, std::string_view text) {
   std::vector<SafetensorsTensor> tensors;
   for (const IndexedTensor& tensor : index.tensors)
     tensors.push_back({.name = tensor.name, .dtype = DType::u8, .shape = {1}, .bytes = {}});
@@ -72,7 +72,7 @@ void check_planned(const Index& index, std::string_view text) {
 void run(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
-    const Index index = parse_index(text, {}, kMostFiles);
+    const ModelIndex index = parse_index(text, {}, kMostFiles);
     check_index(index);
     check_written(index);
     check_planned(index, text);

@@ -81,6 +81,7 @@ PUBLIC_PLACES = {
     "safetensors.h": "interop/safetensors",
     "formats/safetensors_model.h": "interop/safetensors",
     "brain_checkpoint.h": "interop/brain",
+    "formats/model_index.h": "interop/safetensors",
     "formats/any_file.h": "interop/convert",
     "formats/any_tensor.h": "interop/shared",
     "formats/file_format.h": "interop/shared",

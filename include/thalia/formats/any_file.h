@@ -43,6 +43,10 @@ class AnyFile {
   /// What the file holds beside tensors and metadata, a sentence each: conversions lose it.
   const std::vector<std::string>& losses() const noexcept;
 
+  /// What the file lacks where it is one of several that a model is in, and was not opened by their
+  /// index: "the tensors of 2 other files: …"; nullopt of a whole one.
+  std::optional<std::string> lacks() const;
+
   /// Of what read(i) gives.
   std::uint64_t logical_bytes(std::size_t i) const noexcept;
 
@@ -77,6 +81,9 @@ AnyFile open_any(const std::filesystem::path& path, const OpenOptions& options =
 std::vector<std::filesystem::path> files_read(const std::filesystem::path& path,
                                               const OpenOptions& options = {},
                                               std::optional<FileFormat> format = std::nullopt);
+
+/// AnyFile::lacks() of a file that is not opened, as its name tells: model-00001-of-00003.thalia.
+std::optional<std::string> lacks_by_name(const std::filesystem::path& path);
 
 /// Its tensors one at a time, of which a part stays in memory; the file stays open as long. Reads
 /// nothing yet. @throws UsageError (bad_argument) for a share outside of 0 to 1.

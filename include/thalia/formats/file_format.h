@@ -18,16 +18,17 @@ enum class FileFormat {
   mckp,               ///< docs/mckp.md; of a delta, the previous files are looked for beside it
   mst,                ///< the original mithril program's, thalia/mst.h
   mithril_quantized,  ///< "mithril-quantized": a tensor of codes, as that program wrote it
-  orbax,      ///< "mithril-orbax": a folder of .npy files, as that program laid out for Orbax
-  gptrs,      ///< GPTRSCHK, a model of gpt.rs; docs/gptrs.md
-  gptrsten,   ///< GPTRSTEN, an archive of tensors
-  entity,     ///< ENTITY, a network of Loom; docs/loom.md
-  loom_json,  ///< "loom-json": the same as JSON
-  pt,         ///< what torch.save and torch.jit.save write; docs/pt.md
-  npz,        ///< numpy.savez; docs/npz.md
-  npy,        ///< numpy.save: one tensor
-  gguf,       ///< docs/gguf.md
-  onnx,       ///< the weights of a model; docs/onnx.md
+  orbax,          ///< "mithril-orbax": a folder of .npy files, as that program laid out for Orbax
+  gptrs,          ///< GPTRSCHK, a model of gpt.rs; docs/gptrs.md
+  gptrsten,       ///< GPTRSTEN, an archive of tensors
+  entity,         ///< ENTITY, a network of Loom; docs/loom.md
+  loom_json,      ///< "loom-json": the same as JSON
+  pt,             ///< what torch.save and torch.jit.save write; docs/pt.md
+  npz,            ///< numpy.savez; docs/npz.md
+  npy,            ///< numpy.save: one tensor
+  gguf,           ///< docs/gguf.md
+  onnx,           ///< the weights of a model; docs/onnx.md
+  thalia_shards,  ///< "thalia-shards": an index of .thalia files; read only
 };
 
 /// Static storage, as all names here.
@@ -41,7 +42,8 @@ std::span<const FileFormat> file_formats() noexcept;
 bool file_format_is_written(FileFormat format) noexcept;
 
 /// By content (the first bytes), and where there is none or it tells nothing by the name's ending;
-/// nullopt where neither tells. `access` is how an archive is looked into. @throws IoError where
+/// nullopt where neither tells. Of a folder, that of the file which opens the model in it:
+/// find_model(). `access` is how an archive is looked into. @throws IoError where
 /// the file exists and cannot be read; UnsupportedError for what is known and not a file of
 /// tensors, in words that say what it is.
 std::optional<FileFormat> detect_format(const std::filesystem::path& path,

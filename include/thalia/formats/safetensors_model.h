@@ -19,6 +19,7 @@
 #include "thalia/detail/held.h"
 #include "thalia/dtype.h"
 #include "thalia/error.h"
+#include "thalia/formats/model_index.h"
 #include "thalia/options.h"
 #include "thalia/safetensors.h"
 #include "thalia/shape.h"
@@ -34,7 +35,7 @@ struct SafetensorsModelOptions {
   /// index names files of its own folder only, whatever the policy says.
   BasePolicy bases{};
   std::uint64_t max_header_bytes = 100'000'000;  ///< of one file
-  std::uint64_t max_files = 10'000;              ///< of one model; each is held open
+  std::uint64_t max_files = kMostModelFiles;     ///< of one model; each is held open
 };
 
 struct SafetensorsModelFile {
@@ -53,11 +54,12 @@ struct SafetensorsModelTensor {
   std::uint64_t bytes = 0;
 };
 
-/// Which file opening this path begins with: the path itself where it is no folder, else of the
-/// folder model.safetensors.index.json, or model.safetensors, or the one *.safetensors that is no
-/// shard, or the one *.safetensors.index.json, whichever comes first in this list. A shard is named
-/// like NAME-00001-of-00002.safetensors. @throws UsageError (not_found) where the folder has none
-/// of these, (bad_argument) where it has several of one kind, and names them; IoError.
+/// Which file opening this path as a safetensors model begins with: the path itself where it is no
+/// folder, else of the folder model.safetensors, or model.safetensors.index.json, or the one
+/// *.safetensors that is no shard, or the one *.safetensors.index.json, whichever comes first in
+/// this list. A shard is named like NAME-00001-of-00002.safetensors. find_model() also takes
+/// .thalia files. @throws UsageError (not_found) where the folder has none of these, (bad_argument)
+/// where it has several of one kind, and names them; IoError.
 std::filesystem::path find_safetensors_model(const std::filesystem::path& path);
 
 /// Immutable after open; a cheap handle; any number of threads.
@@ -141,7 +143,8 @@ struct SafetensorsModelSaved {
 /// it and lie beside it. What fits one shard becomes NAME.safetensors without an index, unless
 /// `path` is that of an index.
 ///
-/// The index comes last and replaces an older one in one step; the older model's files go after it.
+/// The index comes last and replaces an older one in one step; the older model's files go after it,
+/// first of all NAME.safetensors, which would be opened before the index.
 /// No file of an older model is written over: where one of the names is taken, all shards are named
 /// NAME-2-00001-of-00003.safetensors, or 3, …. So a reader gets the old model or the new one, or an
 /// error, and so does who comes after a crash, which may leave files that no index names; the next

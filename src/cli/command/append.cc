@@ -56,8 +56,8 @@ Run declare_append(CLI::App& app) {
       "added. Connections of FILE stay. A crash leaves the old state or the new one; readers are "
       "not disturbed. What is replaced stays in the file as dead bytes until it is compacted.");
   const auto arguments = std::make_shared<AppendArguments>();
-  add_file(app, "FILE", arguments->file, "The file to append to");
-  add_file(app, "FROM", arguments->from, "The file to read");
+  add_model(app, "FILE", arguments->file, "The file to append to");
+  add_model(app, "FROM", arguments->from, "The file to read");
   add_region_names(app, arguments->regions, kRegionsOfSecond);
   return [arguments](const Session& session) { return run_append(*arguments, session); };
 }

@@ -218,7 +218,7 @@ Run declare_cat(CLI::App& app) {
       "the bytes as docs/format.md has them.\n\nExamples:\n  thalia cat run.thalia cortex/w_rec "
       "--slice '0:4,:'\n  thalia cat run.thalia cortex/w_rec --format npy -o w_rec.npy");
   const auto arguments = std::make_shared<CatArguments>();
-  add_file(app, "FILE", arguments->file, "The file to read");
+  add_model(app, "FILE", arguments->file, "The file to read");
   offer(app.add_option("TENSOR", arguments->tensor, "The tensor, or a pattern")->required(),
         kTensor);
   add_option(app, "--slice SLICE", arguments->slice, "The part to print, such as '0:4,:'");

@@ -45,7 +45,7 @@ Run declare_compact(CLI::App& app) {
       "Writes a file anew without the dead bytes that appends left, tensors as they are stored, "
       "and puts it in the old one's place whole. Every byte is verified on the way.");
   const auto arguments = std::make_shared<CompactArguments>();
-  add_file(app, "FILE", arguments->file, "The file to compact");
+  add_model(app, "FILE", arguments->file, "The file to compact");
   offer(app.add_option("OUT", arguments->output, "Write to this file, and leave FILE as it is"),
         kFile);
   return [arguments](const Session& session) { return run_compact(*arguments, session); };

@@ -81,9 +81,10 @@ bool offer_names_of_run(std::string_view kind, const std::string& folder, std::s
 
 int complete_names(const std::vector<std::string>& words, const Session& session) {
   if (words.size() != 3) return kWrongUsage;
-  const std::string &kind = words[0], &file = words[1], &begun = words[2];
+  const std::string &kind = words[0], &named = words[1], &begun = words[2];
   try {
-    if (offer_names_of_run(kind, file, begun, session.out)) return kDone;
+    if (offer_names_of_run(kind, named, begun, session.out)) return kDone;
+    const std::string file = find_model(named).string();
     auto options = session.options<ChainOptions>();
     options.read.verification = Verification::off;
     options.read.input.legacy = true;

@@ -193,8 +193,8 @@ Run declare_delta(CLI::App& app) {
       "file "
       "of any format.");
   const auto arguments = std::make_shared<DeltaArguments>();
-  add_file(app, "BASE", arguments->base, "The checkpoint before");
-  add_file(app, "NEW", arguments->input, "The checkpoint to store");
+  add_model(app, "BASE", arguments->base, "The checkpoint before");
+  add_model(app, "NEW", arguments->input, "The checkpoint to store");
   add_file(app, "OUT", arguments->output, "The delta to write, NAME.delta.thalia");
   add_option(app, "--threshold X", arguments->threshold,
              "Weights that moved by less than this keep the base's value; 0, the default: none");
@@ -225,7 +225,7 @@ Run declare_resolve(CLI::App& app) {
       "Writes the state of a delta, and of all that it is based on, as a full file: equal texts, "
       "and tensors that are equal byte for byte.");
   const auto arguments = std::make_shared<DeltaArguments>();
-  add_file(app, "DELTA", arguments->input, "The delta");
+  add_model(app, "DELTA", arguments->input, "The delta");
   add_file(app, "OUT", arguments->output, "The file to write");
   arguments->compression.declare(app, all_codecs(), "store");
   return [arguments](const Session& session) { return run_resolve(*arguments, session); };

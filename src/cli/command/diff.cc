@@ -118,8 +118,8 @@ Run declare_diff(CLI::App& app) {
              "\n\nExamples:\n  thalia diff monday.thalia tuesday.thalia --stat\n  thalia diff "
              "model.safetensors model.thalia --atol 1e-3");
   const auto arguments = std::make_shared<DiffArguments>();
-  add_file(app, "A", arguments->before, "The file to compare with, of any format");
-  add_file(app, "B", arguments->after, "The file that is compared");
+  add_model(app, "A", arguments->before, "The file to compare with, of any format");
+  add_model(app, "B", arguments->after, "The file that is compared");
   offer(app.add_option("PATTERN", arguments->patterns,
                        "Names of tensors or regions, or patterns of them"),
         kTensor);

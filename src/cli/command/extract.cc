@@ -35,7 +35,7 @@ int run_extract(const ExtractArguments& arguments, const Session& session) {
 Run declare_extract(CLI::App& app) {
   app.description("Copies some regions, and the connections among them, into a new .thalia file.");
   const auto arguments = std::make_shared<ExtractArguments>();
-  add_file(app, "FILE", arguments->input, "The file to read");
+  add_model(app, "FILE", arguments->input, "The file to read");
   add_file(app, "OUT", arguments->output, "The file to write");
   add_region_names(app, arguments->regions, kRegions);
   arguments->save.declare(app);

@@ -141,7 +141,7 @@ Run declare_grow(CLI::App& app) {
       "to it. Old elements stay as they are, new weights are drawn, other regions are not touched, "
       "and the growth history gets an event. A crash leaves the old state or the new one.");
   const auto arguments = std::make_shared<GrowArguments>();
-  add_file(app, "FILE", arguments->file, "The file to change");
+  add_model(app, "FILE", arguments->file, "The file to change");
   offer(app.add_option("REGION", arguments->region, "The region that grows")->required(), kRegion);
   add_option(app, "--neurons N", arguments->neurons, "How many neurons more")->required();
   add_option(app, "--source NAME", arguments->source,

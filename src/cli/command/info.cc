@@ -44,7 +44,7 @@ Run declare_info(CLI::App& app) {
       "growth history, and the beginning of its metadata. Reads no payload, so it cannot tell "
       "whether they are whole: 'thalia verify' does.");
   const auto arguments = std::make_shared<InfoArguments>();
-  add_file(app, "FILE", arguments->file, "A checkpoint of any format");
+  add_model(app, "FILE", arguments->file, "A checkpoint of any format");
   app.add_flag("--metadata", arguments->metadata, "Show all of the metadata");
   return [arguments](const Session& session) { return run_info(*arguments, session); };
 }

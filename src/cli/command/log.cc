@@ -62,7 +62,7 @@ Run declare_log(CLI::App& app) {
       "the training step, when it was saved, whether it is a delta, and its size. A base that is "
       "not where the delta looks for it is an error that names every place; --search adds places.");
   const auto path = std::make_shared<std::string>();
-  add_file(app, "FILE", *path, "A delta, or a full checkpoint");
+  add_model(app, "FILE", *path, "A delta, or a full checkpoint");
   return [path](const Session& session) { return run_log(*path, session); };
 }
 

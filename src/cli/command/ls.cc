@@ -221,7 +221,7 @@ Run declare_ls(CLI::App& app) {
              "\n\nExamples:\n  thalia ls run.thalia -r --sort size\n  thalia ls run.thalia "
              "cortex\n  thalia ls run.thalia 'cortex/w_*' bias");
   const auto arguments = std::make_shared<LsArguments>();
-  add_file(app, "FILE", arguments->file, "A checkpoint of any format");
+  add_model(app, "FILE", arguments->file, "A checkpoint of any format");
   offer(app.add_option("PATTERN", arguments->patterns,
                        "Names of tensors or regions, or patterns of them"),
         std::string(kRegion) + "|" + kTensor);

@@ -62,7 +62,7 @@ Run declare_merge(CLI::App& app) {
       "--prefer says whose is taken. Metadata are the first file's and what others add; growth "
       "histories are joined.");
   const auto arguments = std::make_shared<MergeArguments>();
-  add_file(app, "FILES", arguments->inputs, "The files to merge")
+  add_model(app, "FILES", arguments->inputs, "The files to merge")
       ->expected(2, -1)
       ->option_text("A B...");
   add_output(app, "OUT", arguments->output)->required();

@@ -72,7 +72,7 @@ Run declare_migrate(CLI::App& app) {
       "program's, or 1.0. Up nothing is lost; down it says what is. An OUT that ends in .zst or "
       ".lz4 is compressed as a whole.");
   const auto arguments = std::make_shared<MigrateArguments>();
-  add_file(app, "IN", arguments->input, "The file to read");
+  add_model(app, "IN", arguments->input, "The file to read");
   add_file(app, "OUT", arguments->output, "The file to write");
   offer(add_option(app, "--to VERSION", arguments->to, "Version of OUT: 0.1 or 1.0")->required(),
         "0.1|1.0");

@@ -28,6 +28,7 @@
 #include "cli/terminal/output_file.h"
 #include "inspect/file_tensors.h"
 #include "thalia/error.h"
+#include "thalia/formats/model_index.h"
 
 namespace thalia::cli {
 namespace {
@@ -155,7 +156,7 @@ constexpr std::array kKinds{Kind{"growth", 1, false, plot_growth},
                             Kind{"weights", 1, true, plot_weights},
                             Kind{"diff", 2, true, plot_diff}, Kind{"chain", 1, false, plot_chain}};
 
-int run_plot(const PlotArguments& arguments, const Session& session) {
+int run_plot(PlotArguments arguments, const Session& session) {
   const auto kind = std::find_if(kKinds.begin(), kKinds.end(),
                                  [&](const Kind& known) { return known.name == arguments.kind; });
   if (kind == kKinds.end()) {
@@ -170,6 +171,8 @@ int run_plot(const PlotArguments& arguments, const Session& session) {
                      fmt::format("plot {} compares two files: A and B", kind->name),
                      {.field = "FILE"});
   }
+  for (std::size_t i = 0; i < kind->files; ++i)
+    arguments.words[i] = find_model(arguments.words[i]).string();
   if (!kind->patterns && arguments.words.size() > kind->files) {
     throw UsageError(
         ErrorCode::bad_argument, fmt::format("plot {} takes one file and no patterns", kind->name),

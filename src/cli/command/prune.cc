@@ -314,7 +314,7 @@ Run declare_prune(CLI::App& app) {
   const auto arguments = std::make_shared<PruneArguments>();
   PruneOptions& synapses = arguments->synapses;
   RemoveOptions& silence = arguments->silence;
-  add_file(app, "IN", arguments->input, "The file to read");
+  add_model(app, "IN", arguments->input, "The file to read");
   add_file(app, "OUT", arguments->output, "The file to write");
   CLI::Option* const region =
       offer(add_option(app, "--region R", arguments->regions,

@@ -110,7 +110,7 @@ Run declare_quantize(CLI::App& app) {
       "Readers give them back in the type that they had. What an optimizer keeps, small tensors, "
       "matrices of connections, and what has NaN or infinities stay as they are.");
   const auto arguments = std::make_shared<QuantizeArguments>();
-  add_file(app, "IN", arguments->input, "The .thalia file to read");
+  add_model(app, "IN", arguments->input, "The .thalia file to read");
   add_file(app, "OUT", arguments->output, "The file to write");
   add_option(app, "--bits B", arguments->options.bits,
              "Of a code, 1 to 8, default 8; with --adaptive or --sensitivity the mean");

@@ -63,7 +63,7 @@ Run declare_recover(CLI::App& app) {
       "whose checksum holds is written over it. A header that holds is left alone. Exit status 1 "
       "where the state that was restored has damage of its own.");
   const auto arguments = std::make_shared<RecoverArguments>();
-  add_file(app, "FILE", arguments->file, "The file to repair");
+  add_model(app, "FILE", arguments->file, "The file to repair");
   return [arguments](const Session& session) { return run_recover(*arguments, session); };
 }
 

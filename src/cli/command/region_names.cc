@@ -3,12 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <utility>
 
 #include "base/suggestion.h"
 #include "cli/terminal/escape.h"
 #include "cli/terminal/option.h"
 #include "model/precision/glob.h"
 #include "thalia/error.h"
+#include "thalia/formats/file_format.h"
+#include "thalia/formats/model_index.h"
+#include "thalia/paths.h"
 #include "thalia/reader.h"
 
 namespace thalia::cli {
@@ -18,21 +24,38 @@ bool is_region_pattern(std::string_view name) {
   return name.find_first_of("*?") != std::string_view::npos;
 }
 
-// Each once, whatever else named it before.
-void add_fitting(const Reader& reader, const std::string& path, const std::string& pattern,
-                 std::vector<std::string>& found) {
-  bool fits = false;
+void add_regions(const std::filesystem::path& path, const ReadOptions& options,
+                 std::vector<std::string>& known) {
+  const Reader reader = Reader::open(path, options);
   for (std::uint32_t i = 0; i < reader.region_count(); ++i) {
-    const std::string name(reader.region(i).name());
+    std::string name(reader.region(i).name());
+    if (std::ranges::find(known, name) == known.end()) known.push_back(std::move(name));
+  }
+}
+
+// Of a model in several files, those of all of them.
+std::vector<std::string> regions_in(const std::string& path, const ReadOptions& options) {
+  std::vector<std::string> known;
+  if (detect_format(path, options.input.access) != FileFormat::thalia_shards) {
+    add_regions(path, options, known);
+    return known;
+  }
+  for (const std::string& file : read_model_index(path, options.input.limits).files)
+    add_regions(folder_of(path) / file, options, known);
+  return known;
+}
+
+// Each once, whatever else named it before.
+void add_fitting(const std::vector<std::string>& known, const std::string& path,
+                 const std::string& pattern, std::vector<std::string>& found) {
+  bool fits = false;
+  for (const std::string& name : known) {
     if (!model::matches_path(pattern, name)) continue;
     fits = true;
     if (std::ranges::find(found, name) == found.end()) found.push_back(name);
   }
   if (fits) return;
-  const std::string hint = suggestion_text(pattern, [&](Suggestion& suggestion) {
-    for (std::uint32_t i = 0; suggestion.is_open() && i < reader.region_count(); ++i)
-      suggestion.offer(reader.region(i).name());
-  });
+  const std::string hint = suggestion_among(pattern, known, std::identity());
   throw UsageError(ErrorCode::not_found,
                    fmt::format("no region fits '{}'{}", escape(pattern), hint),
                    {.path = path, .field = "--regions"});
@@ -60,17 +83,20 @@ std::vector<std::string> region_names(std::string_view list, const std::string& 
   // Without escapes and patterns the names are final, and the file need not be opened.
   if (unescape_name(list) == list && !is_region_pattern(list)) return names;
   options.verification = Verification::off;
-  const Reader reader = Reader::open(path, options);
+  const std::vector<std::string> known = regions_in(path, options);
+  const auto is_known = [&](const std::string& name) {
+    return std::ranges::find(known, name) != known.end();
+  };
   std::vector<std::string> found;
   for (const std::string& name : names) {
     // The name as it was typed comes first, as it may look like an escape, or a pattern.
     const std::string unescaped = unescape_name(name);
-    if (reader.find_region(name)) {
+    if (is_known(name)) {
       found.push_back(name);
-    } else if (reader.find_region(unescaped) || !is_region_pattern(name)) {
+    } else if (is_known(unescaped) || !is_region_pattern(name)) {
       found.push_back(unescaped);
     } else {
-      add_fitting(reader, path, unescaped, found);
+      add_fitting(known, path, unescaped, found);
     }
   }
   return found;

@@ -30,7 +30,7 @@ Run declare_rename(CLI::App& app) {
       "is. The region's tensors are appended as they are stored, and its old bytes are dead until "
       "the file is compacted. A crash leaves the old state or the new one.");
   const auto arguments = std::make_shared<RenameArguments>();
-  add_file(app, "FILE", arguments->file, "The file to change");
+  add_model(app, "FILE", arguments->file, "The file to change");
   offer(app.add_option("TENSOR", arguments->from, "Its name, or REGION/NAME")->required(), kTensor);
   app.add_option("NAME", arguments->to, "The new name")->required();
   return [arguments](const Session& session) { return run_rename(*arguments, session); };

@@ -29,7 +29,7 @@ Run declare_rm(CLI::App& app) {
       "Leaves out regions, with their connections, and tensors, in place. What is left out is dead "
       "until the file is compacted. A crash leaves the old state or the new one.");
   const auto arguments = std::make_shared<RmArguments>();
-  add_file(app, "FILE", arguments->file, "The file to change");
+  add_model(app, "FILE", arguments->file, "The file to change");
   offer(app.add_option("PATTERN", arguments->patterns,
                        "Names of regions, or of tensors as in --precision, with * and ?")
             ->required(),

@@ -97,7 +97,7 @@ Run declare_salvage(CLI::App& app) {
       "Examples:\n  thalia salvage torn.thalia saved.thalia\n  thalia salvage cut.thalia "
       "saved.thalia --side-file archive/run.thalia.meta");
   const auto arguments = std::make_shared<SalvageArguments>();
-  add_file(app, "IN", arguments->input, "The damaged file");
+  add_model(app, "IN", arguments->input, "The damaged file");
   add_file(app, "OUT", arguments->output, "The file to write");
   offer(add_option(app, "--side-file META", arguments->side_file,
                    "What convert wrote to a .thalia.meta of the file; by itself IN.meta, where "

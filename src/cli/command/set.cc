@@ -120,7 +120,7 @@ Run declare_set(CLI::App& app) {
       "the old state or the new one. Of a .safetensors file it sets texts, without writing its "
       "tensors again where the header has room and the disk allows.");
   const auto arguments = std::make_shared<SetArguments>();
-  add_file(app, "FILE", arguments->file, "The file to change");
+  add_model(app, "FILE", arguments->file, "The file to change");
   app.add_option("KEY=VALUE", arguments->members, "What to set");
   add_option(app, "--unset KEY", arguments->removed, "Remove this member; may be repeated");
   add_option(app, "--step N", arguments->step, "Training steps in the header");

@@ -128,7 +128,7 @@ Run declare_stats(CLI::App& app) {
       "\n\nExamples:\n  thalia stats model.safetensors\n  thalia stats run.thalia 'cortex/*' "
       "--fail-on nan");
   const auto arguments = std::make_shared<StatsArguments>();
-  add_file(app, "FILE", arguments->file, "A checkpoint of any format");
+  add_model(app, "FILE", arguments->file, "A checkpoint of any format");
   offer(app.add_option("PATTERN", arguments->patterns,
                        "Names of tensors or regions, or patterns of them"),
         kTensor);

@@ -66,7 +66,7 @@ Run declare_store_save(CLI::App& app) {
       "In a run of .thalia files FILE has to be one, and sound.");
   const auto arguments = std::make_shared<StoreSaveArguments>();
   add_run(app, arguments->run);
-  add_file(app, "FILE", arguments->file, "The file to save");
+  add_model(app, "FILE", arguments->file, "The file to save");
   add_phase(app, arguments->phase,
             "Its phase; default the last one that has a checkpoint, or the only one");
   add_step(app, arguments->step, "Its training step")->required();

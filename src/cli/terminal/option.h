@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "thalia/error.h"
+#include "thalia/formats/model_index.h"
 
 namespace thalia::cli {
 
@@ -92,6 +93,22 @@ inline constexpr const char* kPatternHelp =
 template <typename T>
 CLI::Option* add_file(CLI::App& app, const char* name, T& value, std::string help) {
   return offer(app.add_option(name, value, std::move(help))->required(), kFile);
+}
+
+/// For transform(): of a folder, the file that opens the model in it.
+inline CLI::Validator model_file() {
+  return CLI::Validator(
+      [](std::string& path) {
+        path = find_model(path).string();
+        return std::string();
+      },
+      "");
+}
+
+/// An argument that names a checkpoint to read, or several: a file, or the folder of a model.
+template <typename T>
+CLI::Option* add_model(CLI::App& app, const char* name, T& value, std::string help) {
+  return add_file(app, name, value, std::move(help))->transform(model_file());
 }
 
 /// Declares --dense.

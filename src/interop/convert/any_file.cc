@@ -16,8 +16,10 @@
 #include "interop/convert/original_source.h"
 #include "interop/convert/thalia_source.h"
 #include "interop/params/make_param_source.h"
+#include "interop/shared/part_name.h"
 #include "io/read_ahead.h"
 #include "thalia/delta.h"
+#include "thalia/formats/model_index.h"
 
 namespace thalia {
 namespace {
@@ -48,8 +50,14 @@ struct AnyFile::Impl {
   mutable io::ReadAhead ahead;  ///< by addresses
 };
 
-AnyFile open_any(const std::filesystem::path& path, const OpenOptions& options,
+std::filesystem::path interop::opened_path(const std::filesystem::path& input,
+                                           std::optional<FileFormat> from) {
+  return from && *from != FileFormat::thalia ? input : find_model(input);
+}
+
+AnyFile open_any(const std::filesystem::path& named, const OpenOptions& options,
                  std::optional<FileFormat> format) {
+  const std::filesystem::path path = interop::opened_path(named, format);
   auto impl = std::make_shared<AnyFile::Impl>();
   impl->path = path.string();
   impl->format = format ? *format : input_format(path, options.read.input.access);
@@ -65,9 +73,10 @@ AnyFile open_any(const std::filesystem::path& path, const OpenOptions& options,
   return file;
 }
 
-std::vector<std::filesystem::path> files_read(const std::filesystem::path& path,
+std::vector<std::filesystem::path> files_read(const std::filesystem::path& named,
                                               const OpenOptions& options,
                                               std::optional<FileFormat> format) {
+  const std::filesystem::path path = interop::opened_path(named, format);
   if (!format) format = input_format(path, options.read.input.access);
   std::vector<std::filesystem::path> files, more;
   with_path(path.native(), [&] {
@@ -80,7 +89,8 @@ std::vector<std::filesystem::path> files_read(const std::filesystem::path& path,
     }
   });
   // A model lists what its folder leads to itself.
-  if (*format != FileFormat::safetensors) files.push_back(path);
+  if (*format != FileFormat::safetensors && *format != FileFormat::thalia_shards)
+    files.push_back(path);
   files.insert(files.end(), more.begin(), more.end());
   return files;
 }
@@ -124,6 +134,14 @@ const std::vector<std::string>& AnyFile::losses() const noexcept {
 
 std::uint64_t AnyFile::logical_bytes(std::size_t i) const noexcept {
   return format::payload_length(tensors()[i].layout).value_or(UINT64_MAX);
+}
+
+std::optional<std::string> AnyFile::lacks() const {
+  return interop::lacking_parts(impl_->path, impl_->source->part());
+}
+
+std::optional<std::string> lacks_by_name(const std::filesystem::path& path) {
+  return interop::lacking_parts(path, std::nullopt);
 }
 
 Tensor AnyFile::read(std::size_t i) const {

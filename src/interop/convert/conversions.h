@@ -11,11 +11,16 @@
 #include "thalia/convert.h"
 #include "thalia/delta.h"
 #include "thalia/formats/any_tensor.h"
+#include "thalia/formats/file_format.h"
 #include "thalia/reader.h"
 
 namespace thalia::interop {
 
 using std::filesystem::path;
+
+/// The file that convert() reads: of a folder the one that opens its model, unless `from` names a
+/// format whose own reader looks through the folder.
+path opened_path(const path& input, std::optional<FileFormat> from);
 
 /// Copies the regions of these numbers, ascending, and the connections among them.
 void copy_thalia(const Reader& reader, const std::vector<std::uint32_t>& regions,

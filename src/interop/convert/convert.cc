@@ -21,6 +21,7 @@
 #include "interop/convert/tensor_flow.h"
 #include "interop/convert/thalia_source.h"
 #include "interop/pt/tree_source.h"
+#include "interop/shared/part_name.h"
 #include "io/atomic_file.h"
 #include "io/posix_file.h"
 #include "io/temporary_file.h"
@@ -71,6 +72,13 @@ void migrate_between(const std::filesystem::path& input, FileFormat from,
   result.output_bytes = done.output_bytes;
 }
 
+// Half a model converts to half a model, which is said as what the output lacks.
+void note_lacking(const std::filesystem::path& input, const std::optional<interop::ModelPart>& part,
+                  ConvertResult& result) {
+  if (auto lacking = interop::lacking_parts(input, part))
+    result.losses.push_back(*std::move(lacking));
+}
+
 // `shared_memory`: the output says what is a view of what.
 void convert_flat(const std::filesystem::path& input, FileFormat from,
                   const std::filesystem::path& output, FileFormat to, bool shared_memory,
@@ -79,6 +87,7 @@ void convert_flat(const std::filesystem::path& input, FileFormat from,
   interop::SourceOptions opening = interop::source_options(options);
   opening.shared_memory = shared_memory;
   const auto source = row.open(input, opening);
+  note_lacking(input, source->part(), result);
   if (to == FileFormat::thalia) {
     interop::flow_to_thalia(*source, row, input, output, options, result);
   } else {
@@ -192,7 +201,9 @@ void export_thalia(const std::filesystem::path& input, const std::filesystem::pa
                    FileFormat to, const ConvertOptions& options, ConvertResult& result) {
   const ResolvedFile resolved = interop::resolved_for(input, output, options);
   const Reader& reader = resolved.reader();
+  note_lacking(input, std::nullopt, result);
   if (to == FileFormat::thalia) {
+    if (options.on_losses && !result.losses.empty()) options.on_losses(result.losses);
     std::vector<std::uint32_t> all(reader.region_count());
     std::iota(all.begin(), all.end(), 0u);
     interop::copy_thalia(reader, all, output, options, result);
@@ -278,39 +289,18 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
   });
 }
 
-template <typename Work>
-ConvertResult timed(const std::filesystem::path& output, const Work& work) {
-  const Stopwatch watch;
-  ConvertResult result{.output = output};
-  work(result);
-  result.seconds = watch.seconds();
-  return result;
-}
-
 }  // namespace
 
-ConvertResult convert(const std::filesystem::path& input, const std::filesystem::path& output,
+ConvertResult convert(const std::filesystem::path& named, const std::filesystem::path& output,
                       const ConvertOptions& options) {
+  const std::filesystem::path input = interop::opened_path(named, options.from);
   interop::check_not_read(input, output, options.save.output, interop::source_options(options),
                           options.from);
-  return timed(output, [&](ConvertResult& result) { run(input, output, options, result); });
-}
-
-ConvertResult extract(const std::filesystem::path& input, const std::vector<std::string>& regions,
-                      const std::filesystem::path& output, const ConvertOptions& options) {
-  interop::check_not_read(input, output, options.save.output, interop::source_options(options),
-                          FileFormat::thalia);
-  return timed(output, [&](ConvertResult& result) {
-    const ResolvedFile resolved = interop::resolved_for(input, output, options);
-    const Reader& reader = resolved.reader();
-    std::vector<std::uint32_t> numbers;
-    for (const std::string& name : regions) numbers.push_back(reader.region(name).index());
-    std::sort(numbers.begin(), numbers.end());
-    // A region that was named twice is copied once.
-    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-    interop::copy_thalia(reader, numbers, output, options, result);
-    if (resolved.is_copy()) result.input_bytes = resolved.input_bytes();
-  });
+  const Stopwatch watch;
+  ConvertResult result{.output = output};
+  run(input, output, options, result);
+  result.seconds = watch.seconds();
+  return result;
 }
 
 namespace interop {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -31,6 +32,7 @@
 #include "io/folder/folder.h"
 #include "io/posix_file.h"
 #include "thalia/error.h"
+#include "thalia/formats/model_index.h"
 #include "thalia/paths.h"
 #include "thalia/tensor.h"
 
@@ -153,11 +155,35 @@ FileFormat format_in_frame(const Path& path, Codec codec) {
   return FileFormat::thalia;
 }
 
+// The text behind the JSON string that `text` begins with, and that string as it is escaped.
+std::optional<std::string_view> take_json_string(std::string_view& text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n{:");
+  if (begin == std::string_view::npos || text[begin] != '"') return std::nullopt;
+  std::size_t end = begin + 1;
+  while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+  if (end >= text.size()) return std::nullopt;
+  const std::string_view found = text.substr(begin + 1, end - begin - 1);
+  text.remove_prefix(end + 1);
+  return found;
+}
+
+// By the first file that it names; where that is not in what was read of it, by its own name.
+FileFormat format_of_index(const Path& path, std::string_view weight_map) {
+  take_json_string(weight_map);  // "weight_map"
+  take_json_string(weight_map);  // the first tensor
+  const auto file = take_json_string(weight_map);
+  if (file ? file->ends_with(".thalia")
+           : interop::format_of_name(path) == std::optional(FileFormat::thalia_shards))
+    return FileFormat::thalia_shards;
+  return FileFormat::safetensors;
+}
+
 // Loom's networks and the indexes of models are objects, whose members tell which of them it is.
 std::optional<FileFormat> format_of_text(const Path& path, int fd, std::uint64_t size) {
   std::string text(std::min<std::uint64_t>(size, kTextStart), '\0');
   io::pread_all(fd, 0, std::as_writable_bytes(std::span(text)), path);
-  if (text.find("\"weight_map\"") != std::string::npos) return FileFormat::safetensors;
+  if (const auto map = text.find("\"weight_map\""); map != std::string::npos)
+    return format_of_index(path, std::string_view(text).substr(map));
   if (text.find("\"layers_per_cell\"") != std::string::npos) return FileFormat::loom_json;
   // Many things are called .json, and Loom reads a network of no layers in each.
   const bool is_by_name = interop::format_of_name(path) == std::optional(FileFormat::loom_json);
@@ -211,39 +237,38 @@ std::optional<FileFormat> format_of_content(const Path& path, Access access) {
   return std::nullopt;
 }
 
-// Of a model in the Hugging Face manner, or arrays in Orbax's.
-std::optional<FileFormat> format_of_folder(const io::Folder& folder) {
-  std::optional<FileFormat> found;
-  for (const io::FolderEntry& entry : folder.entries()) {
-    if (entry.name == "_CHECKPOINT_METADATA") return FileFormat::orbax;
-    if (entry.name.ends_with(".safetensors") || entry.name.ends_with(".safetensors.index.json"))
-      found = FileFormat::safetensors;
-  }
-  return found;
-}
-
 }  // namespace
 
 std::optional<FileFormat> detect_format(const std::filesystem::path& path, Access access) {
   // Where there is no file yet, or its content says nothing, the name has to do.
   if (is_file(path)) {
     if (const auto format = format_of_content(path, access)) return format;
-  } else if (const auto folder = io::Folder::find(path)) {
-    if (const auto format = format_of_folder(*folder)) return format;
+  } else if (io::Folder::find(path)) {
+    try {
+      const Path model = find_model(path);
+      return model == path ? FileFormat::orbax : detect_format(model, access);
+    } catch (const IoError& error) {
+      if (error.errno_value() != ENOENT) throw;
+      // It holds no model; one may be written there.
+    } catch (const UsageError&) {
+      return FileFormat::safetensors;  // several, or parts of one: who opens it is told
+    }
   }
   return interop::format_of_name(path);
 }
 
 FileFormat input_format(const std::filesystem::path& path, Access access) {
-  if (const auto format = detect_format(path, access)) return *format;
-  const io::UniqueFd fd = io::open_for_reading(path);  // that there is none is to be said first
-  const std::vector<std::byte> start = first_bytes(fd.get(), path);
+  const Path model = find_model(path);  // that a folder holds none is to be said first
+  if (model == path && io::Folder::find(path)) return FileFormat::orbax;
+  if (const auto format = detect_format(model, access)) return *format;
+  const io::UniqueFd fd = io::open_for_reading(model);  // and so is that there is no file
+  const std::vector<std::byte> start = first_bytes(fd.get(), model);
   throw FormatError(ErrorCode::bad_magic,
                     start.empty() ? std::string(format::kEmptyFile)
                     : format::is_plain_text(start)
                         ? "not a checkpoint of a format that is known: a text"
                         : "not a checkpoint of a format that is known",
-                    {.path = path.string()});
+                    {.path = model.string()});
 }
 
 }  // namespace thalia

@@ -47,7 +47,8 @@ constexpr std::array kFormats{
               .open = open_safetensors_source,
               .write = write_safetensors_tensors,
               .holds_texts = true,
-              .is_made_of = is_safetensors_made_of},
+              .is_made_of = is_safetensors_made_of,
+              .is_note_only = is_safetensors_note_only},
     FormatRow{.format = FileFormat::thalia_0_1,
               .name = "thalia-0.1",
               .words = "a .thalia file of version 0.1",
@@ -122,7 +123,8 @@ constexpr std::array kFormats{
               .words = "a NumPy archive",
               .extensions = ".npz",
               .open = open_npz_source,
-              .write = write_npz},
+              .write = write_npz,
+              .is_note_only = is_npz_note_only},
     FormatRow{.format = FileFormat::npy,
               .name = "npy",
               .words = "a NumPy array",
@@ -146,6 +148,12 @@ constexpr std::array kFormats{
               .holds_sparse = true,
               .holds_texts = true,
               .is_made_of = is_onnx_made_of},
+    FormatRow{.format = FileFormat::thalia_shards,
+              .name = "thalia-shards",
+              .words = "a model in several .thalia files",
+              .extensions = "",
+              .open = open_thalia_shards,
+              .holds_sparse = true},
 };
 
 constexpr auto kNumbers = [] {
@@ -170,7 +178,9 @@ const FormatRow& format_row(FileFormat format) noexcept {
 }
 
 std::optional<FileFormat> format_of_name(const std::filesystem::path& path) {
-  if (safetensors::index_prefix(path.filename().string())) return FileFormat::safetensors;
+  const std::string name = path.filename().string();
+  if (safetensors::index_prefix(name)) return FileFormat::safetensors;
+  if (safetensors::index_prefix(name, ShardKind::thalia)) return FileFormat::thalia_shards;
   const std::string extension = path.extension().string();
   if (extension.empty()) return std::nullopt;
   const auto same = [](char a, char b) {
@@ -187,6 +197,12 @@ std::optional<FileFormat> format_of_name(const std::filesystem::path& path) {
     }
   }
   return std::nullopt;
+}
+
+bool is_note_only(std::string_view metadata, unsigned max_json_depth) {
+  return std::ranges::any_of(kFormats, [&](const FormatRow& row) {
+    return row.is_note_only != nullptr && row.is_note_only(metadata, max_json_depth);
+  });
 }
 
 std::string written_formats() {

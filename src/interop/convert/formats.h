@@ -18,6 +18,10 @@ namespace thalia::interop {
 using IsMadeOf = bool (*)(const SinkInput& input, std::string_view metadata,
                           unsigned max_json_depth);
 
+/// Whether metadata say no more than how a file of the format was written: nothing that its users
+/// put there. Null: all that a source tells is more than that.
+using IsNoteOnly = bool (*)(std::string_view metadata, unsigned max_json_depth);
+
 struct FormatRow {
   FileFormat format;
   std::string_view name;
@@ -31,12 +35,15 @@ struct FormatRow {
   bool holds_views = false;       ///< of tensors: OpenOptions::shared_memory
   bool holds_texts = false;       ///< as metadata, under names
   IsMadeOf is_made_of = nullptr;  ///< of formats that carry metadata of others
+  IsNoteOnly is_note_only = nullptr;
 };
 
 const FormatRow& format_row(FileFormat format) noexcept;
 /// The one whose files have names with the ending of this one, without regard to case; that of an
 /// index of shards too.
 std::optional<FileFormat> format_of_name(const std::filesystem::path& path);
+/// Whether some format's function says so.
+bool is_note_only(std::string_view metadata, unsigned max_json_depth);
 /// The names of all formats that are written, for messages.
 std::string written_formats();
 

@@ -22,7 +22,8 @@ bool is_empty_object(std::string_view text, unsigned max_depth) {
 }  // namespace
 
 void list_region_losses(const Reader& reader, const RegionGrouping& grouping,
-                        const ReadLimits& limits, std::vector<std::string>& losses) {
+                        const ReadLimits& limits, std::vector<std::string>& losses,
+                        std::vector<std::string>& of_places) {
   std::vector<std::string> configs, metadata, populations, empty, regrouped, homeostatic;
   std::array<std::vector<std::string>, kRoleCount> roles;
   for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
@@ -59,12 +60,15 @@ void list_region_losses(const Reader& reader, const RegionGrouping& grouping,
   list("neurons, inputs and neuron type of regions", populations);
   list("time of the last homeostatic update of regions", homeostatic);
   list("regions without tensors", empty);
+  const std::size_t before = losses.size();
   list("regions that their tensors' names do not tell", regrouped);
   for (std::size_t i = 0; i < roles.size(); ++i) {
     list(fmt::format("role {} of tensors, which their names do not tell",
                      role_name(static_cast<Role>(i))),
          roles[i]);
   }
+  of_places.insert(of_places.end(), losses.begin() + static_cast<std::ptrdiff_t>(before),
+                   losses.end());
 }
 
 }  // namespace thalia::interop

@@ -29,6 +29,11 @@ TensorSpec spec_of_source(const SourceTensor& tensor) {
                         role_of_name(tensor.name, tensor.layout.shape.rank()));
 }
 
+// Under its own name and role, where it has them of a file with regions.
+TensorSpec spec_in_region(const SourceTensor& tensor, const std::optional<SourcePlace>& place) {
+  return place ? TensorSpec::of(place->name, tensor.layout, place->role) : spec_of_source(tensor);
+}
+
 TensorLayout dense(TensorLayout layout) {
   layout.encoding = Encoding::dense;
   layout.nnz = 0;
@@ -152,7 +157,10 @@ SinkOptions sink_options(const ConvertOptions& options) {
 
 ChooseDType choose_by_name(const SourceFile& source, const RegionGrouping& grouping) {
   return [&source, grouping](std::size_t i, PrecisionRun& precision) {
-    return precision.choose(grouping, spec_of_source(source.facts().tensors[i]));
+    const SourceTensor& tensor = source.facts().tensors[i];
+    if (const auto place = source.place(i))
+      return precision.choose(place->region, spec_in_region(tensor, place));
+    return precision.choose(grouping, spec_of_source(tensor));
   };
 }
 
@@ -168,7 +176,11 @@ void flow_to_thalia(const SourceFile& source, const FormatRow& from, const path&
   const SourceFacts& facts = source.facts();
   const unsigned depth = options.read.input.limits.max_json_depth;
   for (const SourceTensor& tensor : facts.tensors) check_name(tensor, input);
-  tell_losses(options, facts.losses, result);
+  std::vector<std::string> losses = facts.losses;
+  std::erase_if(losses, [&](const std::string& loss) {
+    return std::ranges::find(facts.place_losses, loss) != facts.place_losses.end();
+  });
+  tell_losses(options, std::move(losses), result);
   PrecisionRun precision(options.precision, result);
   std::vector<Tensor> kept;  // what the writer borrows until it is done
   std::vector<Streamed> streamed;
@@ -178,9 +190,11 @@ void flow_to_thalia(const SourceFile& source, const FormatRow& from, const path&
   RegionIds regions;
   for (std::size_t i = 0; i < facts.tensors.size(); ++i) {
     const SourceTensor& tensor = facts.tensors[i];
-    const std::string region_name = region_for_name(tensor.name, options.grouping);
+    const auto place = source.place(i);
+    const std::string region_name =
+        place ? place->region : region_for_name(tensor.name, options.grouping);
     const RegionId region = regions.of(writer, region_name);
-    TensorSpec spec = spec_of_source(tensor);
+    TensorSpec spec = spec_in_region(tensor, place);
     spec.dtype = precision.choose(region_name, spec);
     if (spec.dtype == tensor.layout.dtype && tensor.in_place) {
       kept.push_back(source.read(i));
@@ -240,13 +254,14 @@ void flow_to_format(const SourceFile& source, const FormatRow& from, const Choos
                                  : restored_metadata(facts, from, limits.max_json_depth);
   metadata.metadata = precision.note_in(std::move(metadata.metadata), limits.max_json_depth);
   if (to.holds_texts) metadata = packed_metadata(metadata, to.name, limits.max_json_depth);
+  input.is_note_only = is_note_only(metadata.metadata, limits.max_json_depth);
   input.metadata = std::move(metadata.metadata);
   input.training_steps = metadata.training_steps;
   SinkOptions sink = sink_options(options);
   sink.sources = source.files();
   if (options.base)
     sink.base = {*options.base, options.search, options.bases, options.read.input.access};
-  result.losses = facts.losses;
+  result.losses.insert(result.losses.end(), facts.losses.begin(), facts.losses.end());
   sink.announce = [&](const std::vector<std::string>& losses) {
     tell_losses(options, losses, result);
   };

@@ -35,7 +35,7 @@ ThaliaSource::ThaliaSource(Reader reader, const RegionGrouping& grouping, const 
     add_connections();
     sort_by_offset();
     resolve_names();
-    list_region_losses(reader_, grouping, read_.input.limits, facts_.losses);
+    list_region_losses(reader_, grouping, read_.input.limits, facts_.losses, facts_.place_losses);
   });
   if (!reader_.metadata_json().empty()) facts_.metadata = reader_.metadata_json();
   // 0 is how a .thalia file says nothing of steps.
@@ -133,6 +133,13 @@ Tensor ThaliaSource::read(std::size_t i) const {
 void ThaliaSource::visit(std::size_t i, const PieceSink& sink) const {
   std::vector<std::byte> scratch;
   visit_payload(places_[i].view, scratch, read_, sink);
+}
+
+std::optional<SourcePlace> ThaliaSource::place(std::size_t i) const {
+  const Place& place = places_[i];
+  if (place.connection) return std::nullopt;
+  return SourcePlace{
+      .region = place.region, .name = std::string(place.view.name()), .role = place.view.role()};
 }
 
 DType ThaliaSource::choose(std::size_t i, const TensorLayout& layout,

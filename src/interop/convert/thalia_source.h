@@ -22,6 +22,8 @@ class ThaliaSource final : public SourceFile {
 
   Tensor read(std::size_t i) const override;
   void visit(std::size_t i, const PieceSink& sink) const override;
+  /// nullopt of a connection's matrix.
+  std::optional<SourcePlace> place(std::size_t i) const override;
 
   /// What the policy says of tensor i, or of a view of it with that layout, by the path that it has
   /// in a state.

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "base/fail.h"
 #include "base/parallel.h"
@@ -44,6 +46,13 @@ class GgufSource final : public SourceFile {
           fmt::format("{} bytes that belong to no tensor", file_.unused_bytes()));
   }
 
+  // As llama.cpp splits a model. Its numbers begin with 0.
+  std::optional<ModelPart> part() const override {
+    const auto number = count_of("split.no"), count = count_of("split.count");
+    if (!count) return std::nullopt;
+    return ModelPart{.number = number.value_or(0) + 1, .count = *count};
+  }
+
   Tensor read(std::size_t i) const override {
     const std::string& name = file_.tensors()[i].name;
     return dequantize_ ? file_.dequantize(name, work_.threads) : file_.read(name);
@@ -76,6 +85,21 @@ class GgufSource final : public SourceFile {
   void check(std::size_t) const override {}
 
  private:
+  // A whole number that is not negative, of whichever type.
+  std::optional<std::uint64_t> count_of(std::string_view key) const {
+    const GgufValue* const value = file_.find(key);
+    if (value == nullptr) return std::nullopt;
+    return std::visit(
+        [](const auto& number) -> std::optional<std::uint64_t> {
+          using Number = std::decay_t<decltype(number)>;
+          if constexpr (std::is_integral_v<Number> && !std::is_same_v<Number, bool>) {
+            if (std::cmp_greater_equal(number, 0)) return static_cast<std::uint64_t>(number);
+          }
+          return std::nullopt;
+        },
+        *value);
+  }
+
   bool is_restored(const GgufTensor& tensor) const {
     return dequantize_ && !ggml_type_facts(tensor.type)->dtype;
   }

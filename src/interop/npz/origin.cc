@@ -2,6 +2,7 @@
 // one says of an array counts where it fits the array.
 #include "interop/npz/origin.h"
 
+#include <algorithm>
 #include <optional>
 #include <unordered_set>
 #include <utility>
@@ -100,6 +101,14 @@ Origin origin_of(const Archive& archive) {
         origin.old_zip64 || (member.local_version_needed == 20 && member.local_extra.size() == 20);
   }
   return origin;
+}
+
+bool says_names_only(const Origin& origin) noexcept {
+  return !origin.deflated && !origin.old_zip64 &&
+         std::ranges::all_of(origin.arrays, [](const ArrayOrigin& array) {
+           return array.descr.empty() && !array.fortran_order && array.header_bytes == 0 &&
+                  array.version == 1 && !array.bare;
+         });
 }
 
 std::string origin_to_json(std::string_view format, const Origin& origin) {

@@ -33,6 +33,8 @@ struct Origin {
 /// Of an array whose header stands in its file as `text`.
 ArrayOrigin array_origin(const NpyArray& array, const NpyHeader& header, ByteSpan text);
 Origin origin_of(const Archive& archive);
+/// Whether a file without all this is the same: it has only the names of arrays.
+bool says_names_only(const Origin& origin) noexcept;
 /// `format`: "npy" or "npz".
 std::string origin_to_json(std::string_view format, const Origin& origin);
 

@@ -13,6 +13,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "interop/npz/elements.h"
+#include "interop/npz/origin.h"
 #include "interop/npz/plan.h"
 #include "interop/shared/swap_bytes.h"
 #include "interop/shared/zip_writer.h"
@@ -147,6 +148,11 @@ std::uint64_t write_npy(const std::filesystem::path& output, const SinkInput& in
     out.commit();
     return bytes;
   });
+}
+
+bool is_npz_note_only(std::string_view metadata, unsigned max_json_depth) {
+  const npz::Origin origin = npz::origin_from_json(metadata, max_json_depth);
+  return origin.other_keys.empty() && npz::says_names_only(origin);
 }
 
 }  // namespace thalia::interop

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string_view>
 
 #include "interop/shared/tensor_sink.h"
 
@@ -17,5 +18,8 @@ std::uint64_t write_npz(const std::filesystem::path& output, const SinkInput& in
 /// @throws UnsupportedError also where there is not exactly one tensor.
 std::uint64_t write_npy(const std::filesystem::path& output, const SinkInput& input,
                         const SinkOptions& options, const EmitPayload& emit);
+
+/// As FormatRow::is_note_only, of both formats.
+bool is_npz_note_only(std::string_view metadata, unsigned max_json_depth);
 
 }  // namespace thalia::interop

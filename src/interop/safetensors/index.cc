@@ -12,6 +12,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "interop/safetensors/place.h"
 #include "io/allocation_limit.h"
 #include "io/file_bytes.h"
 #include "json/copy.h"
@@ -24,7 +25,6 @@ namespace {
 // An index nests two deep; what its metadata hold beyond is the writer's own.
 constexpr unsigned kIndexDepth = 64;
 constexpr std::size_t kLongestName = 255;
-constexpr std::string_view kSuffix = ".safetensors";
 
 [[noreturn]] void fail_index(ErrorCode code, std::string_view field, std::string_view tensor,
                              std::string value, std::string bound, std::string message = {}) {
@@ -45,10 +45,10 @@ void require_index_kind(const json::Value& value, json::Kind kind, std::string_v
 
 class WeightMap {
  public:
-  WeightMap(const ReadLimits& limits, std::uint64_t max_files)
-      : limits_(limits), max_files_(max_files) {}
+  WeightMap(const ReadLimits& limits, std::uint64_t max_files, std::optional<ShardKind> only)
+      : limits_(limits), max_files_(max_files), kind_(only) {}
 
-  void read(json::Value& value, Index& index) {
+  void read(json::Value& value, ModelIndex& index) {
     require_index_kind(value, json::Kind::object, "weight_map");
     value.for_each_member([&](std::string_view tensor, json::Value& file) {
       if (index.tensors.size() == limits_.max_tensors)
@@ -58,28 +58,39 @@ class WeightMap {
     });
     check_names(index);
     sort_files(index);
+    index.kind = kind_.value_or(ShardKind::safetensors);
   }
 
  private:
-  std::size_t place_of(json::Value& file, std::string_view tensor, Index& index) {
+  std::size_t place_of(json::Value& file, std::string_view tensor, ModelIndex& index) {
     const std::string name(file.string());
     const auto [place, is_new] = places_.emplace(name, index.files.size());
     if (!is_new) return place->second;
-    if (name.ends_with(".bin")) {
-      fail_index(ErrorCode::bad_value, "weight_map", tensor, printable(name), "a .safetensors file",
-                 "the index of a PyTorch model's files, which are opened one by one");
-    }
-    if (!is_plain_name(name)) {
-      fail_index(ErrorCode::bad_name, "weight_map", tensor, printable(name),
-                 "the name of a .safetensors file in the index's folder");
-    }
+    check_file(name, tensor);
     if (index.files.size() == max_files_)
       fail_limit("index", "max_files", index.files.size() + 1, max_files_);
     index.files.push_back(name);
     return place->second;
   }
 
-  static void check_names(const Index& index) {
+  // Where nothing is demanded, the first file says of which kind all are.
+  void check_file(const std::string& name, std::string_view tensor) {
+    if (name.ends_with(".bin")) {
+      fail_index(ErrorCode::bad_value, "weight_map", tensor, printable(name), "a .safetensors file",
+                 "the index of a PyTorch model's files, which are opened one by one");
+    }
+    for (const ShardKind kind : {ShardKind::safetensors, ShardKind::thalia}) {
+      if (!is_plain_name(name, kind) || kind_.value_or(kind) != kind) continue;
+      kind_ = kind;
+      return;
+    }
+    const std::string suffixes =
+        kind_ ? std::string(file_suffix(*kind_)) : std::string(".thalia or .safetensors");
+    fail_index(ErrorCode::bad_name, "weight_map", tensor, printable(name),
+               fmt::format("the name of a {} file in the index's folder", suffixes));
+  }
+
+  static void check_names(const ModelIndex& index) {
     std::unordered_set<std::string_view> names;
     for (const IndexedTensor& tensor : index.tensors) {
       if (!names.insert(tensor.name).second) {
@@ -89,7 +100,7 @@ class WeightMap {
     }
   }
 
-  static void sort_files(Index& index) {
+  static void sort_files(ModelIndex& index) {
     std::vector<std::size_t> order(index.files.size()), place(index.files.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::sort(order, {},
@@ -105,6 +116,7 @@ class WeightMap {
 
   const ReadLimits& limits_;
   std::uint64_t max_files_;
+  std::optional<ShardKind> kind_;
   std::unordered_map<std::string, std::size_t> places_;
 };
 
@@ -139,16 +151,21 @@ void append_escaped(std::string& out, std::string_view text) {
 
 }  // namespace
 
-bool is_plain_name(std::string_view name) noexcept {
-  return name.size() > kSuffix.size() && name.size() <= kLongestName && name.ends_with(kSuffix) &&
-         !name.starts_with('.') &&
-         name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
+bool is_plain_name(std::string_view name, ShardKind kind) noexcept {
+  const std::string_view suffix = file_suffix(kind);
+  const auto is_barred = [](char c) {
+    const auto code = static_cast<unsigned char>(c);
+    return code < 0x20 || code == 0x7f || c == '/' || c == '\\';
+  };
+  return name.size() > suffix.size() && name.size() <= kLongestName && name.ends_with(suffix) &&
+         !name.starts_with('.') && std::ranges::none_of(name, is_barred);
 }
 
-Index parse_index(std::string_view text, const ReadLimits& limits, std::uint64_t max_files) {
+ModelIndex parse_index(std::string_view text, const ReadLimits& limits, std::uint64_t max_files,
+                       std::optional<ShardKind> only) {
   io::check_json_length("index", text.size(), limits, text.size());
-  Index index;
-  bool has_map = false, has_metadata = false;
+  ModelIndex index;
+  bool has_map = false, has_metadata = false, has_object = false;
   const auto once = [](bool& seen, std::string_view key) {
     if (std::exchange(seen, true))
       fail_index(ErrorCode::inconsistent, key, "", "", "", "the key stands there twice");
@@ -157,10 +174,12 @@ Index parse_index(std::string_view text, const ReadLimits& limits, std::uint64_t
     json::walk_object(text, kIndexDepth, [&](std::string_view key, json::Value& value) {
       if (key == "weight_map") {
         once(has_map, key);
-        WeightMap(limits, max_files).read(value, index);
+        WeightMap(limits, max_files, only).read(value, index);
       } else if (key == "metadata") {
         once(has_metadata, key);
-        require_index_kind(value, json::Kind::object, key);
+        // Anything may stand there. Nothing is what it says where it is null.
+        if (value.kind() == json::Kind::null) return;
+        has_object = value.kind() == json::Kind::object;
         index.metadata = json::copied(value);
       }
     });
@@ -169,7 +188,7 @@ Index parse_index(std::string_view text, const ReadLimits& limits, std::uint64_t
     throw;
   }
   if (!has_map) fail_index(ErrorCode::bad_value, "weight_map", "", "", "", "the key is missing");
-  if (!index.metadata.empty()) {
+  if (has_object) {
     json::walk_object(index.metadata, kIndexDepth, [&](std::string_view key, json::Value& value) {
       if (key == "total_size") index.total_size = value.unsigned_integer();
     });
@@ -227,3 +246,14 @@ std::string write_index(std::vector<std::pair<std::string, std::string>> weights
 }
 
 }  // namespace thalia::interop::safetensors
+
+namespace thalia {
+
+ModelIndex read_model_index(const std::filesystem::path& path, const ReadLimits& limits) {
+  using namespace interop::safetensors;
+  return with_path(path.native(), [&] {
+    return parse_index(read_text(path, limits), limits, kMostModelFiles, std::nullopt);
+  });
+}
+
+}  // namespace thalia

@@ -1,4 +1,4 @@
-// The index of a model in several files, NAME.safetensors.index.json:
+// The index of a model in several files, NAME.safetensors.index.json, or NAME.thalia.index.json:
 //   {"metadata": {"total_size": 10}, "weight_map": {"a": "model-00001-of-00002.safetensors", …}}
 #pragma once
 
@@ -10,31 +10,21 @@
 #include <utility>
 #include <vector>
 
+#include "thalia/formats/model_index.h"
 #include "thalia/options.h"
 
 namespace thalia::interop::safetensors {
 
-struct IndexedTensor {
-  std::string name;
-  std::size_t file = 0;  ///< position in Index::files
-};
-
-struct Index {
-  std::vector<IndexedTensor> tensors{};  ///< in the order of the text; names are different
-  std::vector<std::string> files{};      ///< plain names, different, sorted
-  std::string metadata{};                ///< the member of this name as JSON; empty: there is none
-  std::optional<std::uint64_t> total_size{};  ///< where the metadata say it in a whole number
-};
-
 /// @param max_files of the model. @throws FormatError naming the tensor and the file: (bad_name)
 /// for one that is_plain_name() refuses, (inconsistent) for a tensor that stands there twice,
-/// (limit_exceeded).
-Index parse_index(std::string_view text, const ReadLimits& limits, std::uint64_t max_files);
+/// (limit_exceeded). @param only files of this kind are allowed; nullopt: of either.
+ModelIndex parse_index(std::string_view text, const ReadLimits& limits, std::uint64_t max_files,
+                       std::optional<ShardKind> only = ShardKind::safetensors);
 
-/// True of a name that a file of an index may have: it ends in .safetensors, has no '/' or '\\', is
-/// not hidden, and fits a folder. So no index leads out of its folder, nor to a file of another
-/// kind.
-bool is_plain_name(std::string_view name) noexcept;
+/// True of a name that a file of an index may have: it ends as files of the kind do, has no '/',
+/// '\\' or control character, is not hidden, and fits a folder. So no index leads out of its
+/// folder, nor to a file of another kind.
+bool is_plain_name(std::string_view name, ShardKind kind = ShardKind::safetensors) noexcept;
 
 /// The text with another total_size, for tensors of other types; as it is where it has none.
 std::string with_total_size(std::string text, std::uint64_t total_size);

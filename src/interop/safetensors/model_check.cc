@@ -45,7 +45,7 @@ std::vector<SafetensorsFinding> check(const std::filesystem::path& path,
     is_whole = false;
     findings.push_back({.file = model.files[mismatch.file].name,
                         .tensor = printable(mismatch.tensor),
-                        .message = describe(mismatch, model),
+                        .message = describe(mismatch, model.index),
                         .code = ErrorCode::inconsistent,
                         .severity = Severity::error});
   }

@@ -1,7 +1,8 @@
 // Order is what makes a save safe. Shards get names that nothing in the folder has, so they may
 // appear one by one while the older model stays what it was. The index then replaces the older one
-// in one rename, which is when the new model begins to exist. Only behind that do the older
-// model's files go. A crash leaves one of the two models whole, and files that no index names. The
+// in one rename, which is when the new model begins to exist; where the older one is a whole file,
+// which opens before an index, when that is removed. Only behind that do the older model's files
+// go. A crash leaves one of the two models whole, and files that no index names. The
 // folder is held from the plan to the end: of two who save there at once, the later one finds the
 // model of the other whole, and replaces it.
 #include "interop/safetensors/model_writer.h"
@@ -125,7 +126,8 @@ std::uint64_t write_model(io::HeldFolder& folder, const ModelPlan& plan,
   std::uint64_t bytes = 0;
   if (!plan.index_text) {
     bytes = write_file(plan.path, plan.files[0].header, output, work, written, emit);
-    // It goes first: without its files it would be a model that cannot be opened.
+    // The file is what opens by now. The index goes first of the rest: without its files it would
+    // be a model that cannot be opened.
     if (folder.folder().remove(plan.prefix + std::string(kIndexSuffix)))
       sync_names(plan.folder, output);
   } else {
@@ -138,6 +140,9 @@ std::uint64_t write_model(io::HeldFolder& folder, const ModelPlan& plan,
     }
     place_index(plan, output, work, placed);
     if (output.durability == Durability::data) sync_names(plan.folder, output);
+    // A whole file is opened before an index: the new model is what opens once it is gone.
+    if (folder.folder().remove(plan.prefix + std::string(kFileSuffix)))
+      sync_names(plan.folder, output);
     bytes += plan.index_text->size();
   }
   folder.keep();

@@ -8,14 +8,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <unordered_map>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "base/utf8.h"
 #include "interop/safetensors/place.h"
-#include "interop/shared/list_names.h"
 #include "io/allocation_limit.h"
 #include "io/base_file.h"
 #include "io/posix_file.h"
@@ -73,18 +71,6 @@ void check_tensor_count(const OpenedModel& model, const ReadLimits& limits) {
   if (count > limits.max_tensors) fail_limit("index", "max_tensors", count, limits.max_tensors);
 }
 
-// The first mismatch, and with it the names of all of its kind.
-[[noreturn]] void fail_mismatch(const std::vector<Mismatch>& found, const OpenedModel& model) {
-  std::vector<std::string> alike;
-  for (const Mismatch& mismatch : found)
-    if (mismatch.kind == found.front().kind) alike.push_back(mismatch.tensor);
-  throw FormatError(ErrorCode::inconsistent, describe(found.front(), model),
-                    {.path = model.path.string(),
-                     .section = "index",
-                     .tensor = printable(found.front().tensor),
-                     .value = list_names(alike)});
-}
-
 }  // namespace
 
 OpenedModel open_files(const std::filesystem::path& path, const SafetensorsModelOptions& options) {
@@ -126,51 +112,15 @@ bool was_replaced(const OpenedModel& model) {
 }
 
 std::vector<Mismatch> compare_with_index(const OpenedModel& model) {
-  std::vector<Mismatch> found;
-  if (!model.index_text) return found;
-  std::unordered_map<std::string_view, std::size_t> listed, held;
-  for (const IndexedTensor& tensor : model.index.tensors) listed.emplace(tensor.name, tensor.file);
-  // Repeated ones are noted when they come, behind what the index says.
-  std::vector<Mismatch> of_files;
-  for (std::size_t f = 0; f < model.files.size(); ++f) {
-    for (const SafetensorsTensor& tensor : model.files[f].parsed.tensors) {
-      const auto [place, is_new] = held.emplace(tensor.name, f);
-      if (!is_new) {
-        of_files.push_back({MismatchKind::repeated, tensor.name, f, place->second});
-      } else if (!listed.contains(tensor.name)) {
-        of_files.push_back({MismatchKind::unlisted, tensor.name, f});
-      }
-    }
+  if (!model.index_text) return {};
+  std::vector<ShardContent> files;
+  for (const OpenedFile& file : model.files) {
+    ShardContent& content = files.emplace_back();
+    content.is_known = !file.fault;
+    for (const SafetensorsTensor& tensor : file.parsed.tensors)
+      content.tensors.push_back(tensor.name);
   }
-  for (const IndexedTensor& tensor : model.index.tensors) {
-    if (model.files[tensor.file].fault) continue;
-    const auto place = held.find(tensor.name);
-    if (place == held.end()) {
-      found.push_back({MismatchKind::missing, tensor.name, tensor.file});
-    } else if (place->second != tensor.file) {
-      found.push_back({MismatchKind::elsewhere, tensor.name, tensor.file, place->second});
-    }
-  }
-  found.insert(found.end(), std::make_move_iterator(of_files.begin()),
-               std::make_move_iterator(of_files.end()));
-  return found;
-}
-
-std::string describe(const Mismatch& mismatch, const OpenedModel& model) {
-  const auto name = [&](std::size_t i) { return printable(model.files[i].name); };
-  switch (mismatch.kind) {
-    case MismatchKind::missing:
-      return fmt::format("{} has no such tensor, which the index places there",
-                         name(mismatch.file));
-    case MismatchKind::elsewhere:
-      return fmt::format("the tensor is in {}, and the index places it in {}", name(mismatch.other),
-                         name(mismatch.file));
-    case MismatchKind::unlisted:
-      return fmt::format("{} has a tensor that the index lacks", name(mismatch.file));
-    case MismatchKind::repeated:
-      break;
-  }
-  return fmt::format("the tensor is in {} and in {}", name(mismatch.other), name(mismatch.file));
+  return compare_with_index(model.index, files);
 }
 
 OpenedModel open_model(const std::filesystem::path& path, const SafetensorsModelOptions& options) {
@@ -181,7 +131,7 @@ OpenedModel open_model(const std::filesystem::path& path, const SafetensorsModel
       model = open_files(path, options);
       for (const OpenedFile& file : model.files)
         if (file.fault) std::rethrow_exception(file.fault);
-      if (const auto found = compare_with_index(model); !found.empty()) fail_mismatch(found, model);
+      refuse_mismatch(compare_with_index(model), model.index, model.path.string());
     } catch (const Error&) {
       fault = std::current_exception();
     }

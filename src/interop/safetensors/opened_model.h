@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "interop/safetensors/index.h"
+#include "interop/safetensors/index_match.h"
 #include "interop/safetensors/parse.h"
 #include "io/file_bytes.h"
 #include "thalia/formats/safetensors_model.h"
@@ -28,7 +29,7 @@ struct OpenedModel {
   std::filesystem::path path;               ///< of the index or the file
   std::optional<std::string> index_text{};  ///< nullopt: there is no index
   std::shared_ptr<const io::FileBytes> index_file{};
-  Index index{};
+  ModelIndex index{};
   std::vector<OpenedFile> files{};  ///< as in the index
 };
 
@@ -41,18 +42,8 @@ inline constexpr int kOpenTries = 4;
 /// Whether another index is at the path by now.
 bool was_replaced(const OpenedModel& model);
 
-enum class MismatchKind { missing, elsewhere, unlisted, repeated };
-struct Mismatch {
-  MismatchKind kind;
-  std::string tensor;
-  std::size_t file;       ///< the one that the index names, or that holds what is unlisted
-  std::size_t other = 0;  ///< where the tensor is as well, or instead
-};
-/// In the order of the index, then of the files. Files with a fault count as those that hold
-/// whatever the index says.
+/// Empty where there is no index. Files with a fault are not known.
 std::vector<Mismatch> compare_with_index(const OpenedModel& model);
-/// One line about one of these.
-std::string describe(const Mismatch& mismatch, const OpenedModel& model);
 
 /// A model in which everything fits. @throws as SafetensorsModel::open().
 OpenedModel open_model(const std::filesystem::path& path, const SafetensorsModelOptions& options);

@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+#include <array>
+#include <cerrno>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/fail.h"
 #include "interop/shared/list_names.h"
+#include "interop/shared/part_name.h"
 #include "io/folder/folder.h"
 #include "thalia/error.h"
 #include "thalia/formats/safetensors_model.h"
@@ -21,15 +24,12 @@ namespace {
 
 constexpr std::string_view kDefaultPrefix = "model";
 
-// Takes `count` digits, or all there are for 0, off the end.
-bool take_digits(std::string_view& text, std::size_t count) noexcept {
-  std::size_t digits = 0;
-  while (digits < text.size() && text[text.size() - 1 - digits] >= '0' &&
-         text[text.size() - 1 - digits] <= '9')
-    ++digits;
-  if (digits == 0 || digits < count) return false;
-  text.remove_suffix(digits);
-  return true;
+// Takes all digits off the end.
+bool take_digits(std::string_view& text) noexcept {
+  const std::size_t end = text.find_last_not_of("0123456789") + 1;
+  const bool has_some = end < text.size();
+  text = text.substr(0, end);
+  return has_some;
 }
 
 bool take_text(std::string_view& text, std::string_view end) noexcept {
@@ -40,10 +40,9 @@ bool take_text(std::string_view& text, std::string_view end) noexcept {
 
 // What stands in front of -00001-of-00002.safetensors.
 std::optional<std::string_view> shard_prefix(std::string_view name) noexcept {
-  if (take_text(name, kFileSuffix) && take_digits(name, 5) && take_text(name, "-of-") &&
-      take_digits(name, 5) && take_text(name, "-") && !name.empty())
-    return name;
-  return std::nullopt;
+  const auto part = part_name(name);
+  if (!part || part->extension != kFileSuffix) return std::nullopt;
+  return part->prefix;
 }
 
 std::filesystem::path only(const io::Folder& folder, std::vector<std::string> names) {
@@ -53,9 +52,23 @@ std::filesystem::path only(const io::Folder& folder, std::vector<std::string> na
                    {.path = folder.path().string(), .value = list_names(names)});
 }
 
-std::filesystem::path find_in(const io::Folder& folder) {
-  for (const char* const usual : {"model.safetensors.index.json", "model.safetensors"})
-    if (is_file(folder.path() / usual)) return folder.path() / usual;
+// In this order: as transformers does, a whole file before an index.
+constexpr std::array kUsualNames{"model.thalia", "model.thalia.index.json", "model.safetensors",
+                                 "model.safetensors.index.json"};
+constexpr std::span kUsualSafetensors = std::span(kUsualNames).subspan<2>();
+
+// A link that leads nowhere counts: what it stood for must not become another model in silence.
+std::optional<std::filesystem::path> usual_in(const io::Folder& folder,
+                                              std::span<const char* const> names) {
+  for (const char* const name : names) {
+    const auto facts = folder.facts(name);
+    if (facts && facts->kind != io::FileKind::folder) return folder.path() / name;
+  }
+  return std::nullopt;
+}
+
+// nullopt where the folder has no safetensors file.
+std::optional<std::filesystem::path> other_in(const io::Folder& folder) {
   std::vector<std::string> files, indexes, shards;
   for (const io::FolderEntry& entry : folder.entries()) {
     if (entry.name.starts_with('.')) continue;
@@ -68,16 +81,17 @@ std::filesystem::path find_in(const io::Folder& folder) {
   if (files.size() == 1) return folder.path() / files.front();
   if (!indexes.empty()) return only(folder, std::move(indexes));
   if (!files.empty()) return only(folder, std::move(files));
-  if (shards.empty()) {
-    throw UsageError(ErrorCode::not_found, "the folder has no safetensors file",
-                     {.path = folder.path().string()});
-  }
+  if (shards.empty()) return std::nullopt;
   std::ranges::sort(shards);
   throw UsageError(ErrorCode::not_found, "the folder has shards and no index",
                    {.path = folder.path().string(), .value = list_names(shards)});
 }
 
 }  // namespace
+
+std::string_view file_suffix(ShardKind kind) noexcept {
+  return kind == ShardKind::thalia ? ".thalia" : kFileSuffix;
+}
 
 bool is_shard_name(std::string_view name) noexcept {
   return shard_prefix(name).has_value();
@@ -93,15 +107,15 @@ bool is_shard_of(std::string_view name, std::string_view prefix) noexcept {
   auto found = shard_prefix(name);
   if (!found) return false;
   if (*found == prefix) return true;
-  return take_digits(*found, 0) && take_text(*found, "-") && *found == prefix;
+  return take_digits(*found) && take_text(*found, "-") && *found == prefix;
 }
 
 // Variants are what diffusers writes.
-std::optional<std::string> index_prefix(std::string_view name) {
-  constexpr std::string_view kMiddle = ".safetensors.index.";
-  const std::size_t middle = name.find(kMiddle);
+std::optional<std::string> index_prefix(std::string_view name, ShardKind kind) {
+  const std::string stem = std::string(file_suffix(kind)) + ".index.";
+  const std::size_t middle = name.find(stem);
   if (middle == 0 || middle == std::string_view::npos) return std::nullopt;
-  std::string_view variant = name.substr(middle + kMiddle.size());
+  std::string_view variant = name.substr(middle + stem.size());
   if (variant == "json") return std::string(name.substr(0, middle));
   if (!take_text(variant, ".json") || variant.empty()) return std::nullopt;
   return fmt::format("{}.{}", name.substr(0, middle), variant);
@@ -142,8 +156,25 @@ ModelTarget model_target(const std::filesystem::path& path) {
 namespace thalia {
 
 std::filesystem::path find_safetensors_model(const std::filesystem::path& path) {
+  namespace st = interop::safetensors;
   const auto folder = io::Folder::find(path);
-  return folder ? interop::safetensors::find_in(*folder) : path;
+  if (!folder) return path;
+  if (const auto found = st::usual_in(*folder, st::kUsualSafetensors)) return *found;
+  if (const auto found = st::other_in(*folder)) return *found;
+  throw UsageError(ErrorCode::not_found, "the folder has no safetensors file",
+                   {.path = path.string()});
+}
+
+std::filesystem::path find_model(const std::filesystem::path& path) {
+  namespace st = interop::safetensors;
+  const auto folder = io::Folder::find(path);
+  if (!folder) return path;
+  // Arrays as mithril lays them out for Orbax: the folder itself is the checkpoint.
+  if (folder->facts("_CHECKPOINT_METADATA")) return path;
+  if (const auto found = st::usual_in(*folder, st::kUsualNames)) return *found;
+  if (const auto found = st::other_in(*folder)) return *found;
+  throw IoError(fmt::format("search for {} in this folder", fmt::join(st::kUsualNames, ", ")),
+                ENOENT, {.path = path.string()});
 }
 
 }  // namespace thalia

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "thalia/formats/model_index.h"
+
 namespace thalia::interop::safetensors {
 
 inline constexpr std::string_view kFileSuffix = ".safetensors";
@@ -20,9 +22,13 @@ std::string shard_name(std::string_view prefix, std::uint64_t i, std::uint64_t c
 /// True of a name that shard_name() gives for this prefix.
 bool is_shard_of(std::string_view name, std::string_view prefix) noexcept;
 
+/// ".thalia", with which the names of such files end.
+std::string_view file_suffix(ShardKind kind) noexcept;
+
 /// What the files of an index are named after: "x" of x.safetensors.index.json, "x.fp16" of the
-/// variant x.safetensors.index.fp16.json. nullopt of a name that is no index's.
-std::optional<std::string> index_prefix(std::string_view name);
+/// variant x.safetensors.index.fp16.json. nullopt of a name that is no index's of this kind.
+std::optional<std::string> index_prefix(std::string_view name,
+                                        ShardKind kind = ShardKind::safetensors);
 /// True of a path that names an index: *.json.
 bool is_index_path(const std::filesystem::path& path);
 

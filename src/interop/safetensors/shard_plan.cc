@@ -119,7 +119,7 @@ std::vector<std::uint64_t> sizes_of(const std::vector<SafetensorsTensor>& tensor
 }
 
 // The tensors of each file of the index; nullopt unless it has exactly these tensors.
-std::optional<Shards> match_index(const Index& index,
+std::optional<Shards> match_index(const ModelIndex& index,
                                   const std::vector<SafetensorsTensor>& tensors) {
   if (index.tensors.size() != tensors.size()) return std::nullopt;
   std::unordered_map<std::string_view, std::size_t> files;
@@ -197,7 +197,7 @@ std::optional<ModelPlan> plan_kept_model(const std::filesystem::path& path,
                                          const SafetensorsOrigin& origin,
                                          const PlanOptions& options) {
   if (!origin.model || !is_index_file_name(origin.model->index_name)) return std::nullopt;
-  Index index;
+  ModelIndex index;
   try {
     index = parse_index(origin.model->index_text, options.limits, kMostShards);
   } catch (const FormatError&) {

@@ -158,7 +158,7 @@ ModelPlan plan_output(const std::filesystem::path& output, bool is_model,
 
 // Of files of one set of texts, with headers and an index as they are written anew.
 bool is_plain_model(const OriginModel& model) {
-  const safetensors::Index index = safetensors::parse_index(model.index_text, {}, UINT64_MAX);
+  const ModelIndex index = safetensors::parse_index(model.index_text, {}, UINT64_MAX);
   std::vector<std::pair<std::string, std::string>> weights;
   for (const auto& tensor : index.tensors)
     weights.emplace_back(tensor.name, index.files[tensor.file]);
@@ -205,6 +205,11 @@ bool is_safetensors_made_of(const SinkInput& input, std::string_view metadata,
   take_texts(written);
   return found.metadata == written.metadata && found.header.empty() &&
          (!found.model || is_plain_model(*found.model));
+}
+
+bool is_safetensors_note_only(std::string_view metadata, unsigned max_json_depth) {
+  const SafetensorsOrigin found = origin_from_json(metadata, max_json_depth);
+  return found.found && found.other_keys.empty() && !found.metadata && !found.model;
 }
 
 }  // namespace thalia::interop

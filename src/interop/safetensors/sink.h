@@ -21,4 +21,7 @@ std::uint64_t write_safetensors_tensors(const std::filesystem::path& output, con
 bool is_safetensors_made_of(const SinkInput& input, std::string_view metadata,
                             unsigned max_json_depth);
 
+/// As FormatRow::is_note_only.
+bool is_safetensors_note_only(std::string_view metadata, unsigned max_json_depth);
+
 }  // namespace thalia::interop

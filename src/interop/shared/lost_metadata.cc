@@ -9,7 +9,7 @@ namespace thalia::interop {
 void add_lost_metadata(std::vector<std::string>& losses, const SinkInput& input,
                        const std::vector<std::string>& members) {
   if (!members.empty()) {
-    losses.push_back(fmt::format("metadata: {}", list_names(members)));
+    if (!input.is_note_only) losses.push_back(fmt::format("metadata: {}", list_names(members)));
     if (!input.types.empty())
       losses.push_back(fmt::format("types of elements, of which the codes are written: {}",
                                    list_names(input.types)));

@@ -11,8 +11,10 @@
 #include <string_view>
 #include <vector>
 
+#include "interop/shared/part_name.h"
 #include "interop/shared/piece_sink.h"
 #include "thalia/formats/any_tensor.h"
+#include "thalia/options.h"
 #include "thalia/tensor_value.h"
 
 namespace thalia::interop {
@@ -34,6 +36,15 @@ struct SourceFacts {
   std::optional<std::uint64_t> training_steps{};
   std::uint64_t file_bytes = 0;
   std::vector<std::string> losses{};
+  /// Those of the losses that are none where a tensor goes to its place(), in a file with regions.
+  std::vector<std::string> place_losses{};
+};
+
+/// Where a tensor stands in a file with regions, under the name that it has there.
+struct SourcePlace {
+  std::string region;
+  std::string name;
+  Role role;
 };
 
 /// Immutable; any number of threads.
@@ -47,6 +58,11 @@ class SourceFile {
   /// The files that are read beside the one at the path: of a model, with external data, of a
   /// chain. @throws as read() where they have to be opened to be known.
   virtual std::vector<std::filesystem::path> files() const { return {}; }
+
+  /// nullopt where the file itself does not say that it is one of several.
+  virtual std::optional<ModelPart> part() const { return std::nullopt; }
+  /// Of tensor i; nullopt in formats without regions.
+  virtual std::optional<SourcePlace> place(std::size_t /*i*/) const { return std::nullopt; }
 
   /// In the mapping where it lies there as it is, and holds the file open then; else decoded.
   /// @throws FormatError, IntegrityError, IoError that name the file and the tensor.

@@ -26,6 +26,9 @@ struct SinkInput {
   /// A JSON object, as SourceFacts::metadata: of a file of the sink's own format what its source
   /// said, of any other whatever its users put there.
   std::string metadata = "{}";
+  /// The metadata are no more than what a source of another format noted to write its file again:
+  /// no loss where they go.
+  bool is_note_only = false;
   std::optional<std::uint64_t> training_steps{};
   /// The types of elements of which the tensors are codes, each once: AnyTensor::type.
   std::vector<std::string> types{};

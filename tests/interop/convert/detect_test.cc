@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(files_of_other_formats_are_known_and_no_checkpoints_of_this
       {"\x08\x08\x12\x07pytorch", FileFormat::onnx, "an ONNX model"},
       {"\x08\x0a:\x90\x01", FileFormat::onnx, "an ONNX model"},
       {R"({"metadata": {"total_size": 8}, "weight_map": {"w": "a.safetensors"}})",
-       FileFormat::safetensors, "a list of the .safetensors files"},
+       FileFormat::safetensors, "a list of the files"},
   };
   const TemporaryFolder folder;
   for (const Known& one : known) {

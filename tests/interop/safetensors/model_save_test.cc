@@ -202,7 +202,8 @@ BOOST_AUTO_TEST_CASE(a_file_that_an_older_index_names_is_not_written_over) {
   bool seen = false;
   SafetensorsModelSaveOptions options;
   options.work.progress = [&](std::uint64_t, std::uint64_t) {
-    seen = read_file(folder / "model.safetensors") == before && holds(folder.path(), tensors);
+    seen = read_file(folder / "model.safetensors") == before &&
+           holds(folder / "model.safetensors.index.json", tensors);
   };
   const auto others = of_bytes({4, 4});
   save_safetensors_model(folder.path(), borrow(others), std::nullopt, options);

@@ -471,7 +471,7 @@ def test_weights_of_another_shape_are_listed(tmp_path):
 def test_a_folder_without_weights_is_refused(tmp_path):
     models()[0][1].save_pretrained(tmp_path)
     (tmp_path / "pytorch_model.bin").write_bytes(b"a pickle")
-    with pytest.raises(thalia.MissingFileError, match=r"expected model\.thalia, "):
+    with pytest.raises(thalia.MissingFileError, match=r"search for model\.thalia, "):
         from_pretrained(AutoModelForCausalLM, tmp_path)
 
 
