@@ -79,6 +79,7 @@ if TYPE_CHECKING:
         recover,
         salvage,
     )
+    from ._serialize import TensorSpec, deserialize, serialize, serialize_file
     from ._verify import Finding, VerifyReport, verify
     from ._wrap import WrapResult, compress, decompress
 
@@ -137,6 +138,7 @@ __all__ = [
     "Tensor",
     "TensorDiff",
     "TensorFacts",
+    "TensorSpec",
     "Tensors",
     "ThaliaError",
     "UnsupportedError",
@@ -152,6 +154,7 @@ __all__ = [
     "convert",
     "decompress",
     "delta",
+    "deserialize",
     "detect_format",
     "diff",
     "edit_safetensors_metadata",
@@ -165,6 +168,8 @@ __all__ = [
     "resolve",
     "safe_open",
     "salvage",
+    "serialize",
+    "serialize_file",
     "stream_params",
     "verify",
 ]
@@ -172,7 +177,8 @@ __all__ = [
 if not TYPE_CHECKING:  # else each name would be one that is there
     #: Operations on whole files, which few programs use: importing them takes longer than all else.
     _LATER = (
-        "_convert", "_delta", "_diff", "_edit", "_info", "_param_source", "_quantize", "_repair", "_verify", "_wrap",
+        "_convert", "_delta", "_diff", "_edit", "_info", "_param_source", "_quantize", "_repair", "_serialize",
+        "_verify", "_wrap",
     )  # fmt: skip
 
     def __getattr__(name):

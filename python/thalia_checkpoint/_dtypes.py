@@ -46,10 +46,27 @@ _ML_DTYPES = {
     "i2": "int2",
     "u2": "uint2",
 }
+#: What a header of safetensors calls the element types that it has.
+CODES: dict[str, str] = {
+    "bool": "BOOL", "f8_e4m3": "F8_E4M3", "f8_e5m2": "F8_E5M2", "f8_e8m0": "F8_E8M0",
+    "f8_e4m3fnuz": "F8_E4M3FNUZ", "f8_e5m2fnuz": "F8_E5M2FNUZ",
+    "f6_e2m3": "F6_E2M3", "f6_e3m2": "F6_E3M2", "f4_e2m1": "F4",
+    **{
+        name: name.upper()
+        for name in ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "c64")
+    },
+}  # fmt: skip
 _NAMES = {np.dtype(code): name for name, code in _NUMPY.items() if BITS[name] >= 8}
 _ML_NAMES = {theirs: name for name, theirs in _ML_DTYPES.items()}
 
 _found: dict[str, np.dtype[Any]] = {name: np.dtype(code) for name, code in _NUMPY.items()}
+
+
+def constructor_names() -> dict[str, str]:
+    """The format's names of element types of whole bytes, by those of numpy and ml_dtypes, as torch has them
+    too: {"float32": "f32", "bfloat16": "bf16", …}."""
+    named = {dtype.name: name for dtype, name in _NAMES.items()} | _ML_NAMES
+    return {theirs: name for theirs, name in named.items() if BITS[name] >= 8}
 
 
 def is_packed(dtype: str) -> bool:

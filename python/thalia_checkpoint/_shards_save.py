@@ -17,7 +17,7 @@ from ._file import Path
 from ._flat import Format, save_named
 from ._operations import io_errors
 from ._shards import INDEX, NAMES
-from ._torch_tensors import named
+from ._torch_tensors import named_flat
 from .errors import ExistsError, UsageError, make_error
 
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -63,7 +63,7 @@ def save_shards(
         index = f"model.{format}{INDEX}"
         _save_all(tensors, dict(zip(names, shards, strict=True)), folder, index, options)
         names.append(index)
-    _remove_others(folder, {ours for name in names for ours in (name, f"{name}.sha256")})
+    _remove_others(folder, {ours for name in names for ours in (name, f"{name}.sha256")}, _is_durable(options))
 
 
 def _save_all(
@@ -74,7 +74,7 @@ def _save_all(
     options: Mapping[str, Any],
 ) -> None:
     """The files, and then the index, which is there whole or not at all."""
-    durable = options.get("durability") != "none"
+    durable = _is_durable(options)
     unfinished = f".{index}.saving"
     try:
         for name, its in shards.items():
@@ -101,7 +101,7 @@ def _save(tensors: Mapping[str, torch.Tensor], names: list[str], path: str, opti
     # Links in a folder of a model are those of a cache, which many models share.
     own = {**options, "follow_link": False}
     # Older versions of transformers read no safetensors file without it.
-    save_named([named(name, tensors[name]) for name in names], path, {"format": "pt"}, own)
+    save_named([named_flat(name, tensors[name]) for name in names], path, {"format": "pt"}, own)
 
 
 def _bytes(size: int | str) -> int:
@@ -129,13 +129,21 @@ def _split(tensors: Mapping[str, torch.Tensor], limit: int) -> list[list[str]]:
     return shards
 
 
-def _remove_others(folder: str, ours: set[str]) -> None:
-    """Weights of earlier saves, in either format. First what names them, so that none is named and gone."""
+def _is_durable(options: Mapping[str, Any]) -> bool:
+    return options.get("durability") != "none"
+
+
+def _remove_others(folder: str, ours: set[str], durable: bool) -> None:
+    """Weights of earlier saves, in either format. First what names them, so that none is named and gone, and
+    what would be opened before the new ones, which must not come back when the power fails."""
     with io_errors():
         there = os.listdir(folder)
-        first = [name for name in there if name.removesuffix(".sha256") in NAMES]
+        first = [name for name in there if name.removesuffix(".sha256") in NAMES and name not in ours]
+        _remove(folder, first)
+        if first and durable:
+            sync(folder)
         then = [name for name in there if SHARD.fullmatch(name) or _UNFINISHED.fullmatch(name)]
-        _remove(folder, [name for name in first + then if name not in ours])
+        _remove(folder, [name for name in then if name not in ours])
 
 
 def _remove(folder: str, names: list[str]) -> None:

@@ -14,7 +14,7 @@ from ._tensor import Tensor
 from ._torch_misfit import LoadReport, misfit
 from ._torch_module import ModulePlaces, module_places
 from ._torch_state import Entry, FileState
-from ._torch_tensors import bytes_of, element_dtype, fits, mapped_tensor, overlapping, streamed, tensor_of
+from ._torch_tensors import bytes_of, element_dtype, fits, mapped_tensor, overlapping, streamed, tensor_of, torch_shape
 from ._torch_tree import ATTRIBUTE
 
 
@@ -122,7 +122,7 @@ class Filling(NamedTuple):
         straight: dict[str, Tensor] = {}
         for name in names:
             tensor = self.found[name].tensor
-            if tensor is not None and tensor.shape == tuple(own[name].shape):
+            if tensor is not None and torch_shape(tensor) == tuple(own[name].shape):
                 straight[name] = tensor
         if not self.assign:
             # What several have in common is written in the order of the module, not of the file.
@@ -185,7 +185,7 @@ def _read(
         return {name: mapped_tensor(tensor) for name, tensor in tensors.items()}
     if not isinstance(file, File):
         return {name: tensor_of(tensor) for name, tensor in tensors.items()}
-    new = {name: torch.empty(tensor.shape, dtype=element_dtype(tensor)) for name, tensor in tensors.items()}
+    new = {name: torch.empty(torch_shape(tensor), dtype=element_dtype(tensor)) for name, tensor in tensors.items()}
     _stream(file, tensors, new, memory_bytes)
     return new
 

@@ -13,7 +13,7 @@ from ._leaves import NO_LEAF, checked, tree_rules, value_of
 from ._shards import ShardedFile, parts
 from ._tensor import Tensor
 from ._torch_module import EXTRA_STATE, ModulePlaces
-from ._torch_tensors import element_dtype
+from ._torch_tensors import element_dtype, torch_shape
 from .errors import UsageError, make_error
 
 Rename = Mapping[str, str] | Callable[[str], str | None]
@@ -33,7 +33,7 @@ class Entry(NamedTuple):
     def shape(self) -> tuple[int, ...] | None:
         """None for what is no tensor."""
         if self.tensor is not None:
-            return self.tensor.shape
+            return torch_shape(self.tensor)
         with tree_rules():
             return tuple(self.node["view"]["shape"]) if _torch_tree.is_tensor(self.node) else None
 

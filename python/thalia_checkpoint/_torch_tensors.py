@@ -29,6 +29,9 @@ DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, theirs) for name, theirs in _TORCH.items() if hasattr(torch, theirs)
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
+#: Two elements of f4_e2m1 in a byte, of which torch has the pairs; None where it has none. A tensor of
+#: these has half the last extent that the file's has.
+FLOAT4: torch.dtype | None = getattr(torch, "float4_e2m1fn_x2", None)
 _STRIDED = torch.strided
 _NUMPY = {dtype for name, dtype in DTYPES.items() if name != "bf16" and not name.startswith("f8_")}
 #: Packed integers come out a byte each.
@@ -95,8 +98,13 @@ def fits(target: torch.Tensor, tensor: Tensor) -> bool:
 
 def _over(tensor: Tensor, dtype: torch.dtype, data: Any) -> torch.Tensor:
     """A tensor over the bytes of all elements, as the file has them; of packed ones, a copy."""
+    shape = torch_shape(tensor)
+    if dtype == FLOAT4:
+        pairs = torch.empty(shape, dtype=torch.uint8)
+        pairs.numpy().reshape(-1)[:] = np.frombuffer(data, np.uint8)
+        return pairs.view(dtype)
     if tensor.size == 0:
-        return torch.empty(tensor.shape, dtype=dtype)
+        return torch.empty(shape, dtype=dtype)
     if not is_packed(tensor.dtype):
         return torch.frombuffer(data, dtype=dtype).reshape(tensor.shape)
     codes = unpack(tensor.dtype, np.frombuffer(data, np.uint8), tensor.size)
@@ -141,6 +149,14 @@ def on_host(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.is_cpu else tensor.cpu()
 
 
+def named_flat(name: str, tensor: torch.Tensor) -> Named:
+    """named() for files of nothing but tensors, which also have pairs of f4_e2m1 as torch packs them."""
+    if FLOAT4 is None or tensor.dtype != FLOAT4 or tensor.dim() == 0 or _not_dense(tensor) is not None:
+        return named(name, tensor)
+    pairs = named(name, tensor.contiguous().view(torch.uint8))
+    return Named(name, "f4_e2m1", (*tensor.shape[:-1], 2 * tensor.shape[-1]), pairs.data)
+
+
 def named(name: str, tensor: torch.Tensor, host: Callable[[torch.Tensor], torch.Tensor] = on_host) -> Named:
     """A dense tensor of any device and layout on its way into a file. Raises UnsupportedError.
 
@@ -157,7 +173,8 @@ def named(name: str, tensor: torch.Tensor, host: Callable[[torch.Tensor], torch.
     if tensor.dtype not in NAMES:
         raise make_error(
             UnsupportedError,
-            f"{name}: a file cannot hold elements of {tensor.dtype}",
+            f"{name}: elements of {tensor.dtype} have no place here"
+            + ("; save_file() stores these, of one dimension or more" if tensor.dtype == FLOAT4 else ""),
             "unsupported_dtype",
             tensor=name,
             value=str(tensor.dtype),
@@ -217,6 +234,8 @@ def _not_dense(tensor: torch.Tensor) -> str | None:
 def slice_of(tensor: Tensor, index: Any, *, device: torch.device | str | None = None) -> torch.Tensor:
     """The elements that an index of ints, slices, None and ... takes; no others are read."""
     dtype = DTYPES.get(tensor.dtype)
+    if element_dtype(tensor) == FLOAT4 and FLOAT4 is not None:
+        raise _lacks(tensor.path, tensor.dtype, " of which a part could be taken; get the tensor")
     if dtype is None:
         return tensor_of(tensor)[index].to(device)
     # As numbers of the same width, where numpy does not have the type.
@@ -232,7 +251,16 @@ def tensor_dtype(tensor: Tensor) -> torch.dtype | None:
 
 def element_dtype(tensor: Tensor) -> torch.dtype | None:
     """Of the tensor that is made of it; packed integers take a byte each. None where torch has none."""
+    if tensor.dtype == "f4_e2m1":
+        return FLOAT4 if tensor.encoding == "dense" and tensor.shape and tensor.shape[-1] % 2 == 0 else None
     return _UNPACKED.get(tensor.dtype) if is_packed(tensor.dtype) else DTYPES.get(tensor.dtype)
+
+
+def torch_shape(tensor: Tensor) -> tuple[int, ...]:
+    """Of the tensor that is made of it."""
+    if tensor.dtype == "f4_e2m1" and element_dtype(tensor) is not None:
+        return (*tensor.shape[:-1], tensor.shape[-1] // 2)
+    return tensor.shape
 
 
 def mapped_tensor(tensor: Tensor) -> torch.Tensor:

@@ -15,7 +15,7 @@ No pickle is read or written.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, Literal, TypeVar, overload
 
 import torch
@@ -25,12 +25,13 @@ from ._file import Path
 from ._flat import Named, check_format, committed_bytes, path_of_bytes, save_named, saved_bytes
 from ._leaves import MEMBER, VERSION, checked
 from ._operations import collector_paused
+from ._safe_open import access_of
 from ._shards import open as open_file
 from ._shards import parts, verify_ahead
 from ._staging import Staging
 from ._torch_load_into import load_into
 from ._torch_misfit import LoadReport
-from ._torch_tensors import mapped_tensor, named, overlapping, tensor_of
+from ._torch_tensors import mapped_tensor, named_flat, overlapping, tensor_of
 from ._writer import Writer
 
 __all__ = [
@@ -40,8 +41,10 @@ __all__ = [
     "load",
     "load_file",
     "load_into",
+    "load_model",
     "save",
     "save_file",
+    "save_model",
 ]
 
 
@@ -60,13 +63,13 @@ def _named(tensors: Mapping[str, torch.Tensor]) -> list[Named]:
         if tensor.layout != torch.strided:
             raise ValueError(f"{name}: a {tensor.layout} tensor; expected a dense one (tensor.to_dense())")
         if tensor.device.type == "meta":
-            raise ValueError(f"{name}: a tensor on the device meta has no elements to save")
+            raise NotImplementedError(f"{name}: a tensor on the device meta has no elements to save")
     names = list(tensors)
     shared = [{names[i] for i in group} for group in overlapping(list(tensors.values()))]
     if shared:
         raise RuntimeError(
             "Some tensors share memory, this will lead to duplicate memory on disk and potential "
-            f"differences when loading them again: {shared}. Save one of them, or clones."
+            f"differences when loading them again: {shared}. Save one of them, or clones, or use save_model()."
         )
     for name, tensor in tensors.items():
         if not tensor.is_contiguous():
@@ -75,7 +78,7 @@ def _named(tensors: Mapping[str, torch.Tensor]) -> list[Named]:
                 "Call `.contiguous()` first to pack it."
             )
     with collector_paused():
-        return [named(name, tensor) for name, tensor in tensors.items()]
+        return [named_flat(name, tensor) for name, tensor in tensors.items()]
 
 
 def save_file(
@@ -89,23 +92,99 @@ def save_file(
 
     metadata: texts. options: those of SaveOptions; of safetensors durability, replace and threads.
 
-    Raises, as safetensors does, ValueError for what is no dense contiguous tensor and RuntimeError
-    for tensors that share memory; IoError; UnsupportedError for a dtype that the format lacks.
+    Raises, as safetensors does, ValueError for what is no dense contiguous tensor, NotImplementedError
+    for one on the device meta and RuntimeError for tensors that share memory, which save_model()
+    takes; IoError; UnsupportedError for a dtype that the format lacks.
     """
     save_named(_named(tensors), filename, metadata, options)
 
 
-def load_file(filename: Path, device: torch.device | str | int = "cpu") -> dict[str, torch.Tensor]:
+def load_file(
+    filename: Path, device: torch.device | str | int = "cpu", *, backend: str = "mmap"
+) -> dict[str, torch.Tensor]:
     """All tensors by their names, on the device. Of a model in several files: its folder or its index.
 
+    backend: "mmap" maps the file, "pread" reads it into memory.
     Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that torch lacks.
     """
     where = torch.device(device)
-    with open_file(filename) as file:
+    with open_file(filename, access=access_of(backend)) as file:
         return {
             name: tensor_of(tensor, device=None if where.type == "cpu" else where)
             for name, tensor in file.tensors.items()
         }
+
+
+def save_model(
+    model: torch.nn.Module,
+    filename: Path,
+    metadata: Mapping[str, str] | None = None,
+    force_contiguous: bool = True,
+    **options: Any,
+) -> None:
+    """Saves the state of a module as save_file() does, of tensors that share memory one: the first by name of
+    those that are all of it. `metadata` says of each other name which that is.
+
+    force_contiguous: tensors of other strides are packed first. options: as of save_file().
+    Raises RuntimeError where none of several is all of what they share; as save_file().
+    """
+    state = dict(model.state_dict())
+    texts = dict(metadata or {})
+    for kept, others in _duplicates(state).items():
+        for name in others:
+            texts.setdefault(name, kept)
+            del state[name]
+    if force_contiguous:
+        state = {name: tensor.contiguous() for name, tensor in state.items()}
+    save_file(state, filename, texts or metadata, **options)
+
+
+def load_model(
+    model: torch.nn.Module,
+    filename: Path,
+    strict: bool = True,
+    device: torch.device | str | int = "cpu",
+    *,
+    backend: str = "mmap",
+) -> tuple[set[str], list[str]]:
+    """Loads what save_model() saved into a module, as load_state_dict() does. load_into() also reads straight
+    into it.
+
+    backend: as of load_file(). Returns names that the file lacks, but for those that share the memory of one
+    that it has, and names that the module lacks. Raises RuntimeError with strict where there are any.
+    """
+    state = load_file(filename, device, backend=backend)
+    duplicates = _duplicates(model.state_dict(), preferred=state)
+    found = model.load_state_dict(state, strict=False)
+    missing, unexpected = set(found.missing_keys), list(found.unexpected_keys)
+    for name in (name for others in duplicates.values() for name in others):
+        # One that the file has beside the one that is kept would overwrite it.
+        missing.remove(name) if name in missing else unexpected.append(name)
+    if strict and (missing or unexpected):
+        said = [f"Error(s) in loading state_dict for {type(model).__name__}:"]
+        for what, names in (("Missing", missing), ("Unexpected", unexpected)):
+            if names:
+                quoted = ", ".join(f'"{name}"' for name in sorted(names))
+                said.append(f"    {what} key(s) in state_dict: {quoted}")
+        raise RuntimeError("\n".join(said))
+    return missing, unexpected
+
+
+def _duplicates(state: Mapping[str, torch.Tensor], preferred: Container[str] = ()) -> dict[str, list[str]]:
+    """Of tensors that share memory, the others by the one to keep: all of it, preferred, and the first by name."""
+    names = list(state)
+    found: dict[str, list[str]] = {}
+    for group in overlapping(list(state.values())):
+        shared = sorted(names[i] for i in group)
+        whole = [name for name in shared if state[name].nbytes == state[name].untyped_storage().nbytes()]
+        if not whole:
+            raise RuntimeError(
+                f"{', '.join(shared)} share memory, and none of them is all of it: save clones of them, "
+                "or the tensor that they are parts of"
+            )
+        kept = min(whole, key=lambda name: (name not in preferred, name))
+        found[kept] = [name for name in shared if name != kept]
+    return found
 
 
 @overload

@@ -55,6 +55,76 @@ def test_bytes_are_those_of_the_reference(arrays):
     check(theirs.load(ours.save(arrays)), arrays)
 
 
+def specs(module, arrays):
+    return {
+        name: module.TensorSpec(dtype=a.dtype.name, shape=a.shape, data_ptr=a.ctypes.data, data_len=a.nbytes)
+        for name, a in arrays.items()
+    }
+
+
+def test_serialize_is_the_references(tmp_path, arrays):
+    del arrays["empty"]  # of which numpy has an address and the reference none
+    for metadata in (None, {}, {"a": "b"}):
+        expected = safetensors.serialize(specs(safetensors, arrays), metadata=metadata)
+        assert thalia.serialize(specs(thalia, arrays), metadata=metadata) == expected
+        thalia.serialize_file(specs(thalia, arrays), tmp_path / "a.safetensors", metadata=metadata)
+        assert (tmp_path / "a.safetensors").read_bytes() == expected
+        assert dict(thalia.deserialize(expected)) == dict(safetensors.deserialize(expected))
+
+
+def test_a_tensor_spec_is_the_references():
+    data = np.zeros(64, np.uint8)
+    names = [
+        "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32",
+        "float64", "bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+        "float8_e8m0fnu", "float4_e2m1fn_x2", "complex64",
+    ]  # fmt: skip
+    for name in names:
+        given = {"dtype": name, "shape": [2, 3], "data_ptr": data.ctypes.data, "data_len": 6}
+        our, their = thalia.TensorSpec(**given), safetensors.TensorSpec(**given)
+        for member in ("dtype", "shape", "data_ptr", "data_len"):
+            assert getattr(our, member) == getattr(their, member), name
+        assert repr(our) == repr(their)
+    for name in ("complex128", "int4", "F32", "object", ""):
+        for module in (thalia, safetensors):
+            with pytest.raises(module.SafetensorError, match=r"float32, .*float64|float64, .*float32"):
+                module.TensorSpec(dtype=name, shape=[1], data_ptr=0, data_len=4)
+    with pytest.raises(TypeError):
+        thalia.TensorSpec("float32", [1], 0, 4)
+    with pytest.raises(thalia.UsageError, match="shape"):
+        thalia.TensorSpec(dtype="float32", shape=[-1], data_ptr=0, data_len=4)
+    short = thalia.TensorSpec(dtype="float32", shape=[3], data_ptr=data.ctypes.data, data_len=8)
+    with pytest.raises(thalia.SafetensorError):
+        thalia.serialize({"a": short})
+    with pytest.raises(TypeError, match="a: got dict, expected a TensorSpec"):
+        thalia.serialize({"a": {"dtype": "float32"}})
+
+
+@pytest.mark.parametrize("backend", ["mmap", "pread"])
+def test_all_tensors_at_once_by_either_backend(tmp_path, arrays, backend):
+    path = tmp_path / "a.safetensors"
+    ours.save_file(arrays, path)
+    with thalia.safe_open(path, "np", backend=backend) as file, safetensors.safe_open(path, "np") as their:
+        check(file.get_tensors(), arrays)
+        assert list(file.get_tensors()) == list(their.get_tensors()) == file.offset_keys()
+    for module in (thalia, safetensors):
+        with pytest.raises(module.SafetensorError, match=r"backend .*other.*mmap"):
+            module.safe_open(path, "np", backend="other")
+
+
+def test_what_is_no_slice_is_an_error_of_numpys_kind(tmp_path, arrays):
+    path = tmp_path / "a.safetensors"
+    ours.save_file(arrays, path)
+    with thalia.safe_open(path, "np") as file, safetensors.safe_open(path, "np") as their:
+        for index in ("a", 1.5, {}, 9, -9, (0, 0, 0)):
+            with pytest.raises((IndexError, TypeError)):
+                file.get_slice("model.layers.0.weight")[index]
+            with pytest.raises((IndexError, TypeError, safetensors.SafetensorError)):
+                their.get_slice("model.layers.0.weight")[index]
+        with pytest.raises(thalia.SafetensorError, match="is no slice"):
+            file.get_slice("model.layers.0.weight")["a"]
+
+
 @pytest.mark.parametrize("ending", ["safetensors", "thalia"])
 def test_safe_open_is_the_references(tmp_path, arrays, ending):
     path, reference = tmp_path / f"f.{ending}", tmp_path / "reference.safetensors"
