@@ -49,8 +49,14 @@ def stored(tensor: Tensor, kind: type, key: str | None) -> Stored:
     return Stored(tensor, kind, key, keys.shape, keys.dtype)
 
 
+class NumpyShape(jax.ShapeDtypeStruct):  # type: ignore[misc, unused-ignore]
+    """The shape and dtype of an array of numpy: jax may have no such dtype. As a target, that array."""
+
+
 def shape_of(array: Stored) -> Any:
-    """A jax.ShapeDtypeStruct."""
+    """A jax.ShapeDtypeStruct, for what was no array of jax a NumpyShape."""
+    if array.kind is not jax.Array:
+        return NumpyShape(array.shape, array.dtype)  # type: ignore[no-untyped-call, unused-ignore]
     return _struct(array.shape, array.dtype)
 
 
@@ -72,9 +78,11 @@ def restored(found: Stored, wanted: Wanted, where: str) -> Any:
     where: names the array in messages. Raises UsageError for another shape, and for a dtype that
     it cannot be converted to; UnsupportedError for a dtype of 64 bits where jax has none.
     """
+    kind = wanted.kind or found.kind
+    if found.key is not None:
+        found, wanted = _of_words(found, wanted, kind)
     if wanted.shape not in (None, found.shape):
         raise mismatch(where, "shape", list(found.shape), list(wanted.shape or ()), "shape_mismatch")
-    kind = wanted.kind or found.kind
     dtype = found.dtype if wanted.dtype is None else wanted.dtype
     if found.key is not None or jnp.issubdtype(dtype, jax.dtypes.extended):
         if dtype != found.dtype or kind is not jax.Array:
@@ -95,6 +103,19 @@ def restored(found: Stored, wanted: Wanted, where: str) -> Any:
         return _in_jax(found.tensor, dtype, wanted.sharding)
     array = _whole(found.tensor, dtype)
     return array[()] if kind is np.generic else array
+
+
+def _of_words(found: Stored, wanted: Wanted, kind: type) -> tuple[Stored, Wanted]:
+    """What is meant by a target that has the shape and dtype of the words of random keys.
+
+    Orbax tells keys so, and makes its RestoreArgs of them so: of jax it is the keys, of numpy the words.
+    """
+    words = numpy_dtype(found.tensor.dtype)
+    if wanted.shape not in (None, found.tensor.shape) or wanted.dtype not in (None, words):
+        return found, wanted
+    if kind is not jax.Array:
+        return Stored(found.tensor, found.kind, None, found.tensor.shape, words), wanted
+    return found, wanted._replace(shape=None, dtype=None)
 
 
 def _in_jax(tensor: Tensor, dtype: Any, sharding: Any) -> Any:

@@ -55,6 +55,12 @@ def _key(entry: Any) -> Any:
     return entry.idx if isinstance(entry, jax.tree_util.SequenceKey) else entry.key
 
 
+def is_empty(target: Any) -> bool:
+    """Whether it is None, or a container that holds nothing, as optax.MaskedNode()."""
+    opened = _opened(target)
+    return target is None if opened is None else not opened.children
+
+
 class _Encoder(Walk):
     def __init__(self, copy: bool) -> None:
         super().__init__("arrays of jax and numpy, numbers, texts, or containers that jax knows as pytrees")
@@ -164,10 +170,12 @@ def mapped(found: Any, array: Callable[[Stored], Any]) -> Any:
 def fitted(found: Any, target: Any, where: str, leaf: Callable[[Any, Any, str], Any]) -> Any:
     """The containers of `target`, with leaf(stored, asked, where) in place of each of its leaves.
 
-    where: names the place in messages, the file first. PLACEHOLDER takes the place of anything.
+    where: names the place in messages, the file first. PLACEHOLDER takes the place of anything; None
+    and containers that hold nothing that of each other and of a leaf, which is not read.
     Raises NotFoundError for what the file lacks, UsageError for what only the file has.
     """
-    if target is PLACEHOLDER:
+    is_container = isinstance(found, dict | list | tuple) and len(found) > 0
+    if target is PLACEHOLDER or (not is_container and is_empty(target)):
         return target
     opened = _opened(target)
     if opened is None:

@@ -13,7 +13,9 @@ Each item's folder has one file. No pickle is read or written.
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -24,8 +26,8 @@ from orbax.checkpoint import future
 from . import _jax_tree
 from ._file import Path
 from ._file import open as open_file
-from ._jax_arrays import Stored, Wanted, mismatch, restored, shape_of
-from ._jax_tree import Encoded, described
+from ._jax_arrays import NumpyShape, Stored, Wanted, mismatch, restored, shape_of
+from ._jax_tree import PLACEHOLDER, Encoded, described, is_empty
 from ._leaves import MEMBER
 from ._operations import local_path
 from ._writer import Writer
@@ -36,10 +38,31 @@ if TYPE_CHECKING:
 
     from ._writer import SaveOptions
 
-__all__ = ["ThaliaCheckpointHandler", "ThaliaRestore", "ThaliaSave"]
+__all__ = ["ItemMetadata", "ThaliaCheckpointHandler", "ThaliaRestore", "ThaliaSave"]
 
 #: In the folder of an item.
 NAME = "state.thalia"
+#: Of what stands under MEMBER, where the custom metadata are.
+CUSTOM = "custom_metadata"
+
+
+class ItemMetadata(dict[Any, Any]):
+    """What item_metadata() tells of an item that is a dictionary: that one, with a jax.ShapeDtypeStruct
+    in place of each array. A pytree, and a target for ThaliaRestore."""
+
+    custom_metadata: dict[str, Any] | None = None
+    """What ThaliaSave had of them; None where it had none."""
+
+
+def _parts(item: ItemMetadata) -> tuple[list[tuple[Any, Any]], tuple[Any, ...]]:
+    return [(jax.tree_util.DictKey(key), value) for key, value in item.items()], tuple(item)
+
+
+def _whole(keys: tuple[Any, ...], values: Iterable[Any]) -> Any:
+    return dict(zip(keys, values, strict=True))  # of other leaves it tells nothing of a file
+
+
+jax.tree_util.register_pytree_with_keys(ItemMetadata, _parts, _whole)
 
 
 # The base is Any to a checker of types that does not see Orbax.
@@ -59,20 +82,22 @@ class ThaliaCheckpointHandler(ocp.AsyncCheckpointHandler):  # type: ignore[misc,
     def save(self, directory: Path, args: ThaliaSave) -> None:
         """Returns when the file is whole, and on the disk.
 
-        Raises UnsupportedError that names what cannot be saved; IoError.
+        Raises UnsupportedError that names what cannot be saved; TypeError for custom metadata that JSON
+        cannot hold; IoError.
         """
         _alone()
-        self._write(local_path(directory), _jax_tree.encode(args.item, copy=False))
+        self._write(local_path(directory), _encoded(args, copy=False))
 
     async def async_save(self, directory: Path, args: ThaliaSave) -> list[Any]:
         """Returns after one copy of all arrays in memory of the CPU, with the future of the file: they
         may be changed, or donated, from then on.
 
-        Raises UnsupportedError that names what cannot be saved. What writing raises the future does.
+        Raises UnsupportedError that names what cannot be saved; TypeError for custom metadata that JSON
+        cannot hold. What writing raises the future does.
         """
         _alone()
         folder = local_path(directory)
-        encoded = _jax_tree.encode(args.item, copy=True)
+        encoded = _encoded(args, copy=True)
 
         async def write() -> None:
             self._write(folder, encoded)
@@ -97,13 +122,20 @@ class ThaliaCheckpointHandler(ocp.AsyncCheckpointHandler):  # type: ignore[misc,
             return _jax_tree.fitted(found, target, f"{path}: item", _fit)
 
     def metadata(self, directory: Path) -> Any:
-        """What was saved, with a jax.ShapeDtypeStruct in place of each array. No array is read.
+        """What was saved, with a jax.ShapeDtypeStruct in place of each array: of an item that is a
+        dictionary ItemMetadata. No array is read. It is a target for ThaliaRestore, with which arrays of
+        numpy come back as such, whatever their dtype.
 
         Raises MissingFileError, a FileNotFoundError; IoError, FormatError.
         """
         path = os.path.join(local_path(directory), NAME)
         with open_file(path) as file:
-            return _jax_tree.mapped(_decoded(file, path), shape_of)
+            told = _jax_tree.mapped(_decoded(file, path), shape_of)
+            if type(told) is not dict:
+                return told
+            metadata = ItemMetadata(told)
+            metadata.custom_metadata = file.metadata[MEMBER].get(CUSTOM)
+            return metadata
 
     def _write(self, folder: str, encoded: Encoded) -> None:
         with Writer(os.path.join(folder, NAME), **self._options) as writer:
@@ -118,6 +150,8 @@ class ThaliaSave(ocp.args.CheckpointArgs):  # type: ignore[misc, unused-ignore]
 
     item: Any
     """A pytree."""
+    custom_metadata: Mapping[str, Any] | None = None
+    """What JSON can hold, kept beside the item: ItemMetadata has it."""
 
 
 @ocp.args.register_with_handler(ThaliaCheckpointHandler, for_restore=True)
@@ -130,10 +164,11 @@ class ThaliaRestore(ocp.args.CheckpointArgs):  # type: ignore[misc, unused-ignor
     """The target: a pytree of the structure that was saved. An array of jax, or jax.ShapeDtypeStruct,
     gives the shape, which has to be the stored one, the dtype, and the sharding; one of numpy the
     shape and the dtype. Numbers, texts and bytes come back as stored. ocp.PLACEHOLDER stays, and
-    what it stands for is not read."""
+    what it stands for is not read. So do None and what holds nothing, as optax.MaskedNode(), in
+    place of one array or value. In place of a None that was saved no array is to be had."""
     restore_args: Any = None
-    """A pytree of ocp.RestoreArgs and ocp.ArrayRestoreArgs, in place of the leaves of `item`. A
-    global_shape has to be the stored one, whatever `strict` is."""
+    """A pytree of ocp.RestoreArgs and ocp.ArrayRestoreArgs, in place of the leaves of `item` that are
+    to be read. A global_shape has to be the stored one, whatever `strict` is."""
 
 
 def _alone() -> None:
@@ -148,6 +183,12 @@ def _alone() -> None:
         )
 
 
+def _encoded(args: ThaliaSave, *, copy: bool) -> Encoded:
+    custom = None if args.custom_metadata is None else json.loads(json.dumps(dict(args.custom_metadata)))
+    encoded = _jax_tree.encode(args.item, copy=copy)
+    return encoded if custom is None else encoded._replace(member={**encoded.member, CUSTOM: custom})
+
+
 def _decoded(file: Any, path: str) -> Any:
     tensors = {tensor.name: tensor for tensor in file.tensors.values()}
     return _jax_tree.decode(file.metadata.get(MEMBER), tensors, path)
@@ -157,7 +198,7 @@ def _target(args: ThaliaRestore) -> Any:
     if args.item is None or args.restore_args is None:
         return args.item if args.restore_args is None else args.restore_args
     try:
-        return jax.tree.map(lambda _, leaf: leaf, args.item, args.restore_args)
+        return jax.tree.map(_asked, args.item, args.restore_args, is_leaf=is_empty)
     except ValueError as error:
         raise make_error(
             UsageError,
@@ -167,11 +208,18 @@ def _target(args: ThaliaRestore) -> Any:
         ) from error
 
 
+def _asked(leaf: Any, restore_args: Any) -> Any:
+    """Of a leaf of the item and what stands in its place: what is not to be read stays."""
+    return leaf if leaf is PLACEHOLDER or is_empty(leaf) or restore_args is PLACEHOLDER else restore_args
+
+
 def _wanted(asked: Any) -> Wanted | None:
     """None for what is no array."""
     if isinstance(asked, jax.Array):
         # One that is bound to no device stays so.
         return Wanted(jax.Array, asked.shape, asked.dtype, asked.sharding if asked.committed else None)
+    if isinstance(asked, NumpyShape):
+        return Wanted(None, asked.shape, asked.dtype)
     if isinstance(asked, jax.ShapeDtypeStruct):
         return Wanted(jax.Array, asked.shape, asked.dtype, asked.sharding)
     if isinstance(asked, np.ndarray | np.generic):
@@ -193,12 +241,15 @@ def _sharding(asked: Any) -> Any:
 
 
 def _fit(found: Any, asked: Any, where: str) -> Any:
+    if isinstance(asked, ocp.RestoreArgs) and asked.restore_type is type(PLACEHOLDER):
+        return PLACEHOLDER
     wanted = _wanted(asked)
     if isinstance(found, Stored):
         if wanted is None:
             raise mismatch(where, "value", described(found), described(asked))
         return restored(found, wanted, where)
     is_array = wanted is not None and not isinstance(asked, ocp.RestoreArgs)
-    if is_array or isinstance(found, dict | list | tuple) or (found is None) != (asked is None):
+    is_none = asked is None or type(asked) is ocp.RestoreArgs
+    if is_array or isinstance(found, dict | list | tuple) or (found is None and not is_none):
         raise mismatch(where, "value", described(found), described(asked))
     return found

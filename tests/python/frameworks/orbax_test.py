@@ -198,11 +198,62 @@ def test_metadata_tell_the_arrays_and_make_a_target(tmp_path):
     assert found["x"] == jax.ShapeDtypeStruct((4, 2), jnp.float32)
     assert found["keys"][1].dtype == item["keys"][1].dtype and found["keys"][1].shape == (2, 2)
     assert found["values"] == item["values"]
-    found["numpy"] = ocp.PLACEHOLDER  # of 64 bits, which jax lacks here
-    again = restore(tmp_path / "a", found)
-    assert again.pop("numpy") is ocp.PLACEHOLDER
-    assert same(again.pop("x"), jnp.ones((4, 2)))
-    assert same(again, {key: value for key, value in item.items() if key != "numpy"})
+    again = restore(tmp_path / "a", found)  # also arrays of numpy of 64 bits, which jax lacks here
+    assert same(again.pop("x"), jnp.ones((4, 2))) and same(again, item)
+    shapes = jax.tree.map(lambda array: array, found)
+    assert type(shapes) is dict and same(restore(tmp_path / "a", shapes)["numpy"], item["numpy"])
+    found["numpy"] = ocp.PLACEHOLDER
+    assert restore(tmp_path / "a", found)["numpy"] is ocp.PLACEHOLDER
+
+
+@pytest.mark.parametrize("checkpointer", [ocp.Checkpointer, ocp.AsyncCheckpointer])
+def test_custom_metadata_are_kept_beside_the_item(tmp_path, checkpointer):
+    custom = {"lr": 0.1, "tags": ["a", None], "nested": {"n": 1}}
+    with checkpointer(ThaliaCheckpointHandler()) as saver:
+        saver.save(tmp_path / "a", args=ThaliaSave({"w": jnp.ones(3)}, custom_metadata=custom))
+        saver.save(tmp_path / "b", args=ThaliaSave({"w": jnp.ones(3)}))
+        with pytest.raises(TypeError, match="JSON"):
+            saver.save(tmp_path / "c", args=ThaliaSave({"w": jnp.ones(3)}, custom_metadata={"p": Path("x")}))
+    found = ocp.Checkpointer(ThaliaCheckpointHandler()).metadata(tmp_path / "a").item_metadata
+    assert found.custom_metadata == custom and found == {"w": A}
+    assert same(restore(tmp_path / "a"), {"w": jnp.ones(3)})
+    found = ocp.Checkpointer(ThaliaCheckpointHandler()).metadata(tmp_path / "b").item_metadata
+    assert found.custom_metadata is None
+
+
+@pytest.mark.parametrize("skipped", [None, Nothing(), {}, (), ocp.PLACEHOLDER])
+def test_what_a_target_skips_stays_and_is_not_read(tmp_path, monkeypatch, skipped):
+    item = {"w": jnp.ones(3), "v": jnp.zeros(2), "k": jax.random.key(0), "n": 1, "masked": Nothing(), "none": None}
+    save(tmp_path / "a", item)
+    full = ocp.checkpoint_utils.construct_restore_args(item)
+    monkeypatch.setattr(
+        Tensor, "numpy", lambda self, **_: pytest.fail("read") if self.name == "w" else NUMPY(self, **_)
+    )
+    for name in ("w", "n", "masked", "none"):
+        target = {**item, "w": skipped, name: skipped}
+        for args in (None, full, ocp.checkpoint_utils.construct_restore_args(target)):
+            found = restore(tmp_path / "a", target, args)
+            assert same(found, {**target, "v": item["v"], "k": item["k"]})
+    with pytest.raises(thalia.UsageError, match=r"item\.none: "):
+        restore(tmp_path / "a", {**item, "none": A})
+
+
+NUMPY = Tensor.numpy
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
+def test_random_keys_come_back_to_what_orbax_makes_of_them(tmp_path, impl):
+    item = {"k": jax.random.key(1, impl=impl), "s": jax.random.split(jax.random.key(2, impl=impl), 4)}
+    save(tmp_path / "a", item)
+    words = {name: jax.random.key_data(key) for name, key in item.items()}
+    args = ocp.checkpoint_utils.construct_restore_args(item)  # of the words of the keys
+    assert same(restore(tmp_path / "a", item, args), item)
+    assert same(restore(tmp_path / "a", restore_args=args), item)
+    assert same(restore(tmp_path / "a", {n: jax.ShapeDtypeStruct(w.shape, w.dtype) for n, w in words.items()}), item)
+    found = restore(tmp_path / "a", {name: np.asarray(data) for name, data in words.items()})
+    assert same(found, {name: np.asarray(data) for name, data in words.items()})
+    found = restore(tmp_path / "a", restore_args=jax.tree.map(lambda _: ocp.RestoreArgs(restore_type=np.ndarray), item))
+    assert same(found, {name: np.asarray(data) for name, data in words.items()})
 
 
 def test_what_changes_after_a_save_in_the_background_is_saved_as_it_was(tmp_path):
@@ -250,7 +301,7 @@ A, N = jax.ShapeDtypeStruct((3,), jnp.float32), np.zeros(3, np.float32)
         ({"k": jax.ShapeDtypeStruct((), jnp.uint32)}, thalia.UsageError, r"item\.k: dtype: .*key<fry>, .* uint32"),
         ({"k": np.uint32(0)}, thalia.UsageError, r"item\.k: dtype: .*key<fry>"),
         ({"n": A}, thalia.UsageError, r"item\.n: value: the file has int, the target ShapeDtypeStruct"),
-        ({"n": None}, thalia.UsageError, r"item\.n: value: the file has int, the target None"),
+        ({"l": None}, thalia.UsageError, r"item\.l: value: the file has list, the target None"),
         ({"l": [1]}, thalia.UsageError, r"item\.l: 1: the target has none; expected 0, 1"),
         ({"l": [1, 2, 3]}, thalia.NotFoundError, r"item\.l: 2: the file has none; expected 0, 1"),
         ({"l": 1}, thalia.UsageError, r"item\.l: value: the file has list, the target int"),
