@@ -197,7 +197,7 @@ def _beside(folder: str, what: str) -> str:
 
 def _is_ours(name: str) -> bool:
     """Whether a save writes a file of that name into its folder."""
-    if name in (_dcp_metadata.NAME, _dcp_metadata.RANKS_NAME, _dcp_metadata.FAILED_NAME):
+    if name in (_dcp_metadata.NAME, _dcp_metadata.TORCH_NAME, _dcp_metadata.RANKS_NAME, _dcp_metadata.FAILED_NAME):
         return True
     if _dcp_metadata.is_part_name(name) or (name.startswith(".") and name.endswith(".thalia-tmp")):
         return True

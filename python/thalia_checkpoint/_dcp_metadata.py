@@ -22,6 +22,8 @@ from typing import Any
 NAME = "checkpoint.json"
 FORMAT = "thalia-distributed"
 VERSION = 1
+#: What torch calls its own, where it is asked for.
+TORCH_NAME = ".metadata"
 #: While a save goes on: how many ranks there are.
 RANKS_NAME = ".ranks"
 #: When it has failed.

@@ -13,6 +13,7 @@ checkpoint.json: docs/python.md, "Distributed training".
 from __future__ import annotations
 
 import os
+import pickle
 import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,9 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
     path: the folder; may be left to `checkpoint_id`. All ranks must see the same file system.
     ranks_per_file: how many ranks share a file, such as those of a node: with 8, ranks 0 to 7, 8 to
         15, and so on. Their data is written twice, and needs twice the room until the save ends.
+    torch_metadata: also .metadata, by which torch's own tools find a checkpoint: its names, shapes,
+        dtypes and chunks, as FileSystemReader.read_metadata() reads them. It is a pickle, the only
+        one, and nothing here reads it. The elements are read by ThaliaStorageReader alone.
     options: those of SaveOptions, for each file. replace=False: a checkpoint that is there stays.
 
     What a save raises comes in dcp's CheckpointException, by rank: ExistsError where the folder is
@@ -70,7 +74,14 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
     cannot be held; UsageError, IoError.
     """
 
-    def __init__(self, path: Path | None = None, *, ranks_per_file: int = 1, **options: Unpack[SaveOptions]) -> None:
+    def __init__(
+        self,
+        path: Path | None = None,
+        *,
+        ranks_per_file: int = 1,
+        torch_metadata: bool = False,
+        **options: Unpack[SaveOptions],
+    ) -> None:
         """Raises UsageError for ranks_per_file under 1."""
         super().__init__()
         if ranks_per_file < 1:
@@ -84,6 +95,7 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
             )
         self._folder = None if path is None else os.path.abspath(path)
         self._ranks_per_file = ranks_per_file
+        self._torch_metadata = torch_metadata
         self._options: dict[str, Any] = dict(options)
         self._replace = self._options.pop("replace", None) is not False
         self._rank = 0
@@ -97,10 +109,13 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
         self._lock = None
 
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
-        if not kwargs.get("use_collectives", True):
+        ranks = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+        # With no_dist=True each rank saves by itself, and says that it is rank 0: as rank 0 does without.
+        if not kwargs.get("use_collectives", True) and ranks > 1:
             raise make_error(
                 UnsupportedError,
-                "use_collectives=False: ranks that do not talk to each other cannot tell when a checkpoint is whole",
+                f"use_collectives=False with {ranks} ranks: those that do not talk to each other cannot tell when a "
+                "checkpoint is whole; a rank that saves by itself takes no_dist=True without it",
                 "unsupported_feature",
                 field="use_collectives",
                 value="False",
@@ -159,15 +174,22 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
                     "io",
                     path=path,
                 )
-        path = os.path.join(folder, _dcp_metadata.NAME)
         data = _dcp_metadata.to_bytes(document)
-        _dcp_parse.from_bytes(data, path)  # what could not be read again is not written
+        # What could not be read again is not written.
+        _dcp_parse.from_bytes(data, os.path.join(folder, _dcp_metadata.NAME))
+        contents = {_dcp_metadata.NAME: data}
+        if self._torch_metadata:
+            # Without storage_data torch's reader would not take it.
+            told = replace(metadata, storage_data={}, storage_meta=self.storage_meta())
+            contents[_dcp_metadata.TORCH_NAME] = pickle.dumps(told)
         with io_errors():
-            with open(path, "xb") as out:
-                out.write(data)
-            if self._options.get("durability") != "none":
-                _dcp_folder.sync(path)
-            _dcp_folder.clear(folder, but={_dcp_metadata.NAME, *(file.name for file in document.files)})
+            for name, content in contents.items():
+                path = os.path.join(folder, name)
+                with open(path, "xb") as out:
+                    out.write(content)
+                if self._options.get("durability") != "none":
+                    _dcp_folder.sync(path)
+            _dcp_folder.clear(folder, but={*contents, *(file.name for file in document.files)})
         durable = self._options.get("durability") in (None, "full")
         _dcp_folder.commit(self.checkpoint_id, durable=durable)
 

@@ -178,6 +178,23 @@ def resume_as_two(rank, world, folder, moved):
     save(state, f"{folder}/run")  # in place of four files
 
 
+def save_without_collectives(rank, world, folder):
+    state, options = {"rank": rank}, {"use_collectives": False}
+    for no_dist in (False, True):
+        writer = ThaliaStorageWriter(f"{folder}/run", durability="none")
+        with pytest.raises(thalia.UnsupportedError, match="no_dist=True without it"):
+            dcp.save(state, storage_writer=writer, no_dist=no_dist, **options)
+    own = f"{folder}/{rank}"
+    dcp.save(state, storage_writer=ThaliaStorageWriter(own, durability="none"), no_dist=True)
+    dcp.load(state := {"rank": None}, storage_reader=ThaliaStorageReader(own), no_dist=True)
+    assert state == {"rank": rank}
+
+
+def test_ranks_that_do_not_talk_save_each_by_itself_or_not_at_all(tmp_path):
+    on_ranks(2, tmp_path, save_without_collectives)
+    assert sorted(os.listdir(tmp_path)) == ["0", "1"]
+
+
 def test_four_ranks_then_two_then_one(tmp_path):
     on_ranks(4, tmp_path, save_as_four)
     leftovers = [path.name for path in tmp_path.iterdir() if path.name.endswith((".saving", ".old"))]

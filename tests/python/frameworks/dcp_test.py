@@ -272,6 +272,39 @@ def test_what_cannot_be_held_is_named(tmp_path, value, told):
     assert load({"deep": {"value": 0}}, tmp_path / "run")["deep"]["value"] == 1
 
 
+@pytest.mark.parametrize("no_dist", [False, True])
+def test_one_process_saves_without_collectives(tmp_path, no_dist):
+    state = everything()
+    writer = ThaliaStorageWriter(tmp_path / "run", durability="none")
+    dcp.save(state, storage_writer=writer, no_dist=no_dist, use_collectives=False)
+    save(state, tmp_path / "other")
+    names = [sorted(os.listdir(tmp_path / name)) for name in ("run", "other")]
+    assert names[0] == names[1] == ["checkpoint.json", "rank-0.thalia"]
+    for folder in ("run", "other"):
+        consolidate(tmp_path / folder, tmp_path / f"{folder}.thalia")
+    assert not thalia.diff(tmp_path / "run.thalia", tmp_path / "other.thalia")
+
+
+def test_tools_of_torch_find_its_own_metadata_where_they_are_asked_for(tmp_path):
+    state = {"w": torch.randn(8, 8), "nested": {"b": torch.ones(3, dtype=torch.bfloat16)}, "step": 3}
+    run = tmp_path / "run"
+    for _ in range(2):  # and such a checkpoint is replaced as any other
+        save(state, run, torch_metadata=True)
+    assert sorted(os.listdir(run)) == [".metadata", "checkpoint.json", "rank-0.thalia"]
+    metadata = dcp.FileSystemReader(run).read_metadata()
+    own = ThaliaStorageReader(run).read_metadata()
+    assert metadata.state_dict_metadata.keys() == own.state_dict_metadata.keys() == {"w", "nested.b", "step"}
+    assert metadata.state_dict_metadata["w"].size == (8, 8)
+    assert metadata.state_dict_metadata["nested.b"].properties.dtype == torch.bfloat16
+    assert metadata.planner_data == own.planner_data
+    found = load({"w": torch.zeros(8, 8), "step": 0}, run)
+    assert torch.equal(found["w"], state["w"]) and found["step"] == 3
+    (run / ".metadata").write_bytes(b"cos\nsystem\n(S'exit 1'\ntR.")  # nothing here reads it
+    assert load({"w": torch.zeros(8, 8), "step": 0}, run)["step"] == 3
+    save(state, run)
+    assert ".metadata" not in os.listdir(run)
+
+
 def test_arguments_that_cannot_be(tmp_path):
     state = {"w": torch.ones(1)}
     with pytest.raises(thalia.UsageError, match="path: got none"):
@@ -281,9 +314,6 @@ def test_arguments_that_cannot_be(tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "model.pt").write_text("mine")
     assert "'model.pt'" in str(failure(save, state, tmp_path / "full"))
-    writer = ThaliaStorageWriter(tmp_path / "alone")
-    with pytest.raises(thalia.UnsupportedError, match="use_collectives"):
-        dcp.save(state, storage_writer=writer, use_collectives=False)
 
     class Planner(DefaultSavePlanner):
         lookup_object = None
