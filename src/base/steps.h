@@ -6,13 +6,15 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/busy.h"
 #include "thalia/error.h"
 
 namespace thalia {
 
 /// The state of whatever is made call by call and handed out by the last one: a call that ends in
 /// its midst ends everything, so that nothing with a hole in it comes out. Each call that changes
-/// something goes through here. Externally synchronised.
+/// something goes through here. Externally synchronised: a call within another one, as from its
+/// callback, is a UsageError (wrong_state) that changes nothing.
 class Steps {
  public:
   /// @param what is made, for messages. @param path the same, may be empty. @param abandon called
@@ -60,6 +62,7 @@ class Steps {
 
   template <typename Call>
   auto guarded(Call& call, bool mendable) {
+    const Busy::Call alone(busy_, what_, path_);
     require_open();
     try {
       return call();
@@ -78,7 +81,6 @@ class Steps {
   }
 
   void fail(const char* why) {
-    if (!is_open()) return;  // a call within this one has failed
     state_ = State::failed;
     if (abandon_) abandon_();
     failure_ = why;
@@ -89,6 +91,7 @@ class Steps {
   std::string failure_;
   std::function<void()> abandon_;
   State state_ = State::open;
+  Busy busy_;
 };
 
 }  // namespace thalia
