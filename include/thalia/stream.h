@@ -125,14 +125,17 @@ class StreamReader {
   /// after each other are read together.
   StreamReader(const Reader& reader, std::span<const TensorView> tensors,
                const StreamOptions& options = {});
-  /// Ends what runs and waits for it: the callers' memory is not written to afterwards.
+  /// Ends what runs and waits for it: the callers' memory is not written to afterwards. In a forked
+  /// child, which has not the stream's threads, nothing.
   ~StreamReader();
   StreamReader(StreamReader&&) noexcept;
   StreamReader& operator=(StreamReader&&) noexcept;
 
   /// Waits for the next tensor; nullopt once all were handed out.
   /// @throws IoError, FormatError, IntegrityError, UnsupportedError, CancelledError, what
-  /// `destination` or `progress` threw; the same again at each further call.
+  /// `destination` or `progress` threw; the same again at each further call. UsageError
+  /// (wrong_state) in a forked child, and while another call of next() runs, whose callback or
+  /// thread it is: that changes nothing.
   std::optional<StreamedTensor> next();
 
   /// next() until the end. What `callback` throws ends the stream first.

@@ -61,6 +61,10 @@ struct SaveResult {
 /// Use: declare everything, then give streamed payloads, then commit(). Externally synchronised. A
 /// payload given as a span is borrowed until commit() returns. Destroyed without commit(), or after
 /// an error, it leaves no trace; the file that was at the path stays as it was.
+///
+/// A call that begins while another one runs, as in a callback of progress, is a UsageError
+/// (wrong_state) and changes nothing. So are write() and commit() in a forked child, which shares
+/// the file with its parent: the file stays the parent's, also when the child's copy is destroyed.
 class Writer {
  public:
   /// Creates the temporary file in the target's folder. A target that is a symbolic link is

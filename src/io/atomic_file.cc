@@ -113,7 +113,8 @@ AtomicFile::~AtomicFile() {
 // temporary_ is exchanged rather than moved: a string that was moved from may hold anything, and
 // both objects would remove the file.
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
-    : target_(std::move(other.target_)),
+    : process_(other.process_),
+      target_(std::move(other.target_)),
       name_(std::move(other.name_)),
       temporary_(std::exchange(other.temporary_, {})),
       options_(std::move(other.options_)),
@@ -124,6 +125,7 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
 AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
   if (this == &other) return *this;
   discard();
+  process_ = other.process_;
   target_ = std::move(other.target_);
   name_ = std::move(other.name_);
   temporary_ = std::exchange(other.temporary_, {});
@@ -216,7 +218,12 @@ void AtomicFile::rename_temporary() {
     throw_errno("rename", target_);
 }
 
+void AtomicFile::require_own() const {
+  process_.require("the file that is written", target_.native());
+}
+
 void AtomicFile::prepare() {
+  require_own();
   try {
     take_over_owner_and_mode();
     prepared_ = true;
@@ -230,6 +237,7 @@ double AtomicFile::commit(bool synced) {
   if (!fd_)
     throw UsageError(ErrorCode::wrong_state, "the file was committed or discarded before",
                      {.path = target_.string()});
+  require_own();
   double seconds = 0;
   try {
     if (!prepared_) take_over_owner_and_mode();
@@ -260,7 +268,8 @@ double AtomicFile::commit(bool synced) {
 }
 
 void AtomicFile::discard() noexcept {
-  if (!temporary_.empty()) ::unlinkat(folder_fd_.get(), temporary_.c_str(), 0);
+  if (!temporary_.empty() && process_.is_this())
+    ::unlinkat(folder_fd_.get(), temporary_.c_str(), 0);
   temporary_.clear();
   fd_.reset();
   folder_fd_.reset();

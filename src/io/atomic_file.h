@@ -6,6 +6,7 @@
 #include <stop_token>
 #include <string>
 
+#include "io/process.h"
 #include "io/unique_fd.h"
 #include "thalia/options.h"
 
@@ -23,7 +24,8 @@ struct AtomicFileOptions {
   std::stop_token cancel{};
 };
 
-/// Externally synchronised. Destroyed without commit(), it removes what it made.
+/// Externally synchronised. Destroyed without commit(), it removes what it made. In a forked child,
+/// which shares the file with its parent, commit() is a UsageError, and nothing is removed.
 class AtomicFile {
  public:
   /// A symbolic link is followed to the file it names (also one that does not exist yet) where
@@ -42,6 +44,10 @@ class AtomicFile {
     return target_;
   }  ///< of the target; of a link that was followed, the path that it leads to
 
+  /// In a forked child.
+  bool is_foreign() const noexcept { return !process_.is_this(); }
+  /// Before anything is written to it. @throws UsageError (wrong_state) in a forked child.
+  void require_own() const;
   /// The part of commit() that changes the file's metadata, for a caller that syncs the file
   /// itself between the two. @throws IoError; the temporary is gone then.
   void prepare();
@@ -66,6 +72,7 @@ class AtomicFile {
   void rename_temporary();
   std::filesystem::path folder() const;
 
+  OwnProcess process_;
   std::filesystem::path target_;
   std::string name_;       ///< of the target in its folder
   std::string temporary_;  ///< name in the folder; empty while the file has none

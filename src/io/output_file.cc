@@ -47,6 +47,7 @@ struct OutputFile::Impl {
     gathered.clear();
   }
   void put(ByteSpan bytes) {
+    file.require_own();
     while (!bytes.empty()) {
       stop_if_cancelled(cancel);
       const ByteSpan part = bytes.first(std::min<std::uint64_t>(bytes.size(), kWriteback));
@@ -88,6 +89,7 @@ void OutputFile::overwrite(std::uint64_t offset, ByteSpan bytes) {
   assert(offset <= size() && bytes.size() <= size() - offset);
   impl_->step([&] {
     impl_->flush();
+    impl_->file.require_own();
     io::pwrite_all(impl_->file.fd(), offset, bytes, path());
   });
 }

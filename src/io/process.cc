@@ -4,11 +4,22 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
+
+#include "thalia/error.h"
 
 namespace thalia::io {
 
 std::int64_t process_id() noexcept {
   return ::getpid();
+}
+
+void OwnProcess::require(std::string_view what, std::string_view path) const {
+  if (is_this()) return;
+  throw UsageError(ErrorCode::wrong_state,
+                   std::string(what) + " belongs to process " + std::to_string(id_) +
+                       ", from which this one was forked: make a new one here",
+                   {.path = std::string(path)});
 }
 
 void be_nice(int steps) noexcept {

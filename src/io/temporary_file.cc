@@ -126,7 +126,7 @@ TemporaryFile::TemporaryFile(const std::filesystem::path& target,
 }
 
 TemporaryFile::~TemporaryFile() {
-  if (!name_.empty()) ::unlinkat(folder_fd_.get(), name_.c_str(), 0);
+  if (!name_.empty() && process_.is_this()) ::unlinkat(folder_fd_.get(), name_.c_str(), 0);
 }
 
 }  // namespace thalia::io

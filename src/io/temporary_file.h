@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "io/posix_error.h"
+#include "io/process.h"
 #include "io/unique_fd.h"
 #include "thalia/options.h"
 
@@ -51,7 +52,8 @@ UniqueFd open_unnamed_again(const std::filesystem::path& path);
 /// A file on the file system of `target`, empty and for the owner alone, for what opens files by
 /// their paths; gone with this. It has no name, so that nothing of it is left however the process
 /// ends: its path is good in this process alone, for as long as this lives. Where the file system
-/// has no such files, or /proc is not mounted, it has a temporary name beside the target.
+/// has no such files, or /proc is not mounted, it has a temporary name beside the target, which a
+/// forked child does not remove.
 class TemporaryFile {
  public:
   /// @param within as in OutputOptions. @param allow_unnamed as in AtomicFileOptions. @throws
@@ -67,6 +69,7 @@ class TemporaryFile {
   OutputOptions output() const { return {.durability = Durability::none, .within = within_}; }
 
  private:
+  OwnProcess process_;
   UniqueFd folder_fd_;
   UniqueFd unnamed_;
   std::string name_;  ///< empty: it has none

@@ -126,6 +126,28 @@ BOOST_AUTO_TEST_CASE(without_commit_nothing_is_left) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_forked_child_leaves_the_file_to_its_parent) {
+  for (const AtomicFileOptions& options : kWays) {
+    const TemporaryFolder folder;
+    AtomicFile file(folder / "f", options);
+    io::pwrite_all(file.fd(), 0, bytes_of("whole"), file.path());
+    const Names before = list_folder(folder.path());
+    const test::Outcome refused = test::run_with_faults({}, [&] { file.commit(); });
+    BOOST_TEST(
+        refused.message.find("f: the file that is written belongs to process") != std::string::npos,
+        refused.message);
+    const test::Outcome gone = test::run_with_faults({}, [&] {
+      AtomicFile(std::move(file)).discard();
+      const AtomicFile own(folder / "own", options);
+    });
+    BOOST_TEST(gone.kind == test::Outcome::Kind::returned, gone.message);
+    BOOST_TEST(list_folder(folder.path()) == before, per_element());
+    file.commit();
+    BOOST_TEST(read_file(folder / "f") == "whole");
+    BOOST_TEST(list_folder(folder.path()) == Names{"f"}, per_element());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(moving_moves_the_duty_to_clean_up) {
   for (const AtomicFileOptions& options : kWays) {
     const TemporaryFolder folder;

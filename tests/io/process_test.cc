@@ -2,9 +2,15 @@
 
 #include <sys/resource.h>
 
+#include <mutex>
 #include <thread>
 
 #include "boost_test.h"
+#include "support/errors.h"
+#include "support/fault.h"
+
+using namespace thalia;
+using namespace thalia::test;
 
 BOOST_AUTO_TEST_SUITE(process)
 
@@ -24,6 +30,26 @@ BOOST_AUTO_TEST_CASE(a_thread_and_those_it_starts_get_nicer_and_others_do_not) {
   BOOST_TEST(own == expected);
   BOOST_TEST(child == expected);
   BOOST_TEST(::getpriority(PRIO_PROCESS, 0) == before);
+}
+
+BOOST_AUTO_TEST_CASE(a_forked_child_is_told_from_the_process_that_made_something) {
+  const io::OwnProcess process;
+  BOOST_TEST(process.is_this());
+  process.require("the thing");
+  const Outcome outcome = run_with_faults({}, [&] {
+    if (!process.is_this()) process.require("the thing", "path");
+  });
+  BOOST_TEST(outcome.kind == Outcome::Kind::other_error);
+  BOOST_TEST(outcome.message.find("path: the thing belongs to process") != std::string::npos,
+             outcome.message);
+}
+
+BOOST_AUTO_TEST_CASE(a_forked_child_never_waits_for_a_mutex_that_its_parent_holds) {
+  io::ProcessMutex mutex("the thing");
+  const std::lock_guard lock(mutex);
+  const Outcome outcome = run_with_faults({}, [&] { const std::lock_guard other(mutex); });
+  BOOST_TEST(outcome.message.find("the thing belongs to process") != std::string::npos,
+             outcome.message);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -22,6 +22,9 @@ class Owned {
     if (!object_) fail_moved();
     return *object_;
   }
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+  /// Leaves the object to nobody: it is not destroyed.
+  void leave() noexcept { static_cast<void>(object_.release()); }
 
  private:
   std::unique_ptr<T> object_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/busy.h"
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "base/utf8.h"
@@ -15,6 +16,7 @@
 #include "format/header.h"
 #include "format/tensor.h"
 #include "io/posix_file.h"
+#include "io/process.h"
 #include "thalia/stream.h"
 
 namespace thalia {
@@ -112,9 +114,19 @@ class StreamReader::Impl {
     });
   }
 
-  container::StreamSession& session() { return *session_; }
+  // Of a call that may wait for the stream's threads.
+  template <typename Call>
+  auto run(Call call) {
+    process_.require("the stream");
+    const Busy::Call alone(busy_, "the stream", {});
+    return call(*session_);
+  }
+  const container::StreamSession& session() const { return *session_; }
+  const io::OwnProcess& process() const { return process_; }
 
  private:
+  io::OwnProcess process_;
+  Busy busy_;
   std::unique_ptr<container::StreamSession> session_;
 };
 
@@ -151,12 +163,15 @@ StreamReader container::StreamAccess::open(std::unique_ptr<StreamSession> sessio
   return StreamReader(std::make_unique<StreamReader::Impl>(std::move(session)));
 }
 
-StreamReader::~StreamReader() = default;
+// A forked child has none of the threads, and would wait for them.
+StreamReader::~StreamReader() {
+  if (impl_ && !impl_->process().is_this()) impl_.leave();
+}
 StreamReader::StreamReader(StreamReader&&) noexcept = default;
 StreamReader& StreamReader::operator=(StreamReader&&) noexcept = default;
 
 std::optional<StreamedTensor> StreamReader::next() {
-  return impl_->session().next();
+  return impl_->run([](container::StreamSession& session) { return session.next(); });
 }
 
 void StreamReader::for_each(const std::function<void(StreamedTensor)>& callback) {
@@ -164,7 +179,7 @@ void StreamReader::for_each(const std::function<void(StreamedTensor)>& callback)
     while (auto tensor = next()) callback(*std::move(tensor));
     // The callback may have thrown while reads into the caller's memory are in flight.
   } catch (...) {
-    impl_->session().stop();
+    impl_->run([](container::StreamSession& session) { session.stop(); });
     throw;
   }
 }

@@ -18,6 +18,7 @@
 #include "container/wrap/frame_memory.h"
 #include "container/wrap/seek_table.h"
 #include "container/wrap/unwrap.h"
+#include "format/header.h"
 #include "format/v01.h"
 #include "format/wrapper.h"
 #include "io/posix_file.h"

@@ -36,6 +36,9 @@ class FileSave {
   void set_work(Work work) noexcept { options_.work = std::move(work); }
 
   bool has_begun() const noexcept { return store_.has_value(); }
+  /// In a forked child, which shares the file with its parent, and has not the threads of a save
+  /// that has begun.
+  bool is_foreign() const noexcept { return target_ && target_->is_foreign(); }
   /// Ends the declarations, and settles the codec. @throws UsageError for a draft that is not
   /// complete; IoError.
   PayloadStore& store();

@@ -89,7 +89,10 @@ Writer::Writer(const std::filesystem::path& path, const SaveOptions& options) {
 Writer::Writer(int descriptor, const std::filesystem::path& name, const SaveOptions& options) {
   impl_ = std::make_unique<Impl>(options, descriptor, name);
 }
-Writer::~Writer() = default;
+// A forked child would wait for threads that it has not.
+Writer::~Writer() {
+  if (impl_ && impl_->save().has_begun() && impl_->save().is_foreign()) impl_.leave();
+}
 Writer::Writer(Writer&&) noexcept = default;
 Writer& Writer::operator=(Writer&&) noexcept = default;
 

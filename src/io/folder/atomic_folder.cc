@@ -87,7 +87,7 @@ AtomicFolder::~AtomicFolder() {
 }
 
 void AtomicFolder::discard() noexcept {
-  if (temporary_.empty()) return;
+  if (temporary_.empty() || !process_.is_this()) return;
   for (const std::string& file : files_) ::unlinkat(parent_.fd(), file.c_str(), 0);
   // The longer of two paths stands behind the one that it begins with.
   for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder)
@@ -103,6 +103,7 @@ void AtomicFolder::make_inner_folder(const std::string& name) {
 }
 
 void AtomicFolder::write_file(std::span<const std::string> names, const ByteProducer& produce) {
+  process_.require("the folder that is written", target_.native());
   std::string name = temporary_;
   for (std::size_t i = 0; i + 1 < names.size(); ++i) {
     name += '/' + names[i];
@@ -130,6 +131,7 @@ void AtomicFolder::write_file(std::span<const std::string> names, const ByteProd
 }
 
 void AtomicFolder::commit() {
+  process_.require("the folder that is written", target_.native());
   stop_if_cancelled(cancel_);
   if (output_.durability != Durability::none) {
     for (const std::string& folder : made_) Folder(parent_.path() / folder).sync();

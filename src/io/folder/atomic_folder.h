@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "io/folder/folder.h"
+#include "io/process.h"
 #include "thalia/options.h"
 #include "thalia/storage.h"
 
@@ -17,7 +18,8 @@ namespace thalia::io {
 
 /// Made beside the target under a temporary name, until commit(). Destroyed before, it is
 /// removed. A folder that is at the target already is replaced only where it is empty, whatever the
-/// options say: what else is in it is not known here. Externally synchronised.
+/// options say: what else is in it is not known here. Externally synchronised. A forked child,
+/// which shares it with its parent, can neither write to it nor remove it.
 class AtomicFolder {
  public:
   /// @throws IoError; UsageError: (exists) where an empty folder is at the target, and is not to be
@@ -41,6 +43,7 @@ class AtomicFolder {
   void discard() noexcept;
   void make_inner_folder(const std::string& name);
 
+  OwnProcess process_;
   std::filesystem::path target_;
   OutputOptions output_;
   std::stop_token cancel_;

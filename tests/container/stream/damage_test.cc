@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "boost_test.h"
 #include "container/stream/check.h"
@@ -148,6 +149,23 @@ BOOST_AUTO_TEST_CASE(a_damaged_tensor_is_passed_over_where_asked_for) {
       }
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_callback_cannot_take_from_its_own_stream) {
+  StreamFile file(ChecksumType::block_tree, Codec::store, 16);
+  file.damage("large/t4", 100'000);
+  const Reader reader = Reader::open(file.path);
+  std::optional<StreamReader> stream;
+  std::size_t refused = 0;
+  stream.emplace(reader, StreamOptions{.damaged = [&](const TensorView&, const Error&) {
+                   BOOST_CHECK_EXCEPTION(stream->next(), UsageError,
+                                         says(ErrorCode::wrong_state, "the stream is in use"));
+                   ++refused;
+                 }});
+  while (stream->next()) {
+  }
+  BOOST_TEST(refused == 1u);
+  BOOST_TEST(stream->result().damaged == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(damage_under_leaves_of_sha256_is_passed_over_too) {

@@ -1,14 +1,19 @@
 // Streams hand out what a mapped reader reads, in any form, way and order.
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <random>
+#include <stdexcept>
 
 #include "boost_test.h"
 #include "container/stream/check.h"
 #include "io/aligned_buffer.h"
 #include "support/bytes.h"
 #include "support/errors.h"
+#include "support/fault.h"
 #include "support/files.h"
 #include "thalia/error.h"
 
@@ -261,6 +266,32 @@ BOOST_AUTO_TEST_CASE(what_was_streamed_counts_as_verified) {
   }
   BOOST_CHECK_NO_THROW(tensor.bytes());
   BOOST_CHECK_THROW(Reader::open(folder / "f").tensor("large/t1").bytes(), IntegrityError);
+}
+
+BOOST_AUTO_TEST_CASE(a_forked_child_leaves_the_stream_to_its_parent) {
+  const TemporaryFolder folder;
+  save_stream_sample(folder / "f", steady_options());
+  const Reader reader = Reader::open(folder / "f");
+  std::optional<StreamReader> stream;
+  stream.emplace(reader);
+  stream->next();
+  const Outcome outcome = run_with_faults({}, [&] {
+    ::alarm(20);
+    std::size_t own = 0;
+    for (const StreamedTensor& tensor : StreamReader(reader)) own += tensor.bytes.size();
+    if (own == 0) throw std::runtime_error("no stream of its own");
+    try {
+      stream->next();
+    } catch (const UsageError&) {
+      stream.reset();  // which would wait for threads that are not there
+      throw;
+    }
+  });
+  BOOST_TEST(outcome.message.find("the stream belongs to process") != std::string::npos,
+             outcome.message);
+  std::size_t left = 0;
+  while (stream->next()) ++left;
+  BOOST_TEST(left + 1 == stream->result().tensors);
 }
 
 BOOST_AUTO_TEST_CASE(options_out_of_bounds_are_refused) {

@@ -8,6 +8,7 @@
 #include "container/write/same_as_sample.h"
 #include "io/memory_file.h"
 #include "support/errors.h"
+#include "support/fault.h"
 #include "support/files.h"
 #include "support/sample.h"
 #include "thalia/verify.h"
@@ -256,6 +257,59 @@ BOOST_AUTO_TEST_CASE(a_writer_commits_once) {
   BOOST_CHECK_EXCEPTION(writer.add_region({.name = "r"}), UsageError,
                         has_code(ErrorCode::wrong_state));
   BOOST_TEST(list_folder(folder.path()) == Names{"f"}, per_element());
+}
+
+BOOST_AUTO_TEST_CASE(callbacks_of_a_save_cannot_use_their_writer) {
+  const TemporaryFolder folder;
+  const Sample sample = varied_sample();
+  SaveOptions options = steady_options();
+  std::optional<Writer> writer;
+  int refused = 0;
+  options.work.progress = [&](std::uint64_t, std::uint64_t) {
+    const auto in_use = says(ErrorCode::wrong_state, "the save is in use");
+    BOOST_CHECK_EXCEPTION(writer->commit(), UsageError, in_use);
+    BOOST_CHECK_EXCEPTION(writer->add_region({.name = "late"}), UsageError, in_use);
+    BOOST_CHECK_EXCEPTION(writer->set_metadata("{}"), UsageError, in_use);
+    BOOST_CHECK_EXCEPTION(writer->write(TensorId{0}, {}), UsageError, in_use);
+    ++refused;
+  };
+  writer.emplace(folder / "f", options);
+  declare(*writer, sample);
+  writer->commit();
+  BOOST_TEST(refused > 0);
+  check_same(Reader::open(folder / "f"), sample);
+}
+
+BOOST_AUTO_TEST_CASE(a_forked_child_leaves_the_file_to_its_parent) {
+  const TemporaryFolder folder;
+  const std::vector<std::byte> bytes(3 << 20);
+  for (const Codec codec : {Codec::store, Codec::zstd}) {
+    SaveOptions options = steady_options();
+    options.compression.codec = codec;
+    options.work.threads = 3;
+    std::optional<Writer> writer;
+    writer.emplace(folder / "f", options);
+    const RegionId region = writer->add_region({.name = "r"});
+    const TensorId tensor =
+        writer->add_tensor(region, {.name = "t", .dtype = DType::u8, .shape = {2 * bytes.size()}});
+    writer->write(tensor, bytes);  // threads compress it
+    const Outcome outcome = run_with_faults({}, [&] {
+      ::alarm(20);
+      try {
+        writer->write(tensor, bytes);
+      } catch (const UsageError&) {
+        writer.reset();  // which would wait for them
+        throw;
+      }
+    });
+    BOOST_TEST(
+        outcome.message.find("f: the file that is written belongs to process") != std::string::npos,
+        outcome.message);
+    writer->write(tensor, bytes);
+    writer->commit();
+    BOOST_TEST(verify(folder / "f").ok());
+    BOOST_TEST(list_folder(folder.path()) == Names{"f"}, per_element());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(targets_that_are_no_file_are_refused) {
