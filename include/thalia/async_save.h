@@ -63,7 +63,7 @@ struct AsyncSaveOptions {
   /// Added to the nice value of the background threads, 0 to 19.
   int niceness = 10;
   /// Called on a background thread, or on the one that cancels, when a save has ended, well or not.
-  /// Must not call the saver. What it throws is no save's error: wait_all() reports it.
+  /// What it throws is no save's error: wait_all() reports it.
   std::function<void(const SaveHandle&)> on_done{};
 };
 
@@ -73,12 +73,14 @@ struct SaveProgress {
 };
 
 /// One save, from save_async() on. A cheap copyable handle; it may outlive the saver, and the save
-/// goes on without it. Internally synchronised.
+/// goes on without it. Internally synchronised. In a forked child a save that had not ended never
+/// does: done(), wait(), wait_for() and cancel() throw UsageError (wrong_state) then. So do wait()
+/// and wait_for() in a callback of that save, or of another one of its saver, until it has ended.
 class SaveHandle {
  public:
   SaveProgress progress() const noexcept;
   /// Ended: well, with an error, or cancelled.
-  bool done() const noexcept;
+  bool done() const;
   /// Not begun, as another one was unfinished: WhenBusy::skip. wait() throws CancelledError then.
   bool skipped() const noexcept;
   /// Until done. @return what Writer::commit() would have. @throws what it would have, each time:
@@ -107,8 +109,10 @@ class SaveHandle {
 /// construct it from a writer that has declared the state, or call reserve().
 /// Internally synchronised, except for the destructor. If the process ends with a save unfinished,
 /// the file that was at the path stays; nothing else is left if the file system has unnamed files.
-/// std::exit cancels the saves of a saver that is not destroyed by then. A forked child must not
-/// use it.
+/// std::exit cancels the saves of a saver that is not destroyed by then.
+/// Callbacks of a save (progress, `ready`, on_done) that save or wait by its own saver would wait
+/// for themselves: that is a UsageError (wrong_state). So is all but snapshot_bytes() and the
+/// destructor in a forked child, which has the saver and not its thread: make a new one there.
 class AsyncSaver {
  public:
   /// @throws UsageError for options out of bounds; IoError where no thread is to be had.
@@ -117,7 +121,8 @@ class AsyncSaver {
   /// save it, or drop it, and nothing is at its path. @throws as reserve().
   explicit AsyncSaver(const Writer& first, AsyncSaveOptions options = {});
   /// Waits for every save that was begun; cancel their handles for less. Errors of them that nobody
-  /// has asked for are lost: call wait_all() first, or give on_done.
+  /// has asked for are lost: call wait_all() first, or give on_done. In a callback of its own it
+  /// does not wait, and they go on.
   ~AsyncSaver();
   AsyncSaver(const AsyncSaver&) = delete;
   AsyncSaver& operator=(const AsyncSaver&) = delete;
@@ -157,6 +162,11 @@ class AsyncSaver {
   /// The same for as long as `time`. @return false, and throws nothing, where a save is unfinished
   /// then.
   bool wait_all_for(std::chrono::nanoseconds time);
+
+  /// For who makes these calls on another thread than the one that asks for them: whether that one
+  /// may. @throws UsageError (wrong_state) in a callback of a save of this one, and in a forked
+  /// child.
+  void check_caller() const;
 
   /// Memory held for snapshots, in use or kept for the next.
   std::uint64_t snapshot_bytes() const noexcept;

@@ -14,7 +14,7 @@ namespace thalia {
 SaveProgress SaveHandle::progress() const noexcept {
   return state_->progress();
 }
-bool SaveHandle::done() const noexcept {
+bool SaveHandle::done() const {
   return state_->done();
 }
 bool SaveHandle::skipped() const noexcept {
@@ -31,6 +31,7 @@ std::exception_ptr SaveHandle::error() const noexcept {
 }
 
 void SaveHandle::cancel() const {
+  if (state_->done()) return;
   // Without the saver there is no save left: it waited for all of them.
   if (const auto queue = state_->queue()) queue->cancel(*state_);
 }
@@ -78,6 +79,10 @@ bool AsyncSaver::wait_all_for(std::chrono::nanoseconds time) {
 
 void AsyncSaver::wait_all() {
   queue_->wait_all();
+}
+
+void AsyncSaver::check_caller() const {
+  queue_->check_caller();
 }
 
 std::uint64_t AsyncSaver::snapshot_bytes() const noexcept {

@@ -14,9 +14,9 @@
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "container/background/exit_guard.h"
+#include "container/background/in_save.h"
 #include "container/background/snapshot_plan.h"
 #include "container/write/writer_access.h"
-#include "io/process.h"
 
 namespace thalia::detail {
 namespace {
@@ -50,8 +50,7 @@ SaveQueue::SaveQueue(AsyncSaveOptions options)
       most_unfinished_(options_.when_busy == WhenBusy::wait || options_.when_busy == WhenBusy::skip
                            ? 1
                            : options_.max_unfinished),
-      arenas_(snapshot_bound(options_.max_snapshot_bytes)),
-      process_(io::process_id()) {
+      arenas_(snapshot_bound(options_.max_snapshot_bytes)) {
   // So pushing to them never allocates: no admitted save fails for that, and no error is lost.
   unfinished_.reserve(most_unfinished_);
   waiting_.reserve(most_unfinished_);
@@ -61,7 +60,10 @@ SaveQueue::SaveQueue(AsyncSaveOptions options)
 void SaveQueue::start() {
   watch_at_exit(shared_from_this());
   try {
-    thread_ = std::thread([this] { work(); });
+    thread_ = std::thread([self = shared_from_this()] {
+      self->work();
+      unwatch_at_exit(*self);
+    });
   } catch (const std::system_error& error) {
     unwatch_at_exit(*this);
     throw IoError("start of a thread", error.code().value());
@@ -69,20 +71,20 @@ void SaveQueue::start() {
 }
 
 void SaveQueue::close() noexcept {
-  // In a forked child the thread does not exist, and the mutex may be locked for good.
-  if (io::process_id() != process_) return;
+  if (!mutex_.process().is_this()) return;
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
   }
   changed_.notify_all();
+  // A callback may hold the last reference to its own saver.
+  if (InSave::of(this)) return thread_.detach();
   thread_.join();
-  unwatch_at_exit(*this);
 }
 
 void SaveQueue::cancel_all(std::chrono::steady_clock::time_point deadline) noexcept {
-  if (io::process_id() != process_) return;
-  if (std::this_thread::get_id() == thread_.get_id()) return;  // a callback exits
+  if (!mutex_.process().is_this()) return;
+  if (InSave::of(this)) return;  // a callback exits
   cancel_unfinished();
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, deadline, [&] { return unfinished_.empty(); });
@@ -95,7 +97,18 @@ void SaveQueue::require_room(std::uint64_t bytes) const {
                 "raise max_snapshot_bytes, or save with Snapshot::borrowed, which copies nothing");
 }
 
+void SaveQueue::check_caller() const {
+  InSave::refuse(this);
+  mutex_.process().require(mutex_.what());
+}
+
+SaveQueue::Lock SaveQueue::lock_outside() const {
+  check_caller();
+  return Lock(mutex_);
+}
+
 SaveHandle SaveQueue::save(std::unique_ptr<container::BackgroundSave> save) {
+  check_caller();  // before others are cancelled
   // Everything that can refuse the save comes first; until it begins, an error leaves all with the
   // caller.
   const std::uint64_t bytes = save->bytes();
@@ -108,8 +121,9 @@ SaveHandle SaveQueue::save(std::unique_ptr<container::BackgroundSave> save) {
     Work work = save->work();
     if (work.threads == 0) work.threads = options_.background_threads;
     // A plain pointer: the job holds the state until the save, with this function, is gone.
-    work.progress = [state = state.get(), caller = work.progress](std::uint64_t done,
-                                                                  std::uint64_t total) {
+    work.progress = [this, state = state.get(), caller = work.progress](std::uint64_t done,
+                                                                        std::uint64_t total) {
+      const InSave within(this);
       state->advance(done, total);
       if (caller) caller(done, total);
     };
@@ -169,8 +183,7 @@ void SaveQueue::cancel(SaveState& state) noexcept {
 
 // @throws CancelledError
 template <typename Condition>
-void SaveQueue::wait(std::unique_lock<std::mutex>& lock, const std::stop_token& cancel,
-                     Condition condition) {
+void SaveQueue::wait(Lock& lock, const std::stop_token& cancel, Condition condition) {
   if (!changed_.wait(lock, cancel, condition)) stop_if_cancelled(cancel);
 }
 
@@ -180,10 +193,10 @@ std::unique_ptr<SaveQueue::Job> SaveQueue::admit(std::uint64_t bytes,
                                                  const std::stop_token& cancel) {
   auto job = std::make_unique<Job>();
   job->state = std::make_shared<SaveState>(weak_from_this());
-  std::unique_lock lock(mutex_);
+  Lock lock = lock_outside();
   // One that its handles say is done may be in the list for a moment longer.
   if (options_.when_busy == WhenBusy::skip &&
-      !std::ranges::all_of(unfinished_, [](const auto& other) { return other->done(); })) {
+      !std::ranges::all_of(unfinished_, [](const auto& other) { return other->has_ended(); })) {
     job->state->skip();
     return job;
   }
@@ -226,7 +239,7 @@ void SaveQueue::work() noexcept {
 
 // Without the lock, and sharing the arena: a save may take it meanwhile and copy to it. Pages keep
 // what is written to them.
-void SaveQueue::touch_reserved(std::unique_lock<std::mutex>& lock) noexcept {
+void SaveQueue::touch_reserved(Lock& lock) noexcept {
   auto pages = arenas_.next_untouched(kTouchedTogether);
   touching_ = true;
   lock.unlock();
@@ -240,6 +253,7 @@ void SaveQueue::touch_reserved(std::unique_lock<std::mutex>& lock) noexcept {
 // Writes a save, then tells in this order: the handles, on_done, and everyone who waits for its
 // place and memory. The save is destroyed first, so whoever sees the end finds no temporary file.
 void SaveQueue::run(std::unique_ptr<Job> job) noexcept {
+  const InSave within(this);
   const std::shared_ptr<SaveState> state = job->state;
   Failure failure{.state = state};
   bool on_request = false;
@@ -284,19 +298,19 @@ void SaveQueue::keep(Failure failure) noexcept {
 }
 
 void SaveQueue::wait_all() {
-  std::unique_lock lock(mutex_);
+  Lock lock = lock_outside();
   changed_.wait(lock, [&] { return unfinished_.empty(); });
   throw_oldest(lock);
 }
 
 bool SaveQueue::wait_all_for(std::chrono::nanoseconds time) {
-  std::unique_lock lock(mutex_);
+  Lock lock = lock_outside();
   if (!changed_.wait_for(lock, time, [&] { return unfinished_.empty(); })) return false;
   throw_oldest(lock);
   return true;
 }
 
-void SaveQueue::throw_oldest(std::unique_lock<std::mutex>& lock) {
+void SaveQueue::throw_oldest(Lock& lock) {
   while (!failed_.empty()) {
     // Taken out before it is thrown: each is thrown once.
     const Failure oldest = std::move(failed_.front());
@@ -333,7 +347,7 @@ void SaveQueue::reserve(std::uint64_t bytes, std::uint64_t touched, unsigned sna
   }
   const std::uint64_t size = std::min(bytes, most);
   {
-    std::unique_lock lock(mutex_);
+    Lock lock = lock_outside();
     wait(lock, cancel, [&] { return arenas_.fits(size, snapshots); });
     arenas_.reserve(size, touched, snapshots);
   }
@@ -341,11 +355,12 @@ void SaveQueue::reserve(std::uint64_t bytes, std::uint64_t touched, unsigned sna
 }
 
 void SaveQueue::wait_until_reserved() {
-  std::unique_lock lock(mutex_);
+  Lock lock = lock_outside();
   changed_.wait(lock, [&] { return !touching_ && !arenas_.has_untouched(); });
 }
 
 std::uint64_t SaveQueue::snapshot_bytes() const noexcept {
+  if (!mutex_.process().is_this()) return 0;
   const std::lock_guard lock(mutex_);
   return arenas_.held();
 }

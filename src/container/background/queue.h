@@ -16,11 +16,12 @@
 #include "container/background/background_save.h"
 #include "container/background/snapshot_arenas.h"
 #include "container/background/state.h"
+#include "io/process.h"
 #include "thalia/async_save.h"
 
 namespace thalia::detail {
 
-/// Internally synchronised. Its thread runs from start() to close().
+/// Internally synchronised. Its thread runs from start() to close(), and keeps it alive.
 class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
  public:
   /// @throws UsageError for options out of bounds.
@@ -31,22 +32,24 @@ class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
 
   /// @throws IoError where no thread is to be had.
   void start();
-  /// Waits for every save, and for the thread. In a forked child, which has no such thread,
-  /// nothing.
+  /// Waits for every save, and for the thread; within a save of its own not even for that: the
+  /// thread ends by itself then. In a forked child, which has no such thread, nothing.
   void close() noexcept;
   /// Cancels every save, and waits for their ends until `deadline`.
   void cancel_all(std::chrono::steady_clock::time_point deadline) noexcept;
 
-  // As AsyncSaver has them:
+  // As AsyncSaver has them, @throws UsageError (wrong_state) in a forked child, and within a save
+  // of its own:
   SaveHandle save(std::unique_ptr<container::BackgroundSave> save);
   void reserve(std::uint64_t bytes, unsigned snapshots, const std::stop_token& cancel);
   void reserve(const Writer& declared, unsigned snapshots, const std::stop_token& cancel);
   void wait_until_reserved();
   void wait_all();
   bool wait_all_for(std::chrono::nanoseconds time);
-  std::uint64_t snapshot_bytes() const noexcept;
+  void check_caller() const;
+  std::uint64_t snapshot_bytes() const noexcept;  ///< 0 in a forked child, which has none of it
 
-  /// Asks a save to end, and ends it where it only waits.
+  /// Asks a save to end, and ends it where it only waits. Not in a forked child.
   void cancel(SaveState& state) noexcept;
 
  private:
@@ -72,18 +75,21 @@ class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
                const std::stop_token& cancel);
   void cancel_unfinished() noexcept;
   std::unique_ptr<Job> admit(std::uint64_t bytes, const std::stop_token& cancel);
+  using Lock = std::unique_lock<io::ProcessMutex>;
+  /// For what may wait for saves.
+  Lock lock_outside() const;
   template <typename Condition>
-  void wait(std::unique_lock<std::mutex>& lock, const std::stop_token& cancel, Condition condition);
+  void wait(Lock& lock, const std::stop_token& cancel, Condition condition);
   void retract(Job& job) noexcept;
   void work() noexcept;
-  void touch_reserved(std::unique_lock<std::mutex>& lock) noexcept;
+  void touch_reserved(Lock& lock) noexcept;
   void run(std::unique_ptr<Job> job) noexcept;
   void keep(Failure failure) noexcept;
-  void throw_oldest(std::unique_lock<std::mutex>& lock);
+  void throw_oldest(Lock& lock);
 
   const AsyncSaveOptions options_;
   const std::size_t most_unfinished_;
-  mutable std::mutex mutex_;
+  mutable io::ProcessMutex mutex_{"the saver"};
   std::condition_variable_any changed_;  ///< which a stop ends a wait for
   // Guarded by mutex_:
   container::SnapshotArenas arenas_;
@@ -93,7 +99,6 @@ class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
   bool touching_ = false;  ///< the thread brings in pages that were reserved
   bool closing_ = false;
 
-  const std::int64_t process_;
   std::thread thread_;
 };
 

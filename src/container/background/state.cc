@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "container/background/in_save.h"
 #include "thalia/error.h"
 
 namespace thalia::detail {
@@ -21,7 +22,7 @@ SaveProgress SaveState::progress() const noexcept {
 }
 
 void SaveState::end(std::unique_lock<std::mutex> lock) noexcept {
-  done_ = true;
+  done_.store(true, std::memory_order_release);
   // Unlocked first, so that those who wake need not wait again.
   lock.unlock();
   ended_.notify_all();
@@ -49,44 +50,47 @@ void SaveState::skip() noexcept {
   end(std::move(lock));
 }
 
-bool SaveState::skipped() const noexcept {
-  const std::lock_guard lock(mutex_);
-  return skipped_;
+bool SaveState::done() const {
+  if (has_ended()) return true;
+  process_.require("the save");
+  return false;
 }
 
-bool SaveState::done() const noexcept {
-  const std::lock_guard lock(mutex_);
-  return done_;
+void SaveState::require_waitable() const {
+  process_.require("the save");
+  InSave::refuse(queue().get());
 }
 
 SaveResult SaveState::wait() {
-  std::unique_lock lock(mutex_);
-  ++waiting_;
-  ended_.wait(lock, [&] { return done_; });
-  --waiting_;
+  if (!has_ended()) {
+    require_waitable();
+    std::unique_lock lock(mutex_);
+    ++waiting_;
+    ended_.wait(lock, [&] { return has_ended(); });
+    --waiting_;
+  }
   if (!error_) return result_;
   error_seen_ = true;
-  const std::exception_ptr error = error_;
-  lock.unlock();
-  std::rethrow_exception(error);
+  std::rethrow_exception(error_);
 }
 
 bool SaveState::wait_for(std::chrono::nanoseconds time) {
+  if (has_ended()) return true;
+  require_waitable();
   // The longest times would overflow the clock that they are added to.
   const std::chrono::nanoseconds most = std::chrono::hours(24 * 365);
   std::unique_lock lock(mutex_);
-  return ended_.wait_for(lock, std::min(time, most), [&] { return done_; });
+  return ended_.wait_for(lock, std::min(time, most), [&] { return has_ended(); });
 }
 
 std::exception_ptr SaveState::see_error() noexcept {
-  const std::lock_guard lock(mutex_);
-  error_seen_ = error_seen_ || error_ != nullptr;
+  if (!has_ended() || !error_) return nullptr;
+  error_seen_ = true;
   return error_;
 }
 
 bool SaveState::has_unseen_error() const noexcept {
-  const std::lock_guard lock(mutex_);
-  return error_ && !error_seen_;
+  return has_ended() && error_ && !error_seen_;
 }
 
 }  // namespace thalia::detail

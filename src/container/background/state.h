@@ -11,11 +11,13 @@
 #include <stop_token>
 #include <utility>
 
+#include "io/process.h"
 #include "thalia/async_save.h"
 
 namespace thalia::detail {
 
-/// Internally synchronised.
+/// Internally synchronised. A forked child may look at one that had ended: that changes no more,
+/// and is read without the lock.
 class SaveState {
  public:
   explicit SaveState(std::weak_ptr<SaveQueue> queue) : queue_(std::move(queue)) {}
@@ -30,8 +32,12 @@ class SaveState {
   std::shared_ptr<SaveQueue> queue() const noexcept { return queue_.lock(); }
 
   SaveProgress progress() const noexcept;
-  bool done() const noexcept;
-  bool skipped() const noexcept;
+  bool has_ended() const noexcept { return done_.load(std::memory_order_acquire); }
+  /// @throws UsageError (wrong_state) in a forked child where it had not ended: it never will.
+  bool done() const;
+  bool skipped() const noexcept { return has_ended() && skipped_; }
+  // Until it has ended, @throws UsageError (wrong_state) in a forked child, and within a save of
+  // the same queue.
   SaveResult wait();
   bool wait_for(std::chrono::nanoseconds time);
   /// The error; whoever asks has seen it.
@@ -41,20 +47,22 @@ class SaveState {
 
  private:
   void end(std::unique_lock<std::mutex> lock) noexcept;
+  void require_waitable() const;
 
+  const io::OwnProcess process_;
   const std::weak_ptr<SaveQueue> queue_;
   std::stop_source stop_;
   std::atomic<std::uint64_t> written_{0};
   std::atomic<std::uint64_t> total_{0};
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable ended_;
-  // Guarded by mutex_:
-  bool done_ = false;
+  unsigned waiting_ = 0;  ///< guarded by mutex_: threads in wait(), who will see the error
+  // Set before done_, under mutex_, and not changed after it:
   bool skipped_ = false;
-  bool error_seen_ = false;
-  unsigned waiting_ = 0;  ///< threads in wait(), who will see the error
   SaveResult result_;
   std::exception_ptr error_;
+  std::atomic<bool> done_{false};
+  std::atomic<bool> error_seen_{false};
 };
 
 }  // namespace thalia::detail
