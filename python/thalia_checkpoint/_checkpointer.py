@@ -191,8 +191,11 @@ class AsyncCheckpointer:
     def wait(self) -> None:
         """Until no save is unfinished. Raises what one failed with."""
         while self._running:
-            with suppress(Exception):  # told next, unless it gave way to a newer one
+            try:
                 self._running[0].wait()
+            except Exception:  # told next, unless it gave way to a newer one
+                if not self._running[0].done:
+                    raise  # nobody may wait here
             self._look_after()
 
     def close(self) -> None:

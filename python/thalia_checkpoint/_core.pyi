@@ -1,6 +1,6 @@
 import os
 import pathlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -226,7 +226,7 @@ class Writer:
     def add_tensor(self, region: int, name: str, dtype: str, shape: Sequence[int], role: str, data: Any, /) -> None: ...
     def add_tensors(
         self,
-        tensors: Iterable[tuple[str, str, tuple[int, ...], Any]],
+        tensors: list[tuple[str, str, tuple[int, ...], Any]],
         regions: dict[str, int],
         roles: dict[str, str],
         /,

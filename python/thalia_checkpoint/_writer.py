@@ -8,6 +8,7 @@ import os
 import sys
 import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar
 
@@ -20,6 +21,7 @@ from ._missing import not_found
 from ._operations import collector_paused
 from ._progress import Progress, callback
 from ._tensor import CooArrays, CsrArrays
+from .errors import UsageError
 
 
 class SaveOptions(TypedDict, total=False):
@@ -89,7 +91,8 @@ Result = TypeVar("Result", bound=object)
 class PendingSave(Generic[Result]):
     """A save that runs in the background; `await handle` and `handle.wait()` give its result.
 
-    The save goes on where nobody keeps its handle. Any thread may use one.
+    The save goes on where nobody keeps its handle. Any thread may use one. In a forked child `done`,
+    wait() and cancel() of one that had not ended raise UsageError: there it never ends.
     """
 
     def __init__(self, raw: _core.SaveHandle | _core.StoreHandle) -> None:
@@ -126,14 +129,17 @@ class PendingSave(Generic[Result]):
         """Until it has ended. Ctrl-C ends the waiting, and the save goes on.
 
         timeout: in seconds. Raises TimeoutError after these; what the save failed with, each time;
-        CancelledError after cancel().
+        CancelledError after cancel(); UsageError in a callback of a save of its saver, and in a forked
+        child, until it has ended.
         """
         if (failed := self.error) is not None:
             raise failed
         try:
             result = self._raw.wait(timeout)
         except Exception as error:  # the core hands out what a callback raised only once
-            self._failed = error
+            with suppress(UsageError):  # of a save that has not ended, as where nobody may wait for it
+                if self._raw.done:
+                    self._failed = error
             raise
         if result is None:
             raise TimeoutError(f"the save has not ended within {timeout} s")
@@ -175,7 +181,8 @@ class Writer:
 
     As a context manager it commits at the end, and leaves no trace where the block raises. The
     file that was at the path stays until the new one is whole. Arrays are borrowed until then:
-    change them only afterwards. Not for several threads at once.
+    change them only afterwards. One call at a time: what another thread, or a callback of progress,
+    calls meanwhile raises UsageError. So does commit() in a forked child: the file is the parent's.
 
         with Writer("model.thalia") as writer:
             writer.add("encoder/weight", weight)
@@ -286,7 +293,7 @@ class Writer:
         roles: by name, of those whose names do not tell.
         """
         with collector_paused():
-            self._raw.add_tensors(tensors, self._regions, dict(roles or {}))
+            self._raw.add_tensors(list(tensors), self._regions, dict(roles or {}))
 
     def connect(self, source: str, target: str, weights: Any, delays: Any = None) -> None:
         """Declares a connection between two declared regions.
@@ -325,7 +332,9 @@ class Writer:
         return self.result
 
     def abandon(self) -> None:
-        """Ends it without a file, and leaves no trace. Does nothing after a commit."""
+        """Ends it without a file, and leaves no trace. Does nothing after a commit.
+
+        Raises UsageError while another call runs."""
         self._raw.abandon()
 
     def __enter__(self) -> Writer:
@@ -414,7 +423,9 @@ class AsyncSaver:
     At the end of the process, what is being saved is saved first, and errors that no handle has told
     are printed; Ctrl-C cancels it.
 
-    Raises UsageError for an option that cannot be. Any number of threads may use one.
+    Raises UsageError for an option that cannot be. Any number of threads may use one. A callback of a
+    save (progress, ready) that saves or waits by the same saver raises UsageError: it would wait for
+    itself. So does a forked child: make a new one there.
     """
 
     def __init__(

@@ -15,6 +15,7 @@
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"
+#include "python/gil.h"
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/sparse_arrays.h"
@@ -73,7 +74,7 @@ nb::dict any_tensor(const OpenedAny& opened, std::size_t i) {
 }
 
 Payload any_payload(const OpenedAny& opened, std::size_t i) {
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   Tensor tensor = opened.file.read(i);
   const ByteSpan bytes = tensor.bytes();
   return {bytes, std::move(tensor), opened.writable && opened.file.tensors()[i].in_place};
@@ -81,7 +82,7 @@ Payload any_payload(const OpenedAny& opened, std::size_t i) {
 
 // Of its own, whatever the file shares with others: for what does not lie in it as it is.
 OwnedBytes any_decoded(const OpenedAny& opened, std::size_t i) {
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   const auto tensor = std::make_shared<Tensor>(opened.file.read(i));
   // A file that is decoded as a whole keeps what it hands out: the copy stands beside it.
   const std::uint64_t bytes = tensor->bytes().size();
@@ -91,7 +92,7 @@ OwnedBytes any_decoded(const OpenedAny& opened, std::size_t i) {
 }
 
 std::vector<Payload> any_sparse(const OpenedAny& opened, std::size_t i) {
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   const auto tensor = std::make_shared<const Tensor>(opened.file.read(i));
   return arrays_of(tensor->encoding(), tensor, *tensor);
 }

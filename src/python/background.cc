@@ -15,6 +15,7 @@
 #include "python/calls.h"
 #include "python/choices.h"
 #include "python/errors.h"
+#include "python/gil.h"
 #include "python/saver.h"
 #include "python/text.h"
 #include "python/writer.h"
@@ -54,7 +55,7 @@ void wait_all(Saver& self) {
   bool done = false;
   while (!done) {
     {
-      const nb::gil_scoped_release unlocked;
+      const Unlocked unlocked;
       done = saver->wait_all_for(kWaitStep);
     }
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -109,7 +110,7 @@ void bind_background(nb::module_& module) {
       .def("wait_all", wait_all)
       .def("close", close)
       .def_prop_ro("snapshot_bytes",
-                   [](const Saver& self) { return self.get()->snapshot_bytes(); });
+                   [](const Saver& self) { return self.open()->snapshot_bytes(); });
 }
 
 }  // namespace thalia::python

@@ -5,6 +5,7 @@
 
 namespace thalia::python {
 
+void bind_gil(nanobind::module_& module);
 void bind_buffers(nanobind::module_& module);
 void bind_any_file(nanobind::module_& module);
 void bind_model_index(nanobind::module_& module);

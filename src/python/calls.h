@@ -12,13 +12,14 @@
 
 #include <nanobind/nanobind.h>
 
+#include "python/gil.h"
 #include "thalia/options.h"
 
 namespace thalia::python {
 
 /// Runs action(stop token) on a thread of its own, without the GIL, and looks for signals
 /// meanwhile: a handler that raises, as that of Ctrl-C does, stops the action, and its exception is
-/// thrown once that has ended. The GIL is held by the caller.
+/// thrown once that has ended. So does the end of the process. The GIL is held by the caller.
 template <typename Action>
 auto interruptible(Action action) {
   using Result = std::invoke_result_t<Action, std::stop_token>;
@@ -27,12 +28,12 @@ auto interruptible(Action action) {
   std::future<Result> result = task.get_future();
   bool raised = false;
   {
-    const nanobind::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     const std::jthread thread(std::move(task));
     while (!raised && result.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
-      const nanobind::gil_scoped_acquire locked;
-      raised = PyErr_CheckSignals() != 0;
-      if (raised) stop.request_stop();
+      const Locked locked;
+      raised = locked && PyErr_CheckSignals() != 0;
+      if (raised || !locked) stop.request_stop();
     }
     if (raised) result.wait();
   }
@@ -43,18 +44,15 @@ auto interruptible(Action action) {
 /// Kept by who may not have the GIL: the last copy takes it to let go.
 inline std::shared_ptr<nanobind::object> held_object(nanobind::object object) {
   return {new nanobind::object(std::move(object)), [](nanobind::object* held) {
-            const nanobind::gil_scoped_acquire locked;
-            delete held;
+            // Once the interpreter ends nobody may let go.
+            if (const Locked locked; locked) delete held;
           }};
 }
 
 /// Calls callback() with the GIL. None is no callback.
 inline std::function<void()> ready_of(nanobind::object callback) {
   if (callback.is_none()) return {};
-  return [held = held_object(std::move(callback))] {
-    const nanobind::gil_scoped_acquire locked;
-    (*held)();
-  };
+  return [held = held_object(std::move(callback))] { with_gil([&] { (*held)(); }); };
 }
 
 /// Calls callback(done, total) with the GIL. What it raises ends the work with that exception. None
@@ -62,8 +60,7 @@ inline std::function<void()> ready_of(nanobind::object callback) {
 inline Progress progress_of(nanobind::object callback) {
   if (callback.is_none()) return {};
   return [held = held_object(std::move(callback))](std::uint64_t done, std::uint64_t total) {
-    const nanobind::gil_scoped_acquire locked;
-    (*held)(done, total);
+    with_gil([&] { (*held)(done, total); });
   };
 }
 

@@ -17,6 +17,7 @@
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"
+#include "python/gil.h"
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/text.h"
@@ -140,18 +141,18 @@ void bind_compressor(nb::module_& module) {
       .def("metadata", &Compressor::metadata, nb::arg("key"))
       .def("exists",
            [](const Compressor& self, const std::string& key) {
-             const nb::gil_scoped_release unlocked;
+             const Unlocked unlocked;
              return self.storage().exists(key);
            })
       .def("erase",
            [](const Compressor& self, const std::string& key) {
-             const nb::gil_scoped_release unlocked;
+             const Unlocked unlocked;
              return self.storage().erase(key);
            })
       .def("keys", [](const Compressor& self) {
         std::vector<std::string> keys;
         {
-          const nb::gil_scoped_release unlocked;
+          const Unlocked unlocked;
           keys = self.storage().list();
         }
         return text_list(keys);

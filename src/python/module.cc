@@ -8,7 +8,11 @@
 NB_MODULE(_core, module) {
   using namespace thalia::python;
   module.doc() = "The C++ library as Python objects; use thalia_checkpoint instead.";
+  // What a process still holds when it ends is no fault: a thread that is not waited for, an array
+  // in a reference cycle.
+  nanobind::set_leak_warnings(false);
   translate_errors();
+  bind_gil(module);
   bind_buffers(module);
   bind_any_file(module);
   bind_model_index(module);

@@ -16,6 +16,7 @@
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"
+#include "python/gil.h"
 #include "python/objects.h"
 #include "python/sparse_arrays.h"
 #include "python/text.h"
@@ -30,7 +31,7 @@ ParamSource open_params(const OpenedAny& opened, std::optional<std::uint64_t> bu
                         std::optional<double> budget_share,
                         std::optional<std::uint64_t> budget_cap_bytes,
                         std::uint64_t prefetch_layers, std::optional<std::uint64_t> small_bytes) {
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return stream_params(opened.file, {.budget_bytes = budget_bytes,
                                      .budget_share = budget_share,
                                      .budget_cap_bytes = budget_cap_bytes,
@@ -59,7 +60,7 @@ nb::list params_of(const ParamSource& source) {
 
 // Its bytes, or of a sparse one its arrays.
 std::vector<Payload> load(const ParamSource& source, const std::string& name) {
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   const auto tensor = std::make_shared<const Tensor>(source.load(name));
   if (tensor->is_dense()) return {Payload(tensor->bytes(), tensor)};
   return arrays_of(tensor->encoding(), tensor, *tensor);

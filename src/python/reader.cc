@@ -21,6 +21,7 @@
 #include "python/buffers.h"
 #include "python/calls.h"
 #include "python/file.h"
+#include "python/gil.h"
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/sparse_arrays.h"
@@ -62,20 +63,20 @@ void read_slice(const FileTensor& tensor,
                 const std::vector<std::pair<std::uint64_t, std::uint64_t>>& pairs, nb::handle out) {
   const std::vector<SliceRange> ranges = ranges_of(pairs);
   const HeldBuffer buffer(out, HeldBuffer::Use::write);
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   tensor.view.read_slice(ranges, buffer.writable());
 }
 
 void read_whole(const FileTensor& tensor, nb::handle out) {
   const HeldBuffer buffer(out, HeldBuffer::Use::write);
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   tensor.read(buffer.writable());
 }
 
 // Bytes [begin, begin + len(out)) of what read() gives.
 void read_part(const FileTensor& tensor, std::uint64_t begin, nb::handle out) {
   const HeldBuffer buffer(out, HeldBuffer::Use::write);
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   if (!tensor.chain) {
     throw UsageError(ErrorCode::wrong_state, {},
                      {.field = "tensor", .value = "no delta's", .bound = "one of a delta"});
@@ -84,17 +85,17 @@ void read_part(const FileTensor& tensor, std::uint64_t begin, nb::handle out) {
 }
 
 Payload payload(const FileTensor& tensor) {
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return {tensor.view.bytes(), tensor.view, tensor.writable};
 }
 
 Payload rows(const FileTensor& tensor, std::uint64_t begin, std::uint64_t end) {
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return {tensor.view.rows(begin, end), tensor.view, tensor.writable};
 }
 
 std::vector<Payload> sparse(const FileTensor& tensor) {
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   const Encoding encoding = tensor.layout.encoding;
   if (tensor.is_mapped()) return arrays_of(encoding, tensor.view, tensor.view);
   if (tensor.chain) {
@@ -174,8 +175,7 @@ void bind_region(nb::module_& module) {
            })
       .def("prefetch", [](const Region& r) { r.view.prefetch(); })
       .def(
-          "populate", [](const Region& r) { r.view.populate(); },
-          nb::call_guard<nb::gil_scoped_release>())
+          "populate", [](const Region& r) { r.view.populate(); }, nb::call_guard<Unlocked>())
       .def("release", [](const Region& r) { r.view.release(); });
 }
 
@@ -211,7 +211,7 @@ void bind_reader(nb::module_& module) {
           [](const Path& path, const std::string& access, const std::string& verification,
              unsigned threads, std::vector<Path> search) {
             ReadOptions options = read_options(access, verification, threads);
-            const nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             return open_file(path, options, std::move(search));
           },
           nb::arg("path"), nb::arg("access"), nb::arg("verification"), nb::arg("threads"),

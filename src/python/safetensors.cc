@@ -15,6 +15,7 @@
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"
+#include "python/gil.h"
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/text.h"
@@ -33,7 +34,7 @@ struct Opened {
 
 Opened open_safetensors(const Path& path, const std::string& access) {
   const ReadOptions options = read_options(access, "off", 0);
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return {SafetensorsFile::open(path, options), options.input.access == Access::writable};
 }
 

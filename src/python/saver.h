@@ -17,6 +17,7 @@
 #include "python/buffers.h"
 #include "python/calls.h"
 #include "python/choices.h"
+#include "python/gil.h"
 #include "python/writer.h"
 #include "thalia/async_save.h"
 #include "thalia/error.h"
@@ -38,15 +39,21 @@ struct Saver {
   Saver& operator=(const Saver&) = delete;
   ~Saver() { close(); }
 
-  std::shared_ptr<AsyncSaver> get() const {
+  std::shared_ptr<AsyncSaver> open() const {
     if (saver) return saver;
     throw UsageError(ErrorCode::wrong_state, "the saver was closed, as the process ends");
+  }
+  // For what may wait: interruptible() does that on another thread than the caller's.
+  std::shared_ptr<AsyncSaver> get() const {
+    open()->check_caller();
+    return saver;
   }
 
   // Waits for its saves, whose callbacks need the GIL, and ends its thread.
   void close() {
-    const nanobind::gil_scoped_release unlocked;
-    saver.reset();
+    std::shared_ptr<AsyncSaver> gone = std::exchange(saver, nullptr);
+    const Unlocked unlocked;
+    gone.reset();
   }
 
   // Of what has ended. To let go of a buffer may run Python, and that a save: out of the list
@@ -68,20 +75,21 @@ template <typename Begin, typename HandleOf>
 auto begin_save(Saver& self, PyWriter& writer, const std::string& snapshot,
                 const nanobind::object& ready, Begin begin, HandleOf handle_of) {
   const std::shared_ptr<AsyncSaver> saver = self.get();
-  Writer& declared = writer.get();
+  const auto use = writer.use();
+  Writer& declared = use->get();
   const auto kind = chosen<Snapshot>("snapshot", snapshot,
                                      {{"copy", Snapshot::copy}, {"borrowed", Snapshot::borrowed}});
   std::function<void()> wait_until_ready = ready_of(ready);
   using Handle = std::invoke_result_t<Begin, AsyncSaver&, Writer&, Snapshot, std::function<void()>>;
   std::optional<Handle> begun;
   interruptible([&](const std::stop_token& stop) {
-    const std::stop_callback forward(stop, [&] { writer.stop.request_stop(); });
+    const std::stop_callback forward(stop, [&] { use->stop.request_stop(); });
     begun.emplace(begin(*saver, declared, kind, std::move(wait_until_ready)));
   });
   const SaveHandle handle = handle_of(*begun);
   if (handle.skipped()) return *std::move(begun);
-  writer.writer.reset();
-  std::vector<HeldBuffer> held = std::exchange(writer.held, {});
+  use->writer.reset();
+  std::vector<HeldBuffer> held = std::exchange(use->held, {});
   if (kind == Snapshot::copy) held.clear();
   self.saves.push_back({handle, std::move(held)});
   self.let_go();
@@ -102,7 +110,7 @@ bool wait_in_steps(const Handle& handle, std::optional<double> timeout) {
   while (true) {
     bool done;
     {
-      const nanobind::gil_scoped_release unlocked;
+      const Unlocked unlocked;
       done =
           handle.wait_for(std::clamp<std::chrono::nanoseconds>(end - Clock::now(), {}, kWaitStep));
     }

@@ -12,6 +12,7 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include "python/bindings.h"
@@ -19,6 +20,7 @@
 #include "python/choices.h"
 #include "python/errors.h"
 #include "python/file.h"
+#include "python/gil.h"
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/saver.h"
@@ -93,7 +95,7 @@ struct PyRunWriter {
   // Waits for its saves.
   void close() {
     std::shared_ptr<RunWriter> last = std::exchange(writer, nullptr);
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     last.reset();
   }
 };
@@ -181,12 +183,13 @@ nb::dict stored_dict(const StoredCheckpoint& stored) {
 
 nb::dict save_checkpoint(const PyRunWriter& self, PyWriter& writer, std::optional<double> metric) {
   const std::shared_ptr<RunWriter> run = self.get();
-  Writer& declared = writer.get();
+  const auto use = writer.use();
+  Writer& declared = use->get();
   const StoredCheckpoint stored = interruptible([&](const std::stop_token& stop) {
-    const std::stop_callback forward(stop, [&] { writer.stop.request_stop(); });
+    const std::stop_callback forward(stop, [&] { use->stop.request_stop(); });
     return run->commit(std::move(declared), {.metric = metric});
   });
-  writer.let_go();
+  use->let_go();
   return stored_dict(stored);
 }
 
@@ -233,7 +236,7 @@ void bind_run(nb::module_& module) {
       .def_static(
           "open",
           [](const Path& folder) {
-            const nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             return Run::open(folder);
           },
           nb::arg("folder"))
@@ -241,7 +244,7 @@ void bind_run(nb::module_& module) {
           "create",
           [](const Path& folder, const std::string& config_json) {
             const RunConfig config = parse_run_config(config_json, ConfigFormat::json);
-            const nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             return create_run(folder, config);
           },
           nb::arg("folder"), nb::arg("config_json"))
@@ -300,9 +303,10 @@ void bind_store(nb::module_& module) {
           [](const PyRunWriter& self, const std::string& phase, std::uint64_t step,
              const nb::dict& options, bool replace) {
             const std::shared_ptr<RunWriter> run = self.get();
-            return PyWriter(save_options(options), [&](const SaveOptions& own) {
-              return run->new_checkpoint(phase, step, own, replace);
-            });
+            return std::make_unique<PyWriter>(
+                "the writer", save_options(options), [&](const SaveOptions& own) {
+                  return run->new_checkpoint(phase, step, own, replace);
+                });
           },
           nb::arg("phase"), nb::arg("step"), nb::arg("options"), nb::arg("replace"))
       .def("commit", save_checkpoint, nb::arg(), nb::arg().none())

@@ -21,6 +21,7 @@
 #include "python/calls.h"
 #include "python/choices.h"
 #include "python/file.h"
+#include "python/gil.h"
 #include "python/text.h"
 
 namespace thalia::python {
@@ -35,7 +36,7 @@ struct Stream {
   std::optional<StreamReader> stream{};
 
   ~Stream() {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     stream.reset();
   }
 };
@@ -88,7 +89,7 @@ std::unique_ptr<Stream> open_stream(const File& file, const std::vector<FileTens
   if (destinations) options.destination = into(tensors, *destinations, self->held);
   std::vector<TensorView> views;
   for (const FileTensor& tensor : tensors) views.push_back(tensor.view);
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   if (file.chain) {
     self->stream.emplace(file.chain->stream(views, options));
   } else {

@@ -1,4 +1,5 @@
 #include "python/writer.h"
+#include "python/gil.h"
 #include "python/text.h"
 
 #include <optional>
@@ -47,7 +48,8 @@ std::uint32_t add_region(PyWriter& self, std::string name, std::uint32_t n_neuro
                          std::uint32_t n_inputs, const std::string& neuron_type,
                          std::string config_json, std::string metadata_json,
                          std::uint64_t homeostatic_updated) {
-  return self.get()
+  return self.use()
+      ->get()
       .add_region({.name = std::move(name),
                    .config_json = std::move(config_json),
                    .metadata_json = std::move(metadata_json),
@@ -60,16 +62,18 @@ std::uint32_t add_region(PyWriter& self, std::string name, std::uint32_t n_neuro
 
 void add_tensor(PyWriter& self, std::uint32_t region, std::string name, const std::string& dtype,
                 const Extents& shape, const std::string& role, nb::handle data) {
+  const auto use = self.use();
   HeldBuffer held(data, HeldBuffer::Use::read);
-  self.get().add_tensor(RegionId{region}, spec_of(std::move(name), dtype, shape, role),
+  use->get().add_tensor(RegionId{region}, spec_of(std::move(name), dtype, shape, role),
                         held.bytes());
-  self.held.push_back(std::move(held));
+  use->held.push_back(std::move(held));
 }
 
 // Each (name, dtype, shape, buffer), in the region that its name tells of. `regions`: numbers by
 // names, to which new ones are added. `roles`: by name, where that does not tell.
-void add_tensors(PyWriter& self, const nb::iterable& tensors, const nb::dict& regions,
+void add_tensors(PyWriter& self, const nb::list& tensors, const nb::dict& regions,
                  const nb::dict& roles) {
+  const auto use = self.use();
   std::string region;
   std::optional<RegionId> last;
   for (const nb::handle item : tensors) {
@@ -81,20 +85,20 @@ void add_tensors(PyWriter& self, const nb::iterable& tensors, const nb::dict& re
       region = std::move(own);
       const nb::str key(region.data(), region.size());
       if (!regions.contains(key))
-        regions[key] = self.get().add_region({.name = region, .config_json = "{}"}).value;
+        regions[key] = use->get().add_region({.name = region, .config_json = "{}"}).value;
       last = RegionId{nb::cast<std::uint32_t>(regions[key])};
     }
     const Role role = roles.contains(tensor[0])
                           ? role_of(nb::cast<std::string>(roles[tensor[0]]))
                           : role_of_name(name, static_cast<unsigned>(shape.size()));
     HeldBuffer held(tensor[3], HeldBuffer::Use::read);
-    self.get().add_tensor(*last,
+    use->get().add_tensor(*last,
                           {.name = std::move(name),
                            .dtype = dtype_of(nb::cast<std::string>(tensor[1])),
                            .shape = Shape(std::span<const std::uint64_t>(shape)),
                            .role = role},
                           held.bytes());
-    self.held.push_back(std::move(held));
+    use->held.push_back(std::move(held));
   }
 }
 
@@ -107,6 +111,7 @@ std::span<const Index> array_of(const HeldBuffer& held) {
 void add_sparse(PyWriter& self, std::uint32_t region, std::string name, const std::string& dtype,
                 const Extents& shape, const std::string& role, bool wide, nb::handle pointers,
                 nb::handle indices, nb::handle values) {
+  const auto use = self.use();
   TensorSpec spec = spec_of(std::move(name), dtype, shape, role);
   std::vector<HeldBuffer> held;
   held.emplace_back(indices, HeldBuffer::Use::read);
@@ -114,32 +119,32 @@ void add_sparse(PyWriter& self, std::uint32_t region, std::string name, const st
   const ByteSpan elements = held[1].bytes();
   const auto add = [&]<typename Index>(Index) {
     if (pointers.is_none()) {
-      self.get().add_coo(RegionId{region}, std::move(spec),
+      use->get().add_coo(RegionId{region}, std::move(spec),
                          CooArrays<Index>{array_of<Index>(held[0]), elements});
       return;
     }
     held.emplace_back(pointers, HeldBuffer::Use::read);
-    self.get().add_csr(
+    use->get().add_csr(
         RegionId{region}, std::move(spec),
         CsrArrays<Index>{array_of<Index>(held[2]), array_of<Index>(held[0]), elements});
   };
   wide ? add(std::uint64_t{}) : add(std::uint32_t{});
-  for (HeldBuffer& buffer : held) self.held.push_back(std::move(buffer));
+  for (HeldBuffer& buffer : held) use->held.push_back(std::move(buffer));
 }
 
 // A matrix as it is, or as its entries where `sparse` and that is smaller; whether it is the
 // latter. `add` takes its specification and its bytes.
 template <typename Add>
-bool add_matrix(PyWriter& self, const std::string& dtype, const Extents& shape, nb::handle matrix,
-                bool sparse, const Add& add) {
+bool add_matrix(OpenWriter& writer, const std::string& dtype, const Extents& shape,
+                nb::handle matrix, bool sparse, const Add& add) {
   HeldBuffer held(matrix, HeldBuffer::Use::read);
   TensorSpec spec = spec_of({}, dtype, shape, "weights");
   Tensor tensor = Tensor::borrow(spec.dtype, spec.shape, held.bytes());
   if (sparse) tensor = tensor.to_sparse_where_smaller();
   const bool became_sparse = !tensor.is_dense();
   add(TensorSpec::of({}, tensor.layout()), tensor.bytes());
-  self.held.push_back(std::move(held));
-  if (became_sparse) self.entries.push_back(std::move(tensor));
+  writer.held.push_back(std::move(held));
+  if (became_sparse) writer.entries.push_back(std::move(tensor));
   return became_sparse;
 }
 
@@ -149,58 +154,58 @@ std::pair<bool, bool> add_connection(PyWriter& self, const std::string& source,
                                      const Extents& shape, nb::handle weights,
                                      const std::string& delay_dtype, const Extents& delay_shape,
                                      nb::handle delays, bool sparse) {
-  const ConnectionId connection = self.get().add_connection(source, target);
+  const auto use = self.use();
+  Writer& writer = use->get();
+  const ConnectionId connection = writer.add_connection(source, target);
   std::pair<bool, bool> as_entries;
-  as_entries.first = add_matrix(self, dtype, shape, weights, sparse, [&](auto spec, auto bytes) {
-    self.get().add_connection_weights(connection, std::move(spec), bytes);
+  as_entries.first = add_matrix(*use, dtype, shape, weights, sparse, [&](auto spec, auto bytes) {
+    writer.add_connection_weights(connection, std::move(spec), bytes);
   });
   if (delays.is_none()) return as_entries;
   as_entries.second =
-      add_matrix(self, delay_dtype, delay_shape, delays, sparse, [&](auto spec, auto bytes) {
-        self.get().add_connection_delays(connection, std::move(spec), bytes);
+      add_matrix(*use, delay_dtype, delay_shape, delays, sparse, [&](auto spec, auto bytes) {
+        writer.add_connection_delays(connection, std::move(spec), bytes);
       });
   return as_entries;
 }
 
 nb::dict commit(PyWriter& self) {
-  Writer& writer = self.get();
+  const auto use = self.use();
+  Writer& writer = use->get();
   const SaveResult result = interruptible([&](const std::stop_token& stop) {
-    const std::stop_callback forward(stop, [&] { self.stop.request_stop(); });
+    const std::stop_callback forward(stop, [&] { use->stop.request_stop(); });
     return writer.commit();
   });
-  self.let_go();
+  use->let_go();
   return result_dict(result);
-}
-
-void abandon(PyWriter& self) {
-  self.let_go();
 }
 
 }  // namespace
 
-PyWriter::PyWriter(SaveOptions options, const std::function<Writer(const SaveOptions&)>& made) {
+OpenWriter::OpenWriter(SaveOptions options, const std::function<Writer(const SaveOptions&)>& made) {
   options.work.cancel = stop.get_token();
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   writer.emplace(made(options));
 }
 
-PyWriter::PyWriter(const Path& path, SaveOptions options)
-    : PyWriter(std::move(options), [&](const SaveOptions& own) { return Writer(path, own); }) {}
+OpenWriter::OpenWriter(const Path& path, SaveOptions options)
+    : OpenWriter(std::move(options), [&](const SaveOptions& own) { return Writer(path, own); }) {}
 
-PyWriter::PyWriter(int descriptor, SaveOptions options)
-    : PyWriter(std::move(options), [&](const SaveOptions& own) {
+OpenWriter::OpenWriter(int descriptor, SaveOptions options)
+    : OpenWriter(std::move(options), [&](const SaveOptions& own) {
         return Writer(descriptor, "descriptor " + std::to_string(descriptor), own);
       }) {}
 
-void PyWriter::let_go() {
-  writer.reset();
-  held.clear();
-  entries.clear();
-}
-
-Writer& PyWriter::get() {
+Writer& OpenWriter::get() {
   if (writer) return *writer;
   throw UsageError(ErrorCode::wrong_state, "the writer was committed or abandoned already");
+}
+
+void OpenWriter::let_go() {
+  writer.reset();
+  entries.clear();
+  // To let go of a buffer may run Python: out of the list first.
+  const std::vector<HeldBuffer> gone = std::exchange(held, {});
 }
 
 nb::dict result_dict(const SaveResult& result) {
@@ -223,16 +228,17 @@ void bind_writer(nb::module_& module) {
   nb::class_<PyWriter>(module, "Writer")
       .def("__init__",
            [](PyWriter* self, const Path& path, const nb::dict& options) {
-             new (self) PyWriter(path, save_options(options));
+             new (self) PyWriter("the writer", path, save_options(options));
            })
       .def("__init__",
            [](PyWriter* self, int descriptor, const nb::dict& options) {
-             new (self) PyWriter(descriptor, save_options(options));
+             new (self) PyWriter("the writer", descriptor, save_options(options));
            })
-      .def("set_metadata",
-           [](PyWriter& self, std::string json) { self.get().set_metadata(std::move(json)); })
+      .def(
+          "set_metadata",
+          [](PyWriter& self, std::string json) { self.use()->get().set_metadata(std::move(json)); })
       .def("set_training_steps",
-           [](PyWriter& self, std::uint64_t steps) { self.get().set_training_steps(steps); })
+           [](PyWriter& self, std::uint64_t steps) { self.use()->get().set_training_steps(steps); })
       .def("add_region", add_region)
       .def("add_tensor", add_tensor)
       .def("add_tensors", add_tensors)
@@ -243,8 +249,8 @@ void bind_writer(nb::module_& module) {
            nb::arg("shape"), nb::arg("weights"), nb::arg("delay_dtype"), nb::arg("delay_shape"),
            nb::arg("delays").none(), nb::arg("sparse"))
       .def("commit", commit)
-      .def("abandon", abandon)
-      .def_prop_ro("is_open", [](const PyWriter& self) { return self.writer.has_value(); });
+      .def("abandon", [](PyWriter& self) { self.use()->let_go(); })
+      .def_prop_ro("is_open", [](PyWriter& self) { return self.use()->writer.has_value(); });
 }
 
 }  // namespace thalia::python

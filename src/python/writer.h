@@ -12,29 +12,32 @@
 #include <nanobind/nanobind.h>
 
 #include "python/buffers.h"
+#include "python/exclusive.h"
 #include "thalia/tensor_value.h"
 #include "thalia/writer.h"
 
 namespace thalia::python {
 
 /// Used with the GIL held; a save of it needs none.
-struct PyWriter {
+struct OpenWriter {
+  std::stop_source stop{};       ///< of the save
   std::optional<Writer> writer;  ///< none once it was committed, given away or abandoned
   std::vector<HeldBuffer> held{};
   /// What was made of matrices that are stored as their entries. A save in the background has none.
   std::vector<Tensor> entries{};
-  std::stop_source stop{};  ///< of the save
 
-  PyWriter(const std::filesystem::path& path, SaveOptions options);
+  OpenWriter(const std::filesystem::path& path, SaveOptions options);
   /// Into an open file, which stays its owner's.
-  PyWriter(int descriptor, SaveOptions options);
+  OpenWriter(int descriptor, SaveOptions options);
   /// Of what made(options) gives: options with the token that ends the save.
-  PyWriter(SaveOptions options, const std::function<Writer(const SaveOptions&)>& made);
+  OpenWriter(SaveOptions options, const std::function<Writer(const SaveOptions&)>& made);
   /// @throws UsageError (wrong_state) where there is none.
   Writer& get();
   /// Of everything: there is no writer then.
   void let_go();
 };
+
+using PyWriter = Exclusive<OpenWriter>;
 
 /// What a save tells, as a dict: thalia_checkpoint.SaveResult documents it.
 nanobind::dict result_dict(const SaveResult& result);

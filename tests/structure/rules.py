@@ -153,7 +153,12 @@ LENT = {
         "model/value/path_names.h",
     ),
     "src/measure": ("base/parallel.h",),
-    "src/python": ("base/suggestion.h", "container/file/short_name.h", "io/allocation_limit.h"),
+    "src/python": (
+        "base/busy.h",
+        "base/suggestion.h",
+        "container/file/short_name.h",
+        "io/allocation_limit.h",
+    ),
 }
 EXAMPLE_FOLDERS = ("spiking", "demo")
 
@@ -226,6 +231,11 @@ CALLS = (
         r"& \w+ =\s+\*std::make_(?:shared|unique)",
         (),
         "what is made there is gone at the end of the line: keep the pointer",
+    ),
+    (
+        r"gil_scoped_\w+|PyGILState_\w+|PyEval_(?:Save|Restore)Thread",
+        ("src/python/gil.",),
+        "python/gil.h lets go of the GIL and takes it, also while the process ends",
     ),
     (
         r"hardware_concurrency",

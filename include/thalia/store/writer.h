@@ -97,13 +97,15 @@ class StoreHandle {
   /// Progress, cancelling and whether it was skipped. Its wait() comes back before the store's
   /// steps are done.
   const SaveHandle& save() const noexcept { return save_; }
-  bool done() const noexcept;
-  /// Until done, or for `time`. @return done().
+  /// @throws UsageError (wrong_state) in a forked child where it had not ended: it never will.
+  bool done() const;
+  /// Until done, or for `time`. @return done(). @throws UsageError (wrong_state) as wait().
   bool wait_for(std::chrono::nanoseconds time) const;
   /// The error that wait() would throw; null where there is none, or not yet.
   std::exception_ptr error() const noexcept;
   /// Until the checkpoint is saved and all steps are done. @throws as the same save in the
-  /// foreground, each time; CancelledError.
+  /// foreground, each time; CancelledError. Until it is done, UsageError (wrong_state) in a forked
+  /// child, and in a callback of the save, which would wait for itself.
   StoredCheckpoint wait() const;
 
   struct State;
@@ -111,6 +113,7 @@ class StoreHandle {
  private:
   friend class RunWriter;
   StoreHandle(SaveHandle save, std::shared_ptr<State> state);
+  void require_waitable() const;
   SaveHandle save_;
   detail::Shared<State> state_;
 };

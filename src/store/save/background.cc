@@ -10,12 +10,19 @@ namespace thalia {
 StoreHandle::StoreHandle(SaveHandle save, std::shared_ptr<State> state)
     : save_(std::move(save)), state_(std::move(state)) {}
 
-bool StoreHandle::done() const noexcept {
+bool StoreHandle::done() const {
   const std::lock_guard lock(state_->mutex);
+  if (!state_->done) state_->process.require("the save");
   return state_->done;
 }
 
+// A callback of the save would wait for itself, and a forked child for threads that it has not.
+void StoreHandle::require_waitable() const {
+  if (!done()) save_.wait_for({});
+}
+
 bool StoreHandle::wait_for(std::chrono::nanoseconds time) const {
+  require_waitable();
   std::unique_lock lock(state_->mutex);
   return state_->ended.wait_for(lock, time, [&] { return state_->done; });
 }
@@ -26,6 +33,7 @@ std::exception_ptr StoreHandle::error() const noexcept {
 }
 
 StoredCheckpoint StoreHandle::wait() const {
+  require_waitable();
   std::unique_lock lock(state_->mutex);
   state_->ended.wait(lock, [&] { return state_->done; });
   if (state_->error) std::rethrow_exception(state_->error);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "io/folder/lock.h"
+#include "io/process.h"
 #include "store/save/delta_choice.h"
 #include "store/save/publish.h"
 #include "store/save/replacement.h"
@@ -148,6 +149,7 @@ struct StoreHandle::State {
   std::function<store::SavedFile()> saved_file;
   store::SaveAt full;
 
+  io::OwnProcess process{};
   mutable std::mutex mutex{};
   mutable std::condition_variable ended{};
   bool done = false;

@@ -1,0 +1,115 @@
+// A door between the library and the interpreter. When the interpreter ends, the thread that ends
+// it closes the door, and waits, without the GIL, until nobody is on the way through: what runs for
+// other threads hears of it and is stopped, their callbacks are refused, and they stay outside.
+// Only daemon threads are left by then. The closing thread itself, and callbacks of what it calls,
+// pass as ever: functions that were registered with atexit before this one run after it.
+//
+// Counters and the flag are in one order for all threads: who counts itself and then finds the door
+// open is seen by the one that closes it.
+#include "python/gil.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "python/bindings.h"
+#include "thalia/error.h"
+
+namespace thalia::python {
+namespace {
+
+namespace nb = nanobind;
+
+// For what cannot be stopped, as a tensor that is read. Not forever: a callback may wait for the
+// very thread that ends the process.
+constexpr std::chrono::seconds kPatience{5};
+
+struct Door {
+  std::atomic<bool> closed{false};
+  std::atomic<int> outside{0};    // threads without the GIL, until they have it again
+  std::atomic<int> callbacks{0};  // with the GIL, or waiting for it
+  std::atomic<int> closers{0};    // of those outside: the thread that closed the door
+  std::thread::id closer;         // set before `closed`
+};
+Door door;
+
+// Callbacks that this thread is in, of what the closing thread called after it had closed the door.
+thread_local int late_callbacks = 0;
+
+bool is_closed_to_this_thread() noexcept {
+  return door.closed && std::this_thread::get_id() != door.closer && late_callbacks == 0;
+}
+
+bool is_closers() noexcept {
+  return door.closed && std::this_thread::get_id() == door.closer;
+}
+
+[[noreturn]] void stay_outside() noexcept {
+  --door.outside;
+  while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
+void close_door() {
+  door.closer = std::this_thread::get_id();
+  door.closed = true;
+  PyThreadState* const state = PyEval_SaveThread();
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while ((door.outside > 0 || door.callbacks > 0) && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  PyEval_RestoreThread(state);
+}
+
+// Of the other threads a forked child has none.
+void forget_others() {
+  door.outside = 0;
+  door.callbacks = 0;
+}
+
+}  // namespace
+
+Unlocked::Unlocked() : state_(PyEval_SaveThread()) {
+  ++door.outside;
+  if (is_closed_to_this_thread()) stay_outside();
+  if (is_closers()) ++door.closers;
+}
+
+Unlocked::~Unlocked() {
+  if (is_closed_to_this_thread()) stay_outside();
+  if (is_closers()) --door.closers;
+  PyEval_RestoreThread(state_);
+  --door.outside;
+}
+
+Locked::Locked() noexcept {
+  ++door.callbacks;
+  // While the closing thread waits for what it called, the interpreter does not end.
+  is_late_ = door.closed && door.closers > 0;
+  is_in_ = !door.closed || is_late_;
+  if (is_late_) ++late_callbacks;
+  if (is_in_) {
+    state_ = PyGILState_Ensure();
+  } else {
+    --door.callbacks;
+  }
+}
+
+Locked::~Locked() {
+  if (!is_in_) return;
+  PyGILState_Release(state_);
+  if (is_late_) --late_callbacks;
+  --door.callbacks;
+}
+
+void fail_process_ends() {
+  throw CancelledError(ErrorCode::cancelled, "the process ends");
+}
+
+void bind_gil(nb::module_&) {
+  // The last of the package's functions there, as the first that is registered: savers have ended
+  // their saves by then.
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(close_door));
+  nb::module_::import_("os").attr("register_at_fork")(nb::arg("after_in_child") =
+                                                          nb::cpp_function(forget_others));
+}
+
+}  // namespace thalia::python
