@@ -11,6 +11,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "python/bindings.h"
+#include "python/gil.h"
 #include "python/text.h"
 
 namespace thalia::python {
@@ -25,7 +26,7 @@ struct OpenedIndex {
 };
 
 OpenedIndex read_index(const Path& path) {
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return {path, read_model_index(path)};
 }
 

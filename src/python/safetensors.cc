@@ -89,7 +89,7 @@ std::uint64_t save(const Path& path, const nb::list& tensors, std::optional<Name
 nb::bytes serialize(const nb::list& tensors, const std::optional<Named>& metadata) {
   std::vector<HeldBuffer> held;
   nb::object bytes;
-  std::optional<nb::gil_scoped_release> unlocked;
+  std::optional<Unlocked> unlocked;
   serialize_safetensors(specs_of(tensors, held), metadata, [&](std::uint64_t size) {
     bytes = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
     if (!bytes.is_valid()) throw nb::python_error();

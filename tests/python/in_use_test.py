@@ -15,11 +15,11 @@ ARRAY = np.zeros(1 << 20, np.float32)
 CALLS = {
     "set_metadata": ("{}",),
     "set_training_steps": (1,),
-    "add_region": ("other", 0, 0, "none", "{}", ""),
+    "add_region": ("other", 0, 0, "none", "{}", "", 0),
     "add_tensor": (0, "late", "f32", (1,), "weights", b"four"),
     "add_tensors": ([("late", "f32", (1,), b"four")], {}, {}),
     "add_sparse": (0, "late", "f32", (1, 1), "weights", False, None, b"fourfour", b"four"),
-    "add_connection": ("r", "r", "f32", (1, 1), b"four", "f32", (), None),
+    "add_connection": ("r", "r", "f32", (1, 1), b"four", "f32", (), None, False),
     "commit": (),
     "abandon": (),
 }

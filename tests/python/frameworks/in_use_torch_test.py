@@ -22,7 +22,7 @@ told = []
 def progress(done, total):
     if not told:
         told.append(refused(lambda: checkpoints.save(2)))
-checkpoints = AsyncCheckpointer(model, folder=sys.argv[1], progress=progress, durability="none")
+checkpoints = AsyncCheckpointer(model, folder=sys.argv[1], every=1, progress=progress, durability="none")
 first = checkpoints.save(1)
 if sys.argv[2] == "ended":
     checkpoints.wait()
