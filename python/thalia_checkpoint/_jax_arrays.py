@@ -49,14 +49,8 @@ def stored(tensor: Tensor, kind: type, key: str | None) -> Stored:
     return Stored(tensor, kind, key, keys.shape, keys.dtype)
 
 
-class NumpyShape(jax.ShapeDtypeStruct):  # type: ignore[misc, unused-ignore]
-    """The shape and dtype of an array of numpy: jax may have no such dtype. As a target, that array."""
-
-
 def shape_of(array: Stored) -> Any:
-    """A jax.ShapeDtypeStruct, for what was no array of jax a NumpyShape."""
-    if array.kind is not jax.Array:
-        return NumpyShape(array.shape, array.dtype)  # type: ignore[no-untyped-call, unused-ignore]
+    """A jax.ShapeDtypeStruct, also of an array of numpy, whose dtype jax may lack."""
     return _struct(array.shape, array.dtype)
 
 

@@ -26,7 +26,7 @@ from orbax.checkpoint import future
 from . import _jax_tree
 from ._file import Path
 from ._file import open as open_file
-from ._jax_arrays import NumpyShape, Stored, Wanted, mismatch, restored, shape_of
+from ._jax_arrays import Stored, Wanted, mismatch, restored, shape_of
 from ._jax_tree import PLACEHOLDER, Encoded, described, is_empty
 from ._leaves import MEMBER
 from ._operations import local_path
@@ -162,10 +162,11 @@ class ThaliaRestore(ocp.args.CheckpointArgs):  # type: ignore[misc, unused-ignor
 
     item: Any = None
     """The target: a pytree of the structure that was saved. An array of jax, or jax.ShapeDtypeStruct,
-    gives the shape, which has to be the stored one, the dtype, and the sharding; one of numpy the
-    shape and the dtype. Numbers, texts and bytes come back as stored. ocp.PLACEHOLDER stays, and
-    what it stands for is not read. So do None and what holds nothing, as optax.MaskedNode(), in
-    place of one array or value. In place of a None that was saved no array is to be had."""
+    gives the shape, which has to be the stored one, the dtype, and the sharding; one of numpy, and a
+    jax.ShapeDtypeStruct without a sharding of what was saved as such, the shape and the dtype. Numbers,
+    texts and bytes come back as stored. ocp.PLACEHOLDER stays, and what it stands for is not read. So
+    do None and what holds nothing, as optax.MaskedNode(), in place of one array or value. In place of
+    a None that was saved no array is to be had."""
     restore_args: Any = None
     """A pytree of ocp.RestoreArgs and ocp.ArrayRestoreArgs, in place of the leaves of `item` that are
     to be read. A global_shape has to be the stored one, whatever `strict` is."""
@@ -218,10 +219,10 @@ def _wanted(asked: Any) -> Wanted | None:
     if isinstance(asked, jax.Array):
         # One that is bound to no device stays so.
         return Wanted(jax.Array, asked.shape, asked.dtype, asked.sharding if asked.committed else None)
-    if isinstance(asked, NumpyShape):
-        return Wanted(None, asked.shape, asked.dtype)
     if isinstance(asked, jax.ShapeDtypeStruct):
-        return Wanted(jax.Array, asked.shape, asked.dtype, asked.sharding)
+        # It stands for arrays of numpy too, which have dtypes that jax lacks, and no sharding.
+        kind = None if asked.sharding is None else jax.Array
+        return Wanted(kind, asked.shape, asked.dtype, asked.sharding)
     if isinstance(asked, np.ndarray | np.generic):
         return Wanted(np.generic if isinstance(asked, np.generic) else np.ndarray, asked.shape, asked.dtype)
     if isinstance(asked, ocp.ArrayRestoreArgs):

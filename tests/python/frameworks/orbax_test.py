@@ -206,6 +206,17 @@ def test_metadata_tell_the_arrays_and_make_a_target(tmp_path):
     assert restore(tmp_path / "a", found)["numpy"] is ocp.PLACEHOLDER
 
 
+def test_shapes_without_shardings_bring_back_what_was_saved(tmp_path):
+    item = {"numpy": np.arange(3), "narrow": np.ones(2, np.float32), "jax": jnp.ones(4), "key": jax.random.key(0)}
+    save(tmp_path / "a", item)
+    shapes = jax.tree.map(lambda array: jax.ShapeDtypeStruct(array.shape, array.dtype), item)
+    assert same(restore(tmp_path / "a", shapes), item)
+    assert same(restore(tmp_path / "a", jax.tree.map(ocp.utils.to_shape_dtype_struct, item)), item)
+    shapes["narrow"] = jax.ShapeDtypeStruct((2,), np.float16, sharding=sharding())
+    found = restore(tmp_path / "a", shapes)["narrow"]
+    assert same(found, jnp.ones(2, jnp.float16)) and found.sharding == sharding()
+
+
 @pytest.mark.parametrize("checkpointer", [ocp.Checkpointer, ocp.AsyncCheckpointer])
 def test_custom_metadata_are_kept_beside_the_item(tmp_path, checkpointer):
     custom = {"lr": 0.1, "tags": ["a", None], "nested": {"n": 1}}
