@@ -85,7 +85,9 @@ class _Encoder(Walk):
             return self._tensor(value, path, role)
         leaf = leaf_node(value)
         if leaf is not NO_LEAF:
-            return leaf
+            # What does not stand as it is, such as an IntEnum, may be an object that another has a form for.
+            instead = None if type(leaf) is type(value) else self._instead(value)
+            return leaf if instead is None else self.node(instead, path, role)
         with self.inside(value, path):
             return self._container(value, path, role)
 
