@@ -12,6 +12,7 @@ import torch
 from torch.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPlanner
 
 from . import _torch_tree
+from ._core import printable
 from ._dcp_metadata import Chunk, Document, StoredFile, StoredValue
 from ._dtypes import carrier_dtype
 from ._file import Access, File, Region
@@ -82,7 +83,8 @@ class OpenFiles:
                 lambda tensor: region[tensor].numpy(writable=True),
             )
         except FormatError as error:
-            error.args = (f"{os.path.join(self._folder, 'checkpoint.json')}: values.{name}: {error}",)
+            where = os.path.join(self._folder, "checkpoint.json")
+            error.args = (printable(f"{where}: values.{name}: {error}"),)
             raise
 
 

@@ -44,7 +44,7 @@ def misfit(path: Path, report: LoadReport, more: str = "") -> Exception:
     lines = [f"{what}: {_shown(names)}" for what, names in kinds if names]
     return make_error(
         UsageError,
-        "\n  ".join([f"{os.fspath(path)} does not fit the module", *lines, *filter(None, [more])]),
+        [f"{os.fspath(path)} does not fit the module", *lines, *filter(None, [more])],
         "shape_mismatch" if report.mismatched else "not_found",
         path=os.fspath(path),
     )
@@ -57,7 +57,7 @@ def nothing_loaded(path: Path, file_names: Sequence[str], own_names: Sequence[st
         f"in the file: {_shown(file_names, 3) or 'no tensors'}",
         f"in the module: {_shown(own_names, 3)}",
     ]
-    return make_error(UsageError, "\n  ".join([*lines, *filter(None, [more])]), "not_found", path=os.fspath(path))
+    return make_error(UsageError, [*lines, *filter(None, [more])], "not_found", path=os.fspath(path))
 
 
 def no_module(value: Any) -> Exception:

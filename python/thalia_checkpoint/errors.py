@@ -34,7 +34,10 @@ __all__ = [
 
 
 class ThaliaError(Exception):
-    """The base of all errors of this package. Attributes are None where they do not apply."""
+    """The base of all errors of this package. Attributes are None where they do not apply.
+
+    A message of several lines has each of them as an argument; str() puts them below each other.
+    """
 
     code: str = ""
     """What went wrong, in one word that stays the same: "truncated", "not_found", …"""
@@ -55,11 +58,12 @@ class ThaliaError(Exception):
 
     def __init__(self, *args: object) -> None:
         # Names of files, tensors and types are a stranger's, and messages go to terminals and logs.
+        # Line ends too are escaped: those of a message's own are between its arguments.
         super().__init__(*(printable(arg) if isinstance(arg, str) else arg for arg in args))
 
     def __str__(self) -> str:
         # A KeyError would show its argument in quotation marks.
-        return str(self.args[0]) if self.args else ""
+        return "\n  ".join(map(str, self.args))
 
 
 class IoError(ThaliaError, OSError):
@@ -129,9 +133,12 @@ def _from_core(kind: str, text: str, facts: dict[str, Any], number: int) -> Thal
     return error
 
 
-def make_error(cls: type[ThaliaError], text: str, code: str, **facts: str | int | None) -> ThaliaError:
-    """An error of this package's own, with the same attributes as the library's."""
-    error = cls(text)
+def make_error(cls: type[ThaliaError], text: str | list[str], code: str, **facts: str | int | None) -> ThaliaError:
+    """An error of this package's own, with the same attributes as the library's.
+
+    text: the message; of several lines, a list of them.
+    """
+    error = cls(text) if isinstance(text, str) else cls(*text)
     error.code = code
     for name, value in facts.items():
         quoted = name in ("value", "expected") and isinstance(value, str)

@@ -43,6 +43,15 @@ def test_every_error_of_the_package_is_printable_however_it_is_made(cls):
     assert errors.make_error(cls, "x", "x", tensor=HOSTILE, path=HOSTILE).tensor == HOSTILE
 
 
+def test_a_message_of_several_lines_has_no_others():
+    error = errors.make_error(thalia.UsageError, [f"a{HOSTILE}", f"b{HOSTILE}", "c"], "x")
+    first, second, third = lines = str(error).split("\n")
+    assert not any(map(RAW.search, lines))
+    assert first.startswith("a\\x1b") and second.startswith("  b\\x1b") and third == "  c"
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error) and again.code == "x"
+
+
 def test_texts_are_shown_as_the_library_shows_them():
     assert _core.printable("w\u00e9\u2014\\n") == "w\u00e9\u2014\\n"
     assert _core.printable(HOSTILE[:3]) == "\\x1b]0"

@@ -112,7 +112,7 @@ def by_torch(tmp_path, tensor):
 def by_checkpointer(tmp_path, tensor):
     with AsyncCheckpointer(torch.nn.Linear(1, 1), folder=tmp_path, every=1) as checkpoints:
         checkpoints.step(1, x=tensor)
-    (path,) = tmp_path.glob("*.thalia")
+    path = tmp_path / "train/checkpoints/ckpt_train_step00000001.thalia"
     with thalia.open(path) as file:
         return next(tensor for name, tensor in file.tensors.items() if name.endswith("x")).torch()
 
