@@ -35,7 +35,8 @@ class _AnySource(FlatSource):
 
     @property
     def stored_bytes(self) -> int:
-        return self.nbytes if self._stored_bytes is None else self._stored_bytes
+        # What does not lie together is no more than the file has.
+        return min(self.nbytes, self._of.file_bytes) if self._stored_bytes is None else self._stored_bytes
 
     @property
     def codecs(self) -> list[str]:

@@ -117,6 +117,10 @@ def dtype_name(dtype: np.dtype[Any], tensor: str = "") -> str:
     return name
 
 
+#: Elements that are unpacked at once.
+_UNPACKED = 1 << 20
+
+
 def packed_bytes(dtype: str, elements: int) -> int:
     """Bytes that so many elements take in a file."""
     return (elements * BITS[dtype] + 7) // 8
@@ -125,13 +129,22 @@ def packed_bytes(dtype: str, elements: int) -> int:
 def unpack(dtype: str, data: npt.NDArray[np.uint8], elements: int) -> npt.NDArray[Any]:
     """An array of shape (elements,) from packed elements, the lowest bit of a byte first."""
     bits = BITS[dtype]
-    flags = np.unpackbits(data, count=elements * bits, bitorder="little").reshape(-1, bits)
-    codes = flags @ (1 << np.arange(bits)).astype(np.uint8)
+    weights = (1 << np.arange(bits)).astype(np.uint8)
+    out = np.empty(elements, np.uint8)
+    # In parts, as each bit takes a byte meanwhile. A part ends where a byte does.
+    for begin in range(0, elements, _UNPACKED):
+        count = min(_UNPACKED, elements - begin)
+        part = data[begin * bits // 8 :]
+        out[begin : begin + count] = (
+            np.unpackbits(part, count=count * bits, bitorder="little").reshape(-1, bits) @ weights
+        )
     if dtype == "binary":
-        return codes.astype(np.int8) * np.int8(2) - np.int8(1)
+        return out.view(np.int8) * np.int8(2) - np.int8(1)
     if dtype in ("i4", "i2", "ternary"):
-        codes = ((codes.astype(np.int8) ^ (1 << (bits - 1))) - (1 << (bits - 1))).view(np.uint8)
-    return codes.astype(np.uint8).view(numpy_dtype(dtype))
+        signed = out.view(np.int8)
+        signed ^= 1 << (bits - 1)
+        signed -= 1 << (bits - 1)
+    return out.view(numpy_dtype(dtype))
 
 
 def shaped(dtype: str, shape: tuple[int, ...], data: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:

@@ -187,10 +187,12 @@ class Tensor:
         In the mapping, without a copy and read-only, where `is_mapped` and the elements are whole
         bytes; else, and with `writable`, in memory of its own. Raises IntegrityError for damage,
         UnsupportedError where the dtype needs ml_dtypes, UsageError for a sparse tensor (use
-        csr(), coo() or dense()).
+        csr(), coo() or dense()), FormatError (limit_exceeded) for packed elements as dense().
         """
         source = self._source
         self.need_dense()
+        if is_packed(source.dtype):  # an element takes a byte, and a few bytes of a file may hold many
+            _core.check_allocation(min(self.size, _MOST), source.stored_bytes)
         if is_packed(source.dtype) or (source.is_mapped and not writable):
             return self.array_of(self._all_bytes())
         out = _empty(source.shape, numpy_dtype(source.dtype))

@@ -13,15 +13,15 @@ import thalia_checkpoint as thalia
 
 HOSTILE = pathlib.Path(__file__).parents[1] / "data/hostile"
 FILES = sorted(path.name for path in HOSTILE.iterdir() if path.suffix != ".md")
-#: Of the process; Python and NumPy take a third of it.
-ADDRESS_SPACE = 3 << 29
+#: Of the process. Python and NumPy take half a GiB of it, and each time that a file is opened it may take the
+#: limit of 1 GiB: what compares two files opens one of them once more, for the elements of its codes.
+ADDRESS_SPACE = 4 << 30
 
 #: What is done with the file at `path`, in a folder of its own; each in turn, in one process.
 ENTRIES = {
     "open": """
         with thalia.open(path, access=access) as file:
-            for name in file.keys():
-                tensor = file[name]
+            for tensor in file.tensors.values():
                 tensor.shape, tensor.dtype
                 attempt(lambda: tensor.numpy())
                 attempt(lambda: tensor.sparse())
@@ -30,6 +30,7 @@ ENTRIES = {
     "safe_open": "[thalia.safe_open(path, framework='numpy').get_tensor(name) for name in ('w', 'b')]",
     "load_file": "thalia_numpy.load_file(path)",
     "load": "thalia_numpy.load(open(path, 'rb').read())",
+    "deserialize": "thalia.deserialize(open(path, 'rb').read())",
     "info": "thalia.info(path, access=access)",
     "verify": "thalia.verify(path, access=access)",
     "detect_format": "thalia.detect_format(path)",
@@ -42,8 +43,9 @@ ENTRIES = {
     "migrate": "thalia.migrate(path, 'v.thalia', to='0.1', replace=True)",
     "stream_params": """
         params = thalia.stream_params(path)
-        for name in params.params:
-            params.load(name)
+        for name, of in params.params.items():
+            if of.nbytes < 1 << 28:  # packed elements of more bytes fit, and take minutes to unpack
+                params.load(name)
         """,
     "quantize": "thalia.quantize(path, 'q.thalia', replace=True)",
     "salvage": "thalia.salvage(path, 's.thalia', replace=True)",
@@ -125,4 +127,5 @@ def test_what_claims_too_much_is_refused_by_the_limit(tmp_path):
 def test_every_function_that_takes_a_file_is_here():
     functions = {name for name in thalia.__all__ if name[0].islower() and not name.startswith("_")}
     called = {word for code in ENTRIES.values() for word in functions if f"thalia.{word}(" in code}
-    assert functions - called == set()
+    writers = {"serialize", "serialize_file"}  # of memory, not of a file
+    assert functions - called == writers
