@@ -223,7 +223,7 @@ class Beside:
         self._regions = dict(regions or {})
         self.own = own
         """Of the brain-wide state."""
-        self.connections = [] if connections is None else connections
+        self.connections: list[dict[str, Any]] = [] if connections is None else connections
 
     def region(self, name: str) -> RegionFacts | None:
         """What it said of the region of that name, if there was one."""

@@ -7,7 +7,8 @@ from typing import Any
 
 from . import _core
 from ._dtypes import CODES, constructor_names
-from ._flat import Named, OpenBytes, saved_bytes
+from ._file import open as open_file
+from ._flat import Named, path_of_bytes, saved_bytes
 from .errors import UnsupportedError, UsageError, make_error
 
 __all__ = ["TensorSpec", "deserialize", "serialize", "serialize_file"]
@@ -104,7 +105,7 @@ def serialize_file(
 def deserialize(bytes: bytes) -> list[tuple[str, dict[str, Any]]]:
     """The tensors of a safetensors file, in the order of the file: [(name, {"shape": [2, 3], "dtype": "F32",
     "data": bytearray})]. Raises FormatError, UnsupportedError."""
-    with OpenBytes(bytes) as file:
+    with path_of_bytes(bytes) as path, open_file(path) as file:
         return [
             (
                 name,

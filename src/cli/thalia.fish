@@ -112,7 +112,7 @@ complete -c thalia -n '__thalia_of verify' -s h -l help -d 'Print this and leave
 complete -c thalia -n '__thalia_of verify' -l quick -d 'Structure only: no payload is read'
 complete -c thalia -n '__thalia_of verify' -l resolve -d 'Of a delta also all that it is based on, and each tensor that comes out'
 complete -c thalia -n '__thalia_of convert' -s h -l help -d 'Print this and leave'
-complete -c thalia -n '__thalia_of convert' -l from -d 'Format of IN, where neither content nor name tells it' -x -a 'thalia safetensors thalia-0.1 mckp mst mithril-quantized mithril-orbax gptrs gptrsten entity loom-json pt npz npy gguf onnx'
+complete -c thalia -n '__thalia_of convert' -l from -d 'Format of IN, where neither content nor name tells it' -x -a 'thalia safetensors thalia-0.1 mckp mst mithril-quantized mithril-orbax gptrs gptrsten entity loom-json pt npz npy gguf onnx thalia-shards'
 complete -c thalia -n '__thalia_of convert' -l to -d 'Format of OUT, where its name does not tell it' -x -a 'thalia safetensors thalia-0.1 mckp mst mithril-quantized mithril-orbax gptrs gptrsten entity loom-json pt npz npy gguf onnx'
 complete -c thalia -n '__thalia_of convert' -l regions -d 'How tensors become regions: auto (the default: the name up to its first number), none (one region) or DEPTH (that many parts of the name)' -x -a 'auto none'
 complete -c thalia -n '__thalia_of convert' -l precision -d 'Types of floating point tensors: keep (the default), fp32, fp16, bf16, mixed, or KEY=PRECISION,..' -x -a 'keep fp32 fp16 bf16 mixed'

@@ -130,7 +130,7 @@ _thalia_specs() {
       specs=(
         '(-h --help)-h[Print this and leave]'
         '(-h --help)--help[Print this and leave]'
-        '(--from)--from=[Format of IN, where neither content nor name tells it]:FORMAT:{_thalia_offer thalia safetensors thalia-0.1 mckp mst mithril-quantized mithril-orbax gptrs gptrsten entity loom-json pt npz npy gguf onnx}'
+        '(--from)--from=[Format of IN, where neither content nor name tells it]:FORMAT:{_thalia_offer thalia safetensors thalia-0.1 mckp mst mithril-quantized mithril-orbax gptrs gptrsten entity loom-json pt npz npy gguf onnx thalia-shards}'
         '(--to)--to=[Format of OUT, where its name does not tell it]:FORMAT:{_thalia_offer thalia safetensors thalia-0.1 mckp mst mithril-quantized mithril-orbax gptrs gptrsten entity loom-json pt npz npy gguf onnx}'
         '(--regions)--regions=[How tensors become regions\: auto (the default\: the name up to its first number), none (one region) or DEPTH (that many parts of the name)]:HOW:{_thalia_offer auto none}'
         '(--precision)--precision=[Types of floating point tensors\: keep (the default), fp32, fp16, bf16, mixed, or KEY=PRECISION,..]:POLICY:{_thalia_offer keep fp32 fp16 bf16 mixed}'

@@ -307,7 +307,9 @@ class Models(unittest.TestCase):
                     self.assertEqual(done.returncode, 0, done.stderr)
                     lost += json.loads(done.stdout)["losses"]
                     self.compare(real, names, READERS[format_](back))
-                    if own and not lost and to != "thalia-0.1":
+                    # How a header of safetensors is spelled is no loss, and these formats have no place for it.
+                    respelled = format_ == "safetensors" and to in ("pt", "npz", "gptrsten")
+                    if own and not lost and not respelled and to != "thalia-0.1":
                         self.assertTrue(source.read_bytes() == back.read_bytes(), "no loss told, other bytes")
 
     def differ_in_nothing(self, a, b):

@@ -82,7 +82,9 @@ def random_file(chance, metadata_keys=1):
         rank = chance.randint(1 if "float4" in dtype else 0, 8)
         shape = [chance.choice([0, 1, 1, 2, 3]) for _ in range(rank)]
         size = int(numpy.prod(shape, dtype=numpy.int64)) * ELEMENT_BYTES[dtype]
-        buffers.append(numpy.frombuffer(chance.randbytes(size), dtype=numpy.uint8))
+        elements = numpy.frombuffer(chance.randbytes(size), dtype=numpy.uint8)
+        # Of bools that are neither true nor false no .thalia file can be made.
+        buffers.append(elements & 1 if dtype == "bool" else elements)
         tensors[random_text(chance, 12)] = TensorSpec(
             dtype=dtype, shape=shape, data_ptr=buffers[-1].ctypes.data, data_len=size
         )

@@ -35,6 +35,14 @@ class ThisTree(unittest.TestCase):
             if "/" not in name:
                 self.assertIn(name, rules.PUBLIC_PLACES)
 
+    def test_every_module_of_the_package_is_installed(self):
+        package = ROOT / "python/thalia_checkpoint"
+        listed = (package / "meson.build").read_text(encoding="utf-8")
+        modules = [module.relative_to(package).as_posix() for module in package.rglob("*.py*")]
+        modules = sorted(module for module in modules if "__pycache__" not in module)
+        self.assertGreater(len(modules), 50)
+        self.assertEqual([module for module in modules if f"'{module}'" not in listed], [])
+
     def test_errors_of_readers_name_the_file(self):
         self.assertEqual(rules.calls_without_path(ROOT), [])
 

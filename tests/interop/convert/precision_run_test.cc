@@ -13,6 +13,7 @@
 #include "support/files.h"
 #include "thalia/convert.h"
 #include "thalia/options.h"
+#include "thalia/safetensors.h"
 #include "thalia/verify.h"
 #include "thalia/writer.h"
 
