@@ -12,8 +12,8 @@ extern "C" {
 #endif
 
 /// Writes saves one after the other on a thread of its own, and has the memory for copies of the
-/// state. Any number of threads may use one at a time. In a forked child, which has not that thread,
-/// each call but the one that closes it is THALIA_ERROR_WRONG_STATE.
+/// state. Any number of threads may use one at a time. In a forked child, which has not that
+/// thread, each call but the one that closes it is THALIA_ERROR_WRONG_STATE.
 typedef struct thalia_saver thalia_saver;
 /// One save in the background. Any number of threads may use one at a time.
 typedef struct thalia_save thalia_save;
