@@ -46,7 +46,7 @@ void print_text(Output& out, const std::string& path, const VerifyReport& report
               counted(report.suppressed, "more finding", "more findings"));
   if (!report.ok()) return;
   out.print("{}: ok: {}, {}\n", escape(path), counted(report.tensors, "tensor", "tensors"),
-            what_was_checked(report, quick));
+            what_was_checked(report, quick, true));
 }
 
 // Of a file that could not be examined `error` says why, and `report` is empty.

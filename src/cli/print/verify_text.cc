@@ -17,13 +17,13 @@ std::string finding_place(const Finding& finding) {
   return text;
 }
 
-std::string what_was_checked(const VerifyReport& report, bool quick) {
+std::string what_was_checked(const VerifyReport& report, bool quick, bool with_time) {
   if (report.structure_only()) {
     if (quick || report.tensors == 0) return "structure only";
     return "structure only: the file has no checksums of its tensors";
   }
-  std::string text =
-      fmt::format("{} checked in {:.2f} s", human_bytes(report.bytes_checked), report.seconds);
+  std::string text = human_bytes(report.bytes_checked) + " checked";
+  if (with_time) text += fmt::format(" in {:.2f} s", report.seconds);
   if (report.tensors_compared < report.tensors) {
     text += fmt::format("; structure only of {} without a checksum",
                         counted(report.tensors - report.tensors_compared, "tensor", "tensors"));

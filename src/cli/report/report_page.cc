@@ -124,7 +124,7 @@ class Page {
                                        : is_plain ? "quiet"
                                                   : "good"}});
     html_.text(fmt::format(" {}: {}.", counted(of.tensors, "tensor", "tensors"),
-                           what_was_checked(of, false)));
+                           what_was_checked(of, false, false)));
     html_.close();
     if (!of.findings.empty()) write_findings(of);
     html_.close();
