@@ -12,7 +12,7 @@ build_packages=(
   libcli11-dev libeigen3-dev libtomlplusplus-dev libprotobuf-dev
 )
 test_packages=(libboost-test-dev libbenchmark-dev 'python3=python3' python3-venv python3-dev 'zstd=zstd' 'lz4=lz4' 'groff-base=groff' 'cmake=cmake' locales 'zsh=zsh' 'fish=fish'
-  'librsvg2-bin=rsvg-convert')
+  'librsvg2-bin=rsvg-convert' 'strace=strace')
 clang_packages=('clang-14=clang++-14' libclang-rt-14-dev)
 lint_packages=(
   'clang-format-14=clang-format-14' 'clang-tidy-14=clang-tidy-14' 'shellcheck=shellcheck'

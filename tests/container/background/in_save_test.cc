@@ -53,10 +53,11 @@ BOOST_AUTO_TEST_CASE(callbacks_cannot_wait_for_the_save_that_they_belong_to) {
     const Sample sample = large_sample();
     Gate begun;
     std::optional<SaveHandle> handle;
+    AsyncSaver* own = nullptr;  // also while it is being destroyed, when the optional is empty
     std::optional<AsyncSaver> saver;
     int refused = 0;
     const auto call_all = [&] {
-      for_each_call(*saver, *handle, folder / "other", [&](const auto& call) {
+      for_each_call(*own, *handle, folder / "other", [&](const auto& call) {
         BOOST_CHECK_EXCEPTION(call(), UsageError, kRefused);
         ++refused;
       });
@@ -64,8 +65,9 @@ BOOST_AUTO_TEST_CASE(callbacks_cannot_wait_for_the_save_that_they_belong_to) {
     saver.emplace(AsyncSaveOptions{.when_busy = when_busy, .on_done = [&](const SaveHandle& done) {
                                      BOOST_TEST(done.done());
                                      done.wait();  // it has ended: nobody waits
-                                     BOOST_CHECK_EXCEPTION(saver->wait_all(), UsageError, kRefused);
+                                     BOOST_CHECK_EXCEPTION(own->wait_all(), UsageError, kRefused);
                                    }});
+    own = &*saver;
     bool waited = false;
     const auto progress = [&](std::uint64_t, std::uint64_t) {
       if (std::exchange(waited, true)) return;
