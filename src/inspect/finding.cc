@@ -24,6 +24,27 @@ Finding finding_of(const Error& error) {
           .message = std::move(message)};
 }
 
+Finding finding_of_file(Severity severity, ErrorCode code, std::string message) {
+  return {.severity = severity,
+          .code = code,
+          .section = "file",
+          .field = {},
+          .region = {},
+          .tensor = {},
+          .offset = 0,
+          .length = 0,
+          .message = std::move(message)};
+}
+
+void add_finding(VerifyReport& report, Finding finding, std::uint64_t most) {
+  if (report.findings.size() < most) {
+    report.findings.push_back(std::move(finding));
+  } else {
+    ++report.suppressed;
+    if (finding.severity == Severity::error) ++report.suppressed_errors;
+  }
+}
+
 std::string_view severity_name(Severity severity) {
   return severity == Severity::error ? "error" : "warning";
 }

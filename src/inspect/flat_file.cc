@@ -121,12 +121,7 @@ VerifyReport verify_flat(const std::filesystem::path& path, FileFormat format,
   const Stopwatch watch;
   VerifyReport report;
   const auto add = [&](Finding finding) {
-    if (report.findings.size() < options.max_findings) {
-      report.findings.push_back(std::move(finding));
-    } else {
-      ++report.suppressed;
-      if (finding.severity == Severity::error) ++report.suppressed_errors;
-    }
+    add_finding(report, std::move(finding), options.max_findings);
   };
   const auto find = [&](const auto& work) {
     try {

@@ -30,17 +30,8 @@ VerifyReport verify_original(const std::string& path, const ReadOptions& read) {
     for (const V01Entry& entry : file.document.entries)
       for_each_tensor(entry.state, [&](const std::string&, const Tensor&) { ++report.tensors; });
     report.tensors_compared = report.tensors;  // reading it compared the checksum of the whole file
-    for (const std::string& warning : file.warnings) {
-      report.findings.push_back({.severity = Severity::warning,
-                                 .code = ErrorCode::bad_value,
-                                 .section = "file",
-                                 .field = {},
-                                 .region = {},
-                                 .tensor = {},
-                                 .offset = 0,
-                                 .length = 0,
-                                 .message = warning});
-    }
+    for (const std::string& warning : file.warnings)
+      report.findings.push_back(finding_of_file(Severity::warning, ErrorCode::bad_value, warning));
   } catch (const UnsupportedError&) {
     // Neither this nor the next two say that the file is wrong.
     throw;
@@ -61,12 +52,7 @@ VerifyReport verify_shards(const std::string& path, const ChainOptions& chain,
   const Stopwatch watch;
   VerifyReport report;
   const auto add = [&](Finding finding) {
-    if (report.findings.size() < options.max_findings) {
-      report.findings.push_back(std::move(finding));
-    } else {
-      ++report.suppressed;
-      if (finding.severity == Severity::error) ++report.suppressed_errors;
-    }
+    add_finding(report, std::move(finding), options.max_findings);
   };
   const auto find = [&](const auto& work) {
     try {
@@ -105,10 +91,6 @@ VerifyReport verify_shards(const std::string& path, const ChainOptions& chain,
   return report;
 }
 
-}  // namespace
-
-namespace {
-
 VerifyReport verify_format(const std::string& path, FileFormat format, const ChainOptions& chain,
                            bool resolve, const VerifyOptions& options) {
   if (format == FileFormat::thalia_0_1 && !is_v01_delta(path, chain.read))
@@ -136,15 +118,8 @@ VerifyReport verify_file(const std::string& named, FileFormat format, const Chai
   // What the file has may be as it was written: without the rest it is no model.
   if (!report.ok()) return report;
   if (const auto lacks = lacking(path, format, chain)) {
-    report.findings.push_back({.severity = Severity::error,
-                               .code = ErrorCode::truncated,
-                               .section = "file",
-                               .field = {},
-                               .region = {},
-                               .tensor = {},
-                               .offset = 0,
-                               .length = 0,
-                               .message = "it lacks " + *lacks});
+    report.findings.push_back(
+        finding_of_file(Severity::error, ErrorCode::truncated, "it lacks " + *lacks));
   }
   return report;
 }
