@@ -203,12 +203,17 @@ void run_background(const fs::path& folder, Teller& teller) {
     }
   };
   AsyncSaver saver(options);
+  // Which base the second takes depends on whether the first is there by then: it never is.
+  BrainSaveOptions held;
+  held.save.work.progress = [&](std::uint64_t, std::uint64_t) {
+    const std::lock_guard all_are_begun(mutex);
+  };
   {
     const std::lock_guard begin(mutex);
     for (const std::uint64_t step : {3, 4}) {
       teller.attempt(std::to_string(step));
       saves.push_back(writer.save_async(saver, kTrain, step, crash_state(step, kAllChanges),
-                                        {.metric = 0.125}));
+                                        {.metric = 0.125}, held));
     }
   }
   for (const StoreHandle& save : saves) save.wait();
