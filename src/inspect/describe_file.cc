@@ -204,16 +204,21 @@ FileFacts describe_file(const std::filesystem::path& named, const ChainOptions& 
   }
   if (facts.disk_bytes == 0) facts.disk_bytes = file_bytes(path);
   if (format != FileFormat::thalia) facts.file_bytes = facts.disk_bytes;
-  if (const auto lacks = format == FileFormat::gguf
-                             ? open_any(path, open_options(options), format).lacks()
-                             : lacks_by_name(path))
-    facts.warnings.push_back("it lacks " + *lacks);
+  if (auto lack = lack_of_file(path, format, options)) facts.warnings.push_back(*std::move(lack));
   Selection everything("", {});
   TensorTotals totals;
   visit_tensors(path, everything, options,
                 [&](const FileTensor& tensor) { totals.add(tensor.list()); });
   facts.totals = std::move(totals);
   return facts;
+}
+
+std::optional<std::string> lack_of_file(const std::filesystem::path& path, FileFormat format,
+                                        const ChainOptions& options) {
+  const auto lacks = format == FileFormat::gguf
+                         ? open_any(path, open_options(options), format).lacks()
+                         : lacks_by_name(path);
+  return lacks ? std::optional("it lacks " + *lacks) : std::nullopt;
 }
 
 }  // namespace thalia::inspect

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/stopwatch.h"
+#include "inspect/describe_file.h"
 #include "inspect/finding.h"
 #include "inspect/flat_file.h"
 #include "inspect/packed_file.h"
@@ -102,13 +103,6 @@ VerifyReport verify_format(const std::string& path, FileFormat format, const Cha
   return resolve ? verify_chain(path, options, chain.search, chain.bases) : verify(path, options);
 }
 
-// Of GGUF the file says it, of others the name.
-std::optional<std::string> lacking(const std::string& path, FileFormat format,
-                                   const ChainOptions& chain) {
-  if (format != FileFormat::gguf) return lacks_by_name(path);
-  return open_any(path, open_options(chain), format).lacks();
-}
-
 }  // namespace
 
 VerifyReport verify_file(const std::string& named, FileFormat format, const ChainOptions& chain,
@@ -117,10 +111,8 @@ VerifyReport verify_file(const std::string& named, FileFormat format, const Chai
   VerifyReport report = verify_format(path, format, chain, resolve, options);
   // What the file has may be as it was written: without the rest it is no model.
   if (!report.ok()) return report;
-  if (const auto lacks = lacking(path, format, chain)) {
-    report.findings.push_back(
-        finding_of_file(Severity::error, ErrorCode::truncated, "it lacks " + *lacks));
-  }
+  if (const auto lack = lack_of_file(path, format, chain))
+    report.findings.push_back(finding_of_file(Severity::error, ErrorCode::truncated, *lack));
   return report;
 }
 

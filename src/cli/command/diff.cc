@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/command/command.h"
+#include "cli/print/complaint.h"
 #include "cli/print/diff_json.h"
 #include "cli/print/diff_stat.h"
 #include "cli/print/diff_text.h"
@@ -88,6 +89,7 @@ int run_diff(const DiffArguments& arguments, const Session& session) {
                           .metadata_compared = found.metadata_compared,
                           .ambiguous_names = found.ambiguous};
   bar.finish();
+  for (const std::string& file : {arguments.before, arguments.after}) complain_of_lack(file, chain);
   if (session.common.json) {
     print_diff_json(session.out, files, result);
     return result.same() ? kDone : kFailed;

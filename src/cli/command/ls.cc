@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/command/command.h"
+#include "cli/print/complaint.h"
 #include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/print/tensor_table.h"
@@ -204,9 +205,11 @@ int run_ls(const LsArguments& arguments, const Session& session) {
   options.read.verification = Verification::off;
   const FileFormat format = input_format(arguments.file, options.read.input.access);
   const bool has_regions = format == FileFormat::thalia || format == FileFormat::thalia_0_1;
-  if (has_regions && arguments.patterns.empty() && !arguments.recursive)
-    return list_regions(arguments, options.read, session);
-  return list_tensors(arguments, format, options, session);
+  const bool lists_regions = has_regions && arguments.patterns.empty() && !arguments.recursive;
+  const int status = lists_regions ? list_regions(arguments, options.read, session)
+                                   : list_tensors(arguments, format, options, session);
+  complain_of_lack(arguments.file, options);
+  return status;
 }
 
 }  // namespace

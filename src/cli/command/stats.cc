@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/command/command.h"
+#include "cli/print/complaint.h"
 #include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/print/tensor_table.h"
@@ -108,6 +109,7 @@ int run_stats(const StatsArguments& arguments, const Session& session) {
   const std::vector<MeasuredTensor> tensors = measuring.finish();
   session.common.json ? print_statistics_json(session, arguments, tensors)
                       : print_statistics(session.out, tensors);
+  complain_of_lack(arguments.file, session.options<ChainOptions>());
   const bool failed = std::any_of(
       tensors.begin(), tensors.end(),
       [&](const MeasuredTensor& tensor) { return is_bad(tensor.statistics, arguments.fail_on); });

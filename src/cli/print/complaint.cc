@@ -6,6 +6,9 @@
 
 #include "cli/terminal/escape.h"
 #include "cli/terminal/style.h"
+#include "inspect/describe_file.h"
+#include "thalia/formats/file_format.h"
+#include "thalia/formats/model_index.h"
 
 namespace thalia::cli {
 
@@ -20,6 +23,12 @@ int complain_line(std::string line, int status) {
   // Where this fails there is nobody left to tell.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
   return status;
+}
+
+void complain_of_lack(const std::filesystem::path& file, const ChainOptions& options) {
+  const FileFormat format = input_format(file, options.read.input.access);
+  if (const auto lack = inspect::lack_of_file(find_model(file), format, options))
+    complain(file.string() + ": " + *lack, 0);
 }
 
 }  // namespace thalia::cli
