@@ -88,12 +88,6 @@ std::uint64_t allocation_limit(const ReadLimits& limits, std::uint64_t stored_by
   return std::min(std::max(kAlwaysAllowed, times_stored(stored_bytes)), memory - memory / 4);
 }
 
-void check_allocation(std::string_view section, std::uint64_t bytes, const ReadLimits& limits,
-                      std::uint64_t stored_bytes) {
-  const std::uint64_t most = allocation_limit(limits, stored_bytes);
-  if (bytes > most) fail_limit(section, "max_allocation_bytes", bytes, most);
-}
-
 void check_work(std::string_view section, std::uint64_t bytes, const ReadLimits& limits,
                 std::uint64_t stored_bytes) {
   const std::uint64_t most =
@@ -111,15 +105,17 @@ void check_json_length(std::string_view section, std::uint64_t bytes, const Read
   if (bytes > limits.max_json_bytes)
     fail_limit(section, "max_json_bytes", bytes, limits.max_json_bytes);
   if (bytes > kShortText)
-    check_allocation(section, bytes * kParserBytesPerByte, limits, stored_bytes);
+    MemoryBudget(limits, stored_bytes).take(section, bytes * kParserBytesPerByte);
 }
 
 // Sums do not wrap: what passes 2^64 - 1 is told as that.
 void MemoryBudget::take(std::string_view section, std::uint64_t bytes) {
+  std::uint64_t before = taken();
   std::uint64_t all = 0;
-  if (__builtin_add_overflow(taken_, bytes, &all)) all = kAll;
-  if (all > most_) fail_limit(section, "max_allocation_bytes", all, most_);
-  taken_ = all;
+  do {
+    if (__builtin_add_overflow(before, bytes, &all)) all = kAll;
+    if (all > most_) fail_limit(section, "max_allocation_bytes", all, most_);
+  } while (!taken_.compare_exchange_weak(before, all, std::memory_order_relaxed));
 }
 
 void MemoryBudget::take(std::string_view section, std::uint64_t count,

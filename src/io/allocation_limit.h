@@ -3,6 +3,7 @@
 // "Limits".
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -15,10 +16,6 @@ namespace thalia::io {
 /// has set max_allocation_bytes: the larger of 1 GiB and 64 times the stored bytes, and at most
 /// three quarters of the memory that there is.
 std::uint64_t allocation_limit(const ReadLimits& limits, std::uint64_t stored_bytes) noexcept;
-
-/// @throws FormatError (limit_exceeded), naming max_allocation_bytes, where `bytes` are more.
-void check_allocation(std::string_view section, std::uint64_t bytes, const ReadLimits& limits,
-                      std::uint64_t stored_bytes);
 
 /// For what is not in memory at once: bytes that reading all of a file would make, each after the
 /// other, out of `stored_bytes` that it has. As many as may be allocated, and always 64 times the
@@ -37,7 +34,7 @@ void check_json_length(std::string_view section, std::uint64_t bytes, const Read
 
 /// Made where a call begins, and handed to all that it calls: readers allocate through it, and
 /// through nothing else, what has a size that a file decides (tests/structure/rules.py). What was
-/// taken counts until the call ends, as its parts are in memory together. Externally synchronised.
+/// taken counts until the call ends, as its parts are in memory together. Any number of threads.
 class MemoryBudget {
  public:
   /// @param stored_bytes on disk, of all that the call reads: compressed where it is compressed.
@@ -67,11 +64,11 @@ class MemoryBudget {
   }
 
   std::uint64_t most() const noexcept { return most_; }
-  std::uint64_t taken() const noexcept { return taken_; }
+  std::uint64_t taken() const noexcept { return taken_.load(std::memory_order_relaxed); }
 
  private:
   std::uint64_t most_;  ///< asked for once: the system is asked how much memory there is
-  std::uint64_t taken_;
+  std::atomic<std::uint64_t> taken_;
 };
 
 }  // namespace thalia::io

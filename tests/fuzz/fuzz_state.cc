@@ -20,9 +20,9 @@ struct File {
   std::filesystem::path path = folder / "state.thalia";
 
   BrainRegion load() const {
-    return model::load_region(Reader::open(path).region("r"),
-                              {.options = {.input = {.limits = {.max_allocation_bytes = 1 << 20}},
-                                           .work = {.threads = 1}}});
+    const StateLoadOptions options{.input = {.limits = {.max_allocation_bytes = 1 << 20}},
+                                   .work = {.threads = 1}};
+    return model::load_region(Reader::open(path).region("r"), {options, 0});
   }
 };
 

@@ -47,8 +47,8 @@ BOOST_AUTO_TEST_CASE(what_the_caller_says_counts) {
 
 BOOST_AUTO_TEST_CASE(what_is_over_a_limit_is_refused_by_its_name) {
   const ReadLimits limits{.max_json_bytes = 10 << 20, .max_allocation_bytes = 30 << 20};
-  io::check_allocation("payload", 30 << 20, limits, 1);
-  BOOST_CHECK_EXCEPTION(io::check_allocation("payload", (30 << 20) + 1, limits, 1), FormatError,
+  io::MemoryBudget(limits, 1).take("payload", 30 << 20);
+  BOOST_CHECK_EXCEPTION(io::MemoryBudget(limits, 1).take("payload", (30 << 20) + 1), FormatError,
                         says(ErrorCode::limit_exceeded, "payload", "max_allocation_bytes"));
   io::check_json_length("metadata", 5 << 20, limits, 1);
   BOOST_CHECK_EXCEPTION(io::check_json_length("metadata", 6 << 20, limits, 1), FormatError,

@@ -142,14 +142,14 @@ class BrokenTrees(unittest.TestCase):
             "Tensor wide = Tensor::zeros(dtype, shape);",
             "return source.read(i).to_dense();",
             "add(tensor.dequantized(), {});",
-            "io::check_allocation(section, bytes, limits, stored);",
             "std::vector<std::byte> raw(member.raw_bytes);",
             "std::vector<float> weights(\n    count.value_or(there));",
             "auto words = std::make_shared<std::uint64_t[]>(bytes / 8 + 1);",
         ):
             self.assertEqual(len(found(text)), 1, text)
             self.assertIn("source.cc:2: ", found(text)[0])
-            self.assertEqual(found(text, "src/model/new/source.cc"), [])
+            self.assertEqual(len(found(text, "src/container/read/source.cc")), 1, text)
+            self.assertEqual(found(text, "src/model/growth/source.cc"), [])
         for text in (
             "auto raw = budget.vector<std::byte>(section, count);",
             "std::vector<std::size_t> order(tensors.size());",

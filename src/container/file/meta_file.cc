@@ -136,7 +136,7 @@ bool begins_side_file(ByteSpan start) noexcept {
 std::shared_ptr<const MetaFile> MetaFile::open(const io::FileBytes& file,
                                                const ReadLimits& limits) {
   const MetaHeader header = read_header(file);
-  io::check_allocation(kSection, header.meta_length, limits, header.meta_length);
+  io::MemoryBudget(limits, header.meta_length).take(kSection, header.meta_length);
   std::vector<MetaExtent> table(header.extent_count);
   const MutableByteSpan table_bytes = std::as_writable_bytes(std::span(table));
   io::pread_all(file.fd(), sizeof header, table_bytes, file.path());

@@ -48,7 +48,7 @@ std::shared_ptr<const WrappedFile> WrappedFile::open(std::shared_ptr<const io::F
   std::uint64_t length;
   if (out->table_) {
     length = out->table_->content_bytes();
-    io::check_allocation("wrapper", length, limits, out->file_->bytes().size());
+    io::MemoryBudget(limits, out->file_->bytes().size()).take("wrapper", length);
     out->done_ = std::make_unique<std::atomic<bool>[]>(out->table_->size());
   } else {
     length = out->decode_all(limits);
@@ -59,13 +59,14 @@ std::shared_ptr<const WrappedFile> WrappedFile::open(std::shared_ptr<const io::F
 }
 
 std::uint64_t WrappedFile::decode_all(const ReadLimits& limits) {
+  io::MemoryBudget budget(limits, file_->bytes().size());
   FrameStream stream(source());
   std::vector<std::byte> piece(kPiece);
   std::uint64_t length = 0;
   while (const std::size_t got = stream.read(piece)) {
     if (length == 0) check_identity(ByteSpan(piece).first(got));
-    // Checked piece by piece, as nothing says how much there will be.
-    io::check_allocation("wrapper", length + got, limits, file_->bytes().size());
+    // Counted piece by piece, as nothing says how much there will be.
+    budget.take("wrapper", got);
     io::pwrite_all(fd(), length, ByteSpan(piece).first(got), path());
     length += got;
   }

@@ -86,8 +86,8 @@ void ChunkReader::check_entries() const {
 ByteSpan ChunkReader::stored_bytes(const format::ChunkEntry& chunk,
                                    std::vector<std::byte>& buffer) const {
   if (file_.options().input.access == Access::copied)
-    io::check_allocation("payload", chunk.stored_length, file_.options().input.limits,
-                         chunk.stored_length);
+    io::MemoryBudget(file_.options().input.limits, chunk.stored_length)
+        .take("payload", chunk.stored_length);
   file_.mapping().read_ahead(chunk.offset, chunk.stored_length);
   return file_.chunk_bytes(chunk, buffer);
 }

@@ -29,7 +29,7 @@ class Reading {
     factors_.columns = entry.shape[1];
   }
 
-  codec::LowRankFactors run(std::uint64_t max_bytes) {
+  codec::LowRankFactors run(io::MemoryBudget& budget) {
     if (logical_.size() < sizeof header_)
       fail("logical_length", logical_.size(), fmt::format("{} or more", sizeof header_));
     std::memcpy(&header_, logical_.data(), sizeof header_);
@@ -44,9 +44,7 @@ class Reading {
     for (std::uint64_t at = sizeof header_ + factors_.rank; at < parameters; ++at) {
       if (logical_[at] != std::byte{0}) fail("padding", at, "zero");
     }
-    const std::uint64_t numbers = factors_.rank * (factors_.rows + factors_.columns);
-    if (numbers > max_bytes / sizeof(double))
-      fail_limit("payload", "max_allocation_bytes", numbers * sizeof(double), max_bytes);
+    budget.take("payload", factors_.rank * (factors_.rows + factors_.columns), sizeof(double));
     factors_.left.resize(factors_.rank * factors_.rows);
     factors_.right.resize(factors_.rank * factors_.columns);
     ByteSpan rest = logical_.subspan(codes);
@@ -139,8 +137,8 @@ class Reading {
 }  // namespace
 
 codec::LowRankFactors read_low_rank(const format::TensorEntry& entry, ByteSpan logical,
-                                    std::uint64_t max_bytes) {
-  return Reading(entry, logical).run(max_bytes);
+                                    io::MemoryBudget& budget) {
+  return Reading(entry, logical).run(budget);
 }
 
 }  // namespace thalia::container

@@ -4,13 +4,14 @@
 #include "codec/lossy/low_rank.h"
 #include "format/low_rank.h"
 #include "format/tensor.h"
+#include "io/allocation_limit.h"
 #include "thalia/bytes.h"
 
 namespace thalia::container {
 
 /// The factors that the logical bytes of a tensor of rank 2 hold. Every field, width and parameter
-/// is checked before it is used; the factors take at most `max_bytes`. @throws FormatError.
+/// is checked before it is used; the factors count in `budget`. @throws FormatError.
 codec::LowRankFactors read_low_rank(const format::TensorEntry& entry, ByteSpan logical,
-                                    std::uint64_t max_bytes);
+                                    io::MemoryBudget& budget);
 
 }  // namespace thalia::container

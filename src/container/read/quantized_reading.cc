@@ -49,8 +49,8 @@ void container::read_quantized(const detail::OpenFile& file, const format::Tenso
   if (entry.chunk_count == 0) {
     logical = file.verified_payload(entry, entry.stored_offset, entry.stored_length);
   } else {
-    io::check_allocation("payload", entry.logical_length, file.options().input.limits,
-                         entry.stored_length);
+    io::MemoryBudget(file.options().input.limits, entry.stored_length)
+        .take("payload", entry.logical_length);
     decoded.resize(entry.logical_length);
     ChunkReader(file, entry).decode_all(decoded);
     logical = decoded;

@@ -157,8 +157,8 @@ void TensorView::read_dense(MutableByteSpan out) const {
     if (is_raw()) {
       payload = bytes();
     } else {
-      io::check_allocation("payload", logical_bytes(), file_->options().input.limits,
-                           stored_bytes());
+      io::MemoryBudget(file_->options().input.limits, stored_bytes())
+          .take("payload", logical_bytes());
       decoded.resize(logical_bytes() / 8 + 1);
       const MutableByteSpan buffer =
           std::as_writable_bytes(std::span(decoded)).first(logical_bytes());

@@ -48,7 +48,7 @@ class LogicalBytes {
   void load(std::uint32_t chunk) {
     if (loaded_ == chunk) return;
     const std::uint64_t length = chunks_->raw_length(chunk);
-    io::check_allocation("payload", length, file_.options().input.limits, entry_.stored_length);
+    io::MemoryBudget(file_.options().input.limits, entry_.stored_length).take("payload", length);
     // First, as a chunk that fails to decode leaves its bytes half written.
     loaded_.reset();
     buffer_.resize(length);

@@ -139,8 +139,9 @@ class PayloadCheck {
       return check_elements(entry, list.values);
     }
     if (encoding == Encoding::low_rank_delta) {
-      read_low_rank(entry, logical,
-                    io::allocation_limit(options_.input.limits, entry.stored_length));
+      io::MemoryBudget budget(options_.input.limits, entry.stored_length);
+      budget.take("payload", logical.size());
+      read_low_rank(entry, logical, budget);
       return;
     }
     if (quantized) return check_quantized(file_, entry, logical);
@@ -176,8 +177,8 @@ class PayloadCheck {
     // Not verified: verify compares digests itself, and damage is to be reported and not thrown.
     if (entry.chunk_count == 0 && file_.options().input.access != Access::copied)
       return file_.unverified(entry.stored_offset, entry.stored_length);
-    io::check_allocation("payload", entry.logical_length, options_.input.limits,
-                         entry.stored_length);
+    io::MemoryBudget(options_.input.limits, entry.stored_length)
+        .take("payload", entry.logical_length);
     memory.resize(entry.logical_length / 8 + 1);
     const MutableByteSpan buffer =
         std::as_writable_bytes(std::span(memory)).first(entry.logical_length);
@@ -275,8 +276,8 @@ void check_sound_payload(const detail::OpenFile& file, const TensorView& view,
   if (entry.chunk_count == 0) {
     logical = file.unverified(entry.stored_offset, entry.stored_length);
   } else {
-    io::check_allocation("payload", entry.logical_length, file.options().input.limits,
-                         entry.stored_length);
+    io::MemoryBudget(file.options().input.limits, entry.stored_length)
+        .take("payload", entry.logical_length);
     memory.resize(entry.logical_length / 8 + 1);
     const MutableByteSpan buffer =
         std::as_writable_bytes(std::span(memory)).first(entry.logical_length);

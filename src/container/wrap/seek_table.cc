@@ -148,7 +148,7 @@ std::optional<SeekTable> SeekTable::read(const WrappedSource& file, const ReadLi
 
   // The table as it stands, and what becomes of it: starts and checksums.
   const std::uint64_t memory = length + (count + 1) * sizeof(Start) + count * kChecksumLength;
-  io::check_allocation("wrapper", memory, limits, file.size);
+  io::MemoryBudget(limits, file.size).take("wrapper", memory);
   std::vector<std::byte> bytes(length);
   io::pread_all(file.fd, entries_at, bytes, file.path);
   SeekTable table;

@@ -21,6 +21,7 @@
 #include "interop/brain/brain_file.h"
 #include "interop/brain/checkpoint_v01.h"
 #include "interop/brain/packing.h"
+#include "model/delta/access.h"
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/delta.h"
 #include "thalia/paths.h"
@@ -125,7 +126,9 @@ BrainState BrainCheckpoint::load(const path& source, const BrainLoadOptions& opt
   }
   const ChainReader chain = ChainReader::open(
       reader, {.read = options.read, .search = options.search, .bases = options.bases});
-  read.fetch = [chain](const TensorView& view) { return chain.read(view); };
+  read.fetch = [chain](const TensorView& view, const std::shared_ptr<io::MemoryBudget>& budget) {
+    return DeltaAccess::read(chain, view, budget);
+  };
   return model::read_brain(chain.reader(), read);
 }
 

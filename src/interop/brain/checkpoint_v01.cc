@@ -63,7 +63,7 @@ std::uint64_t dense_bytes(const Tensor& tensor) {
 void restore(Value& tree, bool to_f32, const model::LoadContext& context) {
   const unsigned threads = context.options.work.threads;
   for_each_tensor(tree, [&](const std::string&, Tensor& tensor) {
-    if (!tensor.is_dense()) context.allocate(dense_bytes(tensor));
+    if (!tensor.is_dense()) context.budget->take("payload", dense_bytes(tensor));
     tensor = tensor.to_dense();
     if (to_f32 && (tensor.dtype() == DType::f16 || tensor.dtype() == DType::f64))
       tensor = model::convert_tensor(tensor, DType::f32, threads);
@@ -102,9 +102,8 @@ BrainState load_v01_brain(const path& source, const BrainLoadOptions& options,
   // A lazy load leaves no region out; these are all in memory anyway.
   if (!options.regions.empty() && !options.lazy) keep_only(brain, options.regions, report);
   if (options.restore) {
-    restore(brain,
-            {.options = {.input = {.limits = options.read.input.limits}, .work = options.read.work},
-             .stored_bytes = file.file_bytes});
+    restore(brain, {{.input = {.limits = options.read.input.limits}, .work = options.read.work},
+                    file.file_bytes});
   }
   return brain;
 }

@@ -154,7 +154,7 @@ BrainRegion load_region(const RegionView& view, const LoadContext& context) {
 }
 
 Value load_tree(const RegionView& view, const ReadLimits& limits) {
-  const LoadContext context{.options = {.input = {.limits = limits}}};
+  const LoadContext context({.input = {.limits = limits}}, 0);
   return Loading(view, context).tree_alone();
 }
 

@@ -26,8 +26,7 @@ class Reading {
   Reading(const Reader& reader, const BrainReadOptions& options)
       : reader_(reader),
         options_(options),
-        context_{
-            .options = options.state, .fetch = options.fetch, .stored_bytes = reader.file_bytes()},
+        context_(options.state, reader.file_bytes(), options.fetch),
         wanted_(names_wanted()) {}
 
   BrainState run() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/brain/stored_region.h"
+#include "model/brain/stored_tensor.h"
 #include "thalia/brain_state.h"
 #include "thalia/options.h"
 #include "thalia/quantization.h"
@@ -72,7 +73,7 @@ struct BrainReadOptions {
   /// Gets "SOURCE->TARGET" of each connection that was left out because one of its ends was.
   std::vector<std::string>* connections_left_out = nullptr;
   /// As LoadContext's; called by any thread, as long as the state lives.
-  std::function<Tensor(const TensorView&)> fetch{};
+  FetchTensor fetch{};
 };
 
 /// The state keeps the file open. Regions are read by as many threads as the options say.

@@ -41,8 +41,8 @@ Tensor encoded(const Tensor& tensor, SparseStorage sparse) {
 
 // Bytes that Tensor::from() allocates for it; an uncompressed tensor stays in the mapping.
 std::uint64_t bytes_of(const TensorView& view) {
-  if (view.encoding() == Encoding::quantized) return view.dense_bytes();
-  return view.is_raw() ? 0 : view.logical_bytes();
+  const std::uint64_t decoded = view.is_raw() ? 0 : view.logical_bytes();
+  return view.encoding() == Encoding::quantized ? decoded + view.dense_bytes() : decoded;
 }
 
 // The tensor as csr or coo, as `name` says. If none of its elements is 0 it takes several times the
@@ -64,7 +64,7 @@ Tensor sparse_again(const Tensor& tensor, const std::string& name, const LoadCon
                                             .encoding = is_csr ? Encoding::csr : Encoding::coo,
                                             .nnz = tensor.element_count(),
                                             .wide_indices = true});
-  context.allocate(most.value_or(~std::uint64_t{0}));
+  context.budget->take("payload", most.value_or(~std::uint64_t{0}));
   return is_csr ? tensor.to_csr() : tensor.to_coo();
 }
 
@@ -73,15 +73,6 @@ bool is_true(const Value* value) {
 }
 
 }  // namespace
-
-void LoadContext::allocate(std::uint64_t bytes) const {
-  // Never taken back: the sum of all tensors is what the limit is about. Threads load regions at
-  // once.
-  const std::uint64_t before = allocated->fetch_add(bytes);
-  const bool overflows = before + bytes < before;
-  io::check_allocation("payload", overflows ? ~std::uint64_t{0} : before + bytes,
-                       options.input.limits, stored_bytes);
-}
 
 StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
                           const std::string& path, const StoreOptions& options) {
@@ -114,17 +105,18 @@ void write_origin(JsonWriter& json, const StoredTensor& tensor) {
 Tensor load_tensor(const TensorView& view, const Value& origin, const LoadContext& context) {
   stop_if_cancelled(context.options.work.cancel);
   const StateLoadOptions& options = context.options;
-  if (!context.fetch) context.allocate(bytes_of(view));
-  Tensor tensor = context.fetch ? context.fetch(view) : Tensor::from(view, options.input.limits);
+  if (!context.fetch) context.budget->take("payload", bytes_of(view));
+  Tensor tensor = context.fetch ? context.fetch(view, context.budget)
+                                : Tensor::from(view, options.input.limits);
   if (!options.restore) return tensor;
   if (!tensor.is_dense() && is_true(origin.find("_dense"))) {
     // A sparse tensor of few bytes may claim any shape.
-    context.allocate(view.dense_bytes());
+    context.budget->take("payload", view.dense_bytes());
     tensor = tensor.to_dense();
   } else if (origin.find("_encoding") != nullptr) {
     const std::string& name = require_text(origin, "_encoding");
     if (name != encoding_name(tensor.encoding())) {
-      context.allocate(view.dense_bytes());
+      context.budget->take("payload", view.dense_bytes());
       tensor = sparse_again(tensor, name, context);
     }
   }

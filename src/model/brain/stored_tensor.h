@@ -1,7 +1,6 @@
 // A tensor of a state as a file holds it, and back. docs/states.md, "States".
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,6 +8,7 @@
 #include <string>
 
 #include "codec/float/loss.h"
+#include "io/allocation_limit.h"
 #include "json/writer.h"
 #include "thalia/state_options.h"
 #include "thalia/tensor_value.h"
@@ -52,21 +52,27 @@ bool has_origin(const StoredTensor& tensor) noexcept;
 /// Writes the members `_dense`, `_encoding` and `_dtype`, as far as there is something to tell.
 void write_origin(JsonWriter& json, const StoredTensor& tensor);
 
+/// Reads a tensor; what it allocates counts in the budget, which may be kept.
+using FetchTensor =
+    std::function<Tensor(const TensorView&, const std::shared_ptr<io::MemoryBudget>&)>;
+
 /// How tensors of a file become those of a state.
 struct LoadContext {
-  StateLoadOptions options{};
+  /// @param stored_bytes of the file, for the limit of what its tensors may take together.
+  LoadContext(const StateLoadOptions& load, std::uint64_t stored_bytes, FetchTensor fetched = {})
+      : options(load),
+        fetch(std::move(fetched)),
+        budget(std::make_shared<io::MemoryBudget>(load.input.limits, stored_bytes)) {}
+
+  StateLoadOptions options;
   /// Tensors may have become narrower by a precision policy that only the metadata tells of.
   bool policy_was_applied = false;
-  /// Gives the bytes of a tensor, for a delta what its chain reads; none: Tensor::from().
-  std::function<Tensor(const TensorView&)> fetch{};
-  /// Bytes of the file, and what was allocated for its tensors so far. Copies of a context count
-  /// together, and so do regions that are read later.
-  std::uint64_t stored_bytes = 0;
-  std::shared_ptr<std::atomic<std::uint64_t>> allocated =
-      std::make_shared<std::atomic<std::uint64_t>>(0);
-
-  /// Counts bytes that are about to be allocated. @throws FormatError (limit_exceeded).
-  void allocate(std::uint64_t bytes) const;
+  /// Gives the bytes of a tensor, for a delta what its chain reads, and counts them; none:
+  /// Tensor::from().
+  FetchTensor fetch;
+  /// Of all tensors of the file. Copies of a context count together, and so do regions that are
+  /// read later.
+  std::shared_ptr<io::MemoryBudget> budget;
 };
 
 /// The tensor of a file as it was before it was stored, where the options want that. `origin` is an

@@ -1,6 +1,7 @@
 // What the library needs of a chain besides its public side.
 #pragma once
 
+#include "io/allocation_limit.h"
 #include "model/delta/file_chain.h"
 #include "thalia/delta.h"
 
@@ -8,6 +9,10 @@ namespace thalia {
 
 struct DeltaAccess {
   static const model::FileChain& files(const ChainReader& reader) noexcept;
+  /// As reader.read(tensor); what it allocates counts in the budget, beside what a call has counted
+  /// before.
+  static Tensor read(const ChainReader& reader, const TensorView& tensor,
+                     std::shared_ptr<io::MemoryBudget> budget);
   /// A reader of bytes that are at hand.
   static Reader reader_over(std::shared_ptr<const detail::OpenFile> file);
 };

@@ -89,6 +89,17 @@ bool checks(const model::FileChain& files) {
   return files.options().read.verification != Verification::off;
 }
 
+Tensor read_whole(std::shared_ptr<const model::FileChain> files, const model::TensorChain& chain) {
+  const ChainTensor& result = chain.result();
+  // No copy: the tensor owns the chain instead, which maps the file.
+  if (chain.is_in_place()) return Tensor::adopt(result.layout, chain.view(), std::move(files));
+  chain.budget().take("payload", result.logical_bytes);
+  const auto memory = std::make_shared<Memory>(result.logical_bytes);
+  const MutableByteSpan bytes(memory->data, result.logical_bytes);
+  chain.read_all(bytes, files->options().read.work.threads, checks(*files));
+  return Tensor::adopt(result.layout, bytes, memory);
+}
+
 }  // namespace
 
 ChainReader::ChainReader(std::shared_ptr<const model::FileChain> chain, Reader reader)
@@ -118,13 +129,7 @@ std::vector<std::filesystem::path> ChainReader::paths() const {
 }
 
 std::uint64_t ChainReader::disk_bytes() const {
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < chain_->size(); ++i) {
-    const io::FileBytes& mapping = chain_->file(i).mapping();
-    // With the prefix before the container.
-    sum += mapping.begin() + mapping.bytes().size();
-  }
-  return sum;
+  return chain_->disk_bytes();
 }
 
 ChainTensor ChainReader::describe(const TensorView& tensor) const {
@@ -132,18 +137,15 @@ ChainTensor ChainReader::describe(const TensorView& tensor) const {
 }
 
 Tensor ChainReader::read(const TensorView& tensor) const {
-  return named(*chain_, tensor, [&] {
-    const model::TensorChain chain = model::find_tensor(*chain_, tensor);
-    const ChainTensor& result = chain.result();
-    // No copy: the tensor owns the chain instead, which maps the file.
-    if (chain.is_in_place()) return Tensor::adopt(result.layout, chain.view(), chain_.pointer());
-    const ReadOptions& options = chain_->options().read;
-    // Against the bytes of all files of the chain: a small delta may well change a large tensor.
-    io::check_allocation("payload", result.logical_bytes, options.input.limits, disk_bytes());
-    const auto memory = std::make_shared<Memory>(result.logical_bytes);
-    const MutableByteSpan bytes(memory->data, result.logical_bytes);
-    chain.read_all(bytes, options.work.threads, checks(*chain_));
-    return Tensor::adopt(result.layout, bytes, memory);
+  return named(*chain_, tensor,
+               [&] { return read_whole(chain_.pointer(), model::find_tensor(*chain_, tensor)); });
+}
+
+Tensor DeltaAccess::read(const ChainReader& reader, const TensorView& tensor,
+                         std::shared_ptr<io::MemoryBudget> budget) {
+  return named(*reader.chain_, tensor, [&] {
+    return read_whole(reader.chain_.pointer(),
+                      model::find_tensor(*reader.chain_, tensor, std::move(budget)));
   });
 }
 

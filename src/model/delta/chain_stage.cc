@@ -52,11 +52,10 @@ void ChainStage::apply_difference(std::uint64_t begin, MutableByteSpan out,
 void ChainStage::apply_low_rank(std::uint64_t begin, MutableByteSpan out) const {
   const format::TensorEntry& entry = stored_.entry();
   once_.run([&] {
-    const std::uint64_t most =
-        io::allocation_limit(stored_.file().options().input.limits, entry.stored_length);
-    if (stored_.size() > most) fail_limit("payload", "max_allocation_bytes", stored_.size(), most);
+    if (!stored_.is_raw()) stored_.budget().take("payload", stored_.size());
     std::vector<std::byte> buffer;
-    factors_ = container::read_low_rank(entry, stored_.part(0, stored_.size(), buffer), most);
+    factors_ =
+        container::read_low_rank(entry, stored_.part(0, stored_.size(), buffer), stored_.budget());
   });
   const DType dtype = entry.dtype;
   codec::add_low_rank(dtype, factors_, begin / (dtype_bits(dtype) / 8), out);
@@ -65,9 +64,7 @@ void ChainStage::apply_low_rank(std::uint64_t begin, MutableByteSpan out) const 
 const std::vector<std::uint64_t>& ChainStage::pointers() const {
   once_.run([&] {
     const std::uint64_t length = parts_of(stored_.entry()).pointers.length;
-    io::check_allocation("payload", length, stored_.file().options().input.limits,
-                         stored_.entry().stored_length);
-    pointers_.resize(length / sizeof(std::uint64_t));
+    pointers_ = stored_.budget().vector<std::uint64_t>("payload", length / sizeof(std::uint64_t));
     stored_.read(0, bytes_of(pointers_));
     container::check_block_pointers(stored_.entry(), pointers_);
   });

@@ -14,9 +14,10 @@ namespace thalia::model {
 /// Borrows the file. Immutable but for what it remembers; any number of threads.
 class ChainStage {
  public:
-  /// `number` is that of a tensor with an encoding that changes its base.
-  ChainStage(const detail::OpenFile& file, std::uint32_t number)
-      : stored_(file, number), encoding_(stored_.entry().encoding) {}
+  /// `number` is that of a tensor with an encoding that changes its base; what the stage keeps
+  /// counts in `budget`, which it borrows.
+  ChainStage(const detail::OpenFile& file, std::uint32_t number, io::MemoryBudget& budget)
+      : stored_(file, number, budget), encoding_(stored_.entry().encoding) {}
 
   /// Changes the bytes [begin, begin + out.size()) of the base to those of this link. `scratch` is
   /// memory that many calls share. @throws FormatError, IntegrityError.

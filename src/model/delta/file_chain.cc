@@ -177,6 +177,16 @@ FileChain::FileChain(std::shared_ptr<const detail::OpenFile> top_file, const Cha
   }
 }
 
+std::uint64_t FileChain::disk_bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& link : links_) {
+    const io::FileBytes& mapping = link->file()->mapping();
+    // With the prefix before the container.
+    sum += mapping.begin() + mapping.bytes().size();
+  }
+  return sum;
+}
+
 std::shared_ptr<const detail::OpenFile> FileChain::open_base(const detail::OpenFile& delta) const {
   const container::DeltaPrefix prefix = container::checked_delta_prefix(delta.mapping().before());
   const fs::path& own = delta.mapping().path();

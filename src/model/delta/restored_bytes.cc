@@ -13,8 +13,9 @@
 #include "io/allocation_limit.h"
 
 namespace thalia::model {
-RestoredBytes::RestoredBytes(const detail::OpenFile& file, std::uint32_t number)
-    : stored_(file, number),
+RestoredBytes::RestoredBytes(const detail::OpenFile& file, std::uint32_t number,
+                             io::MemoryBudget& budget)
+    : stored_(file, number, budget),
       width_(dtype_bits(stored_.entry().dtype) / 8),
       size_(*format::shape_of(stored_.entry()).element_count() * width_) {}
 
@@ -22,8 +23,7 @@ const container::QuantizedArrays& RestoredBytes::arrays() const {
   once_.run([&] {
     const detail::OpenFile& file = stored_.file();
     const format::TensorEntry& entry = stored_.entry();
-    io::check_allocation("payload", stored_.size(), file.options().input.limits,
-                         entry.stored_length);
+    if (!stored_.is_raw()) stored_.budget().take("payload", stored_.size());
     const ByteSpan codes = stored_.part(0, stored_.size(), decoded_);
     arrays_.emplace(entry, file.quantized_tensor(entry), codes);
   });

@@ -17,8 +17,9 @@ namespace thalia::model {
 /// Borrows the file. Immutable but for that; any number of threads.
 class RestoredBytes final : public ByteSource {
  public:
-  /// `number` is that of a tensor that tensor_view() accepted. @throws FormatError.
-  RestoredBytes(const detail::OpenFile& file, std::uint32_t number);
+  /// `number` is that of a tensor that tensor_view() accepted; its codes count in `budget`, which
+  /// it borrows. @throws FormatError.
+  RestoredBytes(const detail::OpenFile& file, std::uint32_t number, io::MemoryBudget& budget);
 
   std::uint64_t size() const noexcept override { return size_; }
   void read(std::uint64_t begin, MutableByteSpan out) const override;

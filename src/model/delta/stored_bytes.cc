@@ -19,8 +19,9 @@ constexpr std::uint64_t kRememberedChunks = 8;
 
 }  // namespace
 
-StoredBytes::StoredBytes(const detail::OpenFile& file, std::uint32_t number)
-    : file_(file), entry_(file.tensor_entry(number)) {
+StoredBytes::StoredBytes(const detail::OpenFile& file, std::uint32_t number,
+                         io::MemoryBudget& budget)
+    : file_(file), entry_(file.tensor_entry(number)), budget_(budget) {
   if (entry_.chunk_count != 0) chunks_.emplace(file, entry_);
 }
 
@@ -70,6 +71,10 @@ void StoredBytes::prefetch(std::uint64_t begin, std::uint64_t length) const {
   file_.mapping().advise(entry_.stored_offset + from, to - from, io::Advice::will_need);
 }
 
+std::uint64_t StoredBytes::most_remembered() const {
+  return std::clamp<std::uint64_t>(kRememberedBytes / chunks_->chunk_bytes(), 1, kRememberedChunks);
+}
+
 StoredBytes::Decoded StoredBytes::decoded(std::uint32_t chunk) const {
   {
     const std::lock_guard lock(mutex_);
@@ -79,17 +84,20 @@ StoredBytes::Decoded StoredBytes::decoded(std::uint32_t chunk) const {
       std::rotate(remembered_.begin(), found, found + 1);
       return remembered_.front().bytes;
     }
+    if (!counted_) {
+      // Once for as many as are ever remembered.
+      budget_.take("payload",
+                   std::min<std::uint64_t>(most_remembered() * chunks_->chunk_bytes(), size()));
+      counted_ = true;
+    }
   }
   const std::uint64_t length = chunks_->raw_length(chunk);
-  io::check_allocation("payload", length, file_.options().input.limits, entry_.stored_length);
   // Decoded outside the lock: two threads may decode the same chunk, which costs time and nothing
   // else.
   auto bytes = std::make_shared<std::vector<std::byte>>(length);
   chunks_->decode(chunk, *bytes);
-  const std::uint64_t most =
-      std::clamp<std::uint64_t>(kRememberedBytes / chunks_->chunk_bytes(), 1, kRememberedChunks);
   const std::lock_guard lock(mutex_);
-  if (remembered_.size() >= most) remembered_.pop_back();
+  if (remembered_.size() >= most_remembered()) remembered_.pop_back();
   remembered_.insert(remembered_.begin(), {chunk, bytes});
   return bytes;
 }

@@ -10,6 +10,7 @@
 #include "container/file/open_file.h"
 #include "container/read/chunk_reader.h"
 #include "format/tensor.h"
+#include "io/allocation_limit.h"
 #include "model/delta/byte_source.h"
 
 namespace thalia::model {
@@ -18,8 +19,9 @@ namespace thalia::model {
 /// chunks that it remembers; any number of threads.
 class StoredBytes final : public ByteSource {
  public:
-  /// @throws FormatError where the chunks are wrong.
-  StoredBytes(const detail::OpenFile& file, std::uint32_t number);
+  /// What it remembers counts in `budget`, which it borrows. @throws FormatError where the chunks
+  /// are wrong.
+  StoredBytes(const detail::OpenFile& file, std::uint32_t number, io::MemoryBudget& budget);
 
   std::uint64_t size() const noexcept override { return entry_.logical_length; }
   bool is_raw() const noexcept { return !chunks_; }
@@ -35,6 +37,7 @@ class StoredBytes final : public ByteSource {
 
   const detail::OpenFile& file() const noexcept { return file_; }
   const format::TensorEntry& entry() const noexcept { return entry_; }
+  io::MemoryBudget& budget() const noexcept { return budget_; }
 
  private:
   using Decoded = std::shared_ptr<const std::vector<std::byte>>;
@@ -43,13 +46,16 @@ class StoredBytes final : public ByteSource {
     Decoded bytes;
   };
   Decoded decoded(std::uint32_t chunk) const;
+  std::uint64_t most_remembered() const;
 
   const detail::OpenFile& file_;
   const format::TensorEntry& entry_;
+  io::MemoryBudget& budget_;
   std::optional<container::ChunkReader> chunks_;
   // Whoever reads less than a chunk mostly wants the rest of it next.
   mutable std::mutex mutex_;
   mutable std::vector<Remembered> remembered_;  ///< the latest first
+  mutable bool counted_ = false;                ///< whether room for them was taken
 };
 
 }  // namespace thalia::model

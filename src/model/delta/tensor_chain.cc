@@ -91,6 +91,10 @@ void check_base(const Description& base, const Description& upper, Encoding chan
   }
 }
 
+std::shared_ptr<io::MemoryBudget> budget_of(const FileChain& files) {
+  return std::make_shared<io::MemoryBudget>(files.options().read.input.limits, files.disk_bytes());
+}
+
 }  // namespace
 
 TensorChain::TensorChain() = default;
@@ -99,7 +103,14 @@ TensorChain::~TensorChain() = default;
 
 std::optional<TensorChain> TensorChain::find(const FileChain& files, std::size_t top,
                                              const TensorKey& key) {
+  return find(files, top, key, budget_of(files));
+}
+
+std::optional<TensorChain> TensorChain::find(const FileChain& files, std::size_t top,
+                                             const TensorKey& key,
+                                             std::shared_ptr<io::MemoryBudget> budget) {
   TensorChain chain;
+  chain.budget_ = std::move(budget);
   std::optional<Description> upper;
   Encoding change = Encoding::dense;
   for (std::size_t i = top; i < files.size(); ++i) {
@@ -121,20 +132,21 @@ std::optional<TensorChain> TensorChain::find(const FileChain& files, std::size_t
       if (upper && found.tensor.layout != upper->tensor.layout) {
         // From here down it is a chain of its own, in its own shape; changes above apply to what is
         // fitted.
-        chain.made_ = fitted(std::make_shared<const TensorChain>(*find(files, i, key)),
-                             found.tensor.layout, upper->tensor.layout);
+        chain.made_ =
+            fitted(std::make_shared<const TensorChain>(*find(files, i, key, chain.budget_)),
+                   found.tensor.layout, upper->tensor.layout);
         return true;
       }
       if (container::is_plain(view.encoding())) {
-        chain.whole_ = std::make_unique<StoredBytes>(file, place->number);
+        chain.whole_ = std::make_unique<StoredBytes>(file, place->number, *chain.budget_);
         return true;
       }
       if (view.encoding() == Encoding::quantized) {
-        chain.made_ = std::make_shared<RestoredBytes>(file, place->number);
+        chain.made_ = std::make_shared<RestoredBytes>(file, place->number, *chain.budget_);
         return true;
       }
       if (view.encoding() != Encoding::same_as_base)
-        chain.stages_.push_back(std::make_unique<ChainStage>(file, place->number));
+        chain.stages_.push_back(std::make_unique<ChainStage>(file, place->number, *chain.budget_));
       upper = found;
       change = view.encoding();
       return false;
@@ -146,9 +158,15 @@ std::optional<TensorChain> TensorChain::find(const FileChain& files, std::size_t
 }
 
 TensorChain find_tensor(const FileChain& files, const TensorView& view) {
+  return find_tensor(files, view, budget_of(files));
+}
+
+TensorChain find_tensor(const FileChain& files, const TensorView& view,
+                        std::shared_ptr<io::MemoryBudget> budget) {
   const detail::OpenFile& file = files.file(0);
   const std::string_view region = Reader::region_name(view);
-  auto found = TensorChain::find(files, 0, tensor_key(file, region, view.name()));
+  auto found =
+      TensorChain::find(files, 0, tensor_key(file, region, view.name()), std::move(budget));
   if (found) return *std::move(found);
   throw UsageError(ErrorCode::not_found, "no such tensor",
                    {.path = file.mapping().path().string(),

@@ -10,6 +10,7 @@
 
 #include "format/constants.h"
 #include "integrity/content_hash.h"
+#include "io/allocation_limit.h"
 #include "model/delta/byte_source.h"
 #include "model/delta/chain_stage.h"
 #include "model/delta/file_chain.h"
@@ -30,10 +31,17 @@ class TensorChain final : public ByteSource {
   /// @throws FormatError, IntegrityError, naming the file.
   static std::optional<TensorChain> find(const FileChain& files, std::size_t top,
                                          const TensorKey& key);
+  /// The same, counting in the budget of a chain above it.
+  static std::optional<TensorChain> find(const FileChain& files, std::size_t top,
+                                         const TensorKey& key,
+                                         std::shared_ptr<io::MemoryBudget> budget);
   TensorChain(TensorChain&&) noexcept;
   ~TensorChain() override;
 
   const ChainTensor& result() const noexcept { return result_; }
+  /// What reading this tensor may take, whatever it is made of: against the bytes of all files of
+  /// the chain, as a small delta may well change a large tensor.
+  io::MemoryBudget& budget() const noexcept { return *budget_; }
   std::uint32_t crc32() const noexcept { return crc32_; }
   std::uint64_t size() const noexcept override { return result_.logical_bytes; }
   /// True if it lies raw in one file; view() hands it out.
@@ -63,6 +71,7 @@ class TensorChain final : public ByteSource {
  private:
   TensorChain();
 
+  std::shared_ptr<io::MemoryBudget> budget_;  ///< shared with what it is made of
   ChainTensor result_;
   std::uint32_t crc32_ = 0;
   std::vector<std::unique_ptr<ChainStage>> stages_;  ///< the lowest last
@@ -72,5 +81,7 @@ class TensorChain final : public ByteSource {
 
 /// The tensor of the chain's top that `view` names. @throws UsageError (not_found).
 TensorChain find_tensor(const FileChain& files, const TensorView& view);
+TensorChain find_tensor(const FileChain& files, const TensorView& view,
+                        std::shared_ptr<io::MemoryBudget> budget);
 
 }  // namespace thalia::model

@@ -60,9 +60,8 @@ class GrowingFile {
         region_(model::load_region(
             view_,
             // Not restored: elements keep the type and the encoding that the file has.
-            {.options = {.restore = false,
-                         .input = {.limits = options.input.limits},
-                         .work = options.work}})) {
+            {{.restore = false, .input = {.limits = options.input.limits}, .work = options.work},
+             reader_.file_bytes()})) {
     if (growth.grow_targets) {
       fail_argument(ErrorCode::bad_argument, "grow_targets", "true",
                     "false: one region of a file grows");

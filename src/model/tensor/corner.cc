@@ -200,7 +200,8 @@ void check_growth(const Tensor& old, const Shape& shape, bool filled) {
     before = old.bytes().size();
   }
   const std::uint64_t most = all.value_or(~std::uint64_t{0});
-  io::check_allocation("tensor", most - std::min(most, before.value_or(0)), {}, old.bytes().size());
+  io::MemoryBudget({}, old.bytes().size())
+      .take("tensor", most - std::min(most, before.value_or(0)));
 }
 
 void require_fit(const Shape& inner, const Shape& outer) {

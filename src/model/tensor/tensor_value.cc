@@ -133,14 +133,16 @@ Tensor Tensor::adopt(const TensorLayout& layout, ByteSpan bytes,
 Tensor Tensor::from(const TensorView& view, const ReadLimits& limits) {
   // Codes are restored; in memory a tensor is never quantized.
   if (view.encoding() == Encoding::quantized) {
-    io::check_allocation("payload", view.dense_bytes(), limits, view.stored_bytes());
+    io::MemoryBudget budget(limits, view.stored_bytes());
+    budget.take("payload", view.dense_bytes());
+    if (!view.is_raw()) budget.take("payload", view.logical_bytes());  // the codes, beside them
     return filled({.dtype = view.dtype(), .shape = view.shape()},
                   [&](MutableByteSpan bytes) { view.read_dense(bytes); });
   }
   const TensorLayout layout = view.layout();
   // The copied view keeps the file open and mapped for as long as the tensor lives.
   if (view.is_raw()) return adopt(layout, view.bytes(), std::make_shared<TensorView>(view));
-  io::check_allocation("payload", view.logical_bytes(), limits, view.stored_bytes());
+  io::MemoryBudget(limits, view.stored_bytes()).take("payload", view.logical_bytes());
   return filled(layout, [&](MutableByteSpan bytes) { view.read(bytes); });
 }
 

@@ -288,6 +288,26 @@ BOOST_AUTO_TEST_CASE(validate_says_that_a_base_is_gone) {
   BOOST_TEST(!BrainCheckpoint::validate(delta, {}, {folder / "away"}, within(folder / "x")).valid);
 }
 
+BOOST_AUTO_TEST_CASE(all_tensors_of_a_delta_count_against_one_limit) {
+  const TemporaryFolder folder;
+  BrainState brain;
+  for (const char* name : {"a", "b", "c", "d"})
+    brain.regions.add(name, {.n_neurons = 100}).weights()["w"] = floats({100, 100}, 1);
+  BrainCheckpoint::save(brain, folder / "base.thalia");
+  for (const char* name : {"a", "b", "c", "d"})
+    brain.regions.at(name).weights()["w"] = floats({100, 100}, 1.5F);
+  BrainCheckpoint::save_delta(brain, folder / "d.delta.thalia", folder / "base.thalia");
+  constexpr std::uint64_t kTensor = 100 * 100 * sizeof(float);
+  const auto within = [&](std::uint64_t bytes) {
+    BrainLoadOptions options;
+    options.read.input.limits.max_allocation_bytes = bytes;
+    return BrainCheckpoint::load(folder / "d.delta.thalia", options);
+  };
+  BOOST_TEST(same_state(within(100 * kTensor), brain));
+  BOOST_CHECK_EXCEPTION(within(3 * kTensor), FormatError,
+                        says(ErrorCode::limit_exceeded, "max_allocation_bytes"));
+}
+
 BOOST_AUTO_TEST_CASE(a_delta_cannot_replace_its_base_in_a_wrapper_either) {
   const TemporaryFolder folder;
   const BrainState brain = first_state();

@@ -344,7 +344,8 @@ BrainState load_with(const std::string& metadata_json) {
   const auto path = folder.path() / "a.thalia";
   const Tensor w = floats({2});
   Writer writer(path);
-  const RegionId id = writer.add_region({.name = "r", .metadata_json = metadata_json});
+  const RegionId id =
+      writer.add_region({.name = "r", .metadata_json = metadata_json});
   writer.add_tensor(id, {.name = "w", .shape = {2}}, w.bytes());
   writer.commit();
   return model::read_brain(Reader::open(path), {});
@@ -396,10 +397,11 @@ BOOST_AUTO_TEST_CASE(what_is_no_scalar_is_not_read_as_one) {
   writer.commit();
   const Reader reader = Reader::open(path);
   std::vector<std::string> read;
-  const model::LoadContext context{.fetch = [&](const TensorView& view) {
-    read.emplace_back(view.name());
-    return Tensor::from(view);
-  }};
+  const model::LoadContext context({}, reader.file_bytes(),
+                                   [&](const TensorView& view, const auto&) {
+                                     read.emplace_back(view.name());
+                                     return Tensor::from(view);
+                                   });
   expect<FormatError>([&] { model::load_region(reader.region("bad"), context); },
                       ErrorCode::inconsistent);
   BOOST_TEST(read.empty());

@@ -12,6 +12,7 @@
 #include "container/read/low_rank_arrays.h"
 #include "format/low_rank.h"
 #include "format/tensor.h"
+#include "io/allocation_limit.h"
 #include "model/delta/low_rank_change.h"
 #include "model/delta/truncated_svd.h"
 #include "model/quantize/quantization_sample.h"
@@ -65,6 +66,12 @@ DeltaResult save_delta(const std::filesystem::path& base, const std::filesystem:
                       .timestamp = 1767225600,
                       .output = {.durability = Durability::none},
                       .work = {.threads = 2}});
+}
+
+codec::LowRankFactors read_within(const format::TensorEntry& entry, ByteSpan payload,
+                                  std::uint64_t most) {
+  io::MemoryBudget budget({.max_allocation_bytes = most}, payload.size());
+  return container::read_low_rank(entry, payload, budget);
 }
 
 Tensor read(const std::filesystem::path& path, std::string_view name) {
@@ -273,7 +280,7 @@ BOOST_AUTO_TEST_CASE(makes_of_the_documents_example_what_the_document_says) {
   entry.shape[0] = 2;
   entry.shape[1] = 3;
   std::vector<float> numbers = {1, 2, 3, 4, 5, 6};
-  codec::add_low_rank(DType::f32, container::read_low_rank(entry, payload, 1 << 20), 0,
+  codec::add_low_rank(DType::f32, read_within(entry, payload, 1 << 20), 0,
                       std::as_writable_bytes(std::span(numbers)));
   BOOST_TEST(numbers == (std::vector<float>{1, 2.5F, 4.5F, 4, 6.5F, 10.5F}));
 }
@@ -301,12 +308,42 @@ BOOST_AUTO_TEST_CASE(reads_codes_of_any_number_and_width) {
     format::TensorEntry entry{};
     entry.shape[0] = kMany;
     entry.shape[1] = kFew;
-    const codec::LowRankFactors factors = container::read_low_rank(entry, payload, kMemory);
+    const codec::LowRankFactors factors = read_within(entry, payload, kMemory);
     for (std::size_t i = 0; i < codes.size(); ++i)
       BOOST_TEST_REQUIRE((i < kMany ? factors.left[i] == 1 + 2 * codes[i]
                                     : factors.right[i - kMany] == 3 + 0.5 * codes[i]));
-    BOOST_CHECK_THROW(container::read_low_rank(entry, payload, kMemory - 1), FormatError);
+    BOOST_CHECK_THROW(read_within(entry, payload, kMemory - 1), FormatError);
   }
+}
+
+BOOST_AUTO_TEST_CASE(factors_of_all_links_count_together) {
+  const TemporaryFolder folder;
+  std::vector<double> numbers = normal_numbers(kRows * kColumns, 0.5);
+  write_layer(folder / "0", {{"w", matrix(DType::f32, numbers)}});
+  constexpr int kLinks = 4;
+  for (int i = 1; i <= kLinks; ++i) {
+    numbers = sum(numbers, low_rank_numbers(3, 0));
+    write_layer(folder / "now", {{"w", matrix(DType::f32, numbers)}});
+    const std::string base = i == 1 ? "0" : std::to_string(i - 1) + ".delta";
+    const DeltaResult result =
+        save_delta(folder / base, folder / "now", folder / (std::to_string(i) + ".delta"),
+                   {.bits_per_element = 1});
+    BOOST_TEST_REQUIRE(result.low_rank.size() == 1u);
+    BOOST_TEST(result.low_rank[0].rank >= 3u);
+  }
+  const auto within = [&](std::uint64_t bytes) {
+    ChainOptions options;
+    options.read.input.limits.max_allocation_bytes = bytes;
+    const ChainReader chain =
+        ChainReader::open(folder / (std::to_string(kLinks) + ".delta"), options);
+    return chain.read(chain.reader().tensor("w"));
+  };
+  // Of one link: three factors, of rows and columns. The tensor itself counts too.
+  constexpr std::uint64_t kTensor = kRows * kColumns * sizeof(float);
+  constexpr std::uint64_t kLink = 3 * (kRows + kColumns) * sizeof(double);
+  BOOST_TEST(bool(within(100 * kTensor) == read(folder / "4.delta", "w")));
+  BOOST_CHECK_EXCEPTION(within(kTensor + (kLinks - 1) * kLink), FormatError,
+                        says(ErrorCode::limit_exceeded, "max_allocation_bytes"));
 }
 
 BOOST_AUTO_TEST_CASE(refuses_payloads_that_break_a_rule) {
@@ -319,13 +356,11 @@ BOOST_AUTO_TEST_CASE(refuses_payloads_that_break_a_rule) {
   format::TensorEntry entry{};
   entry.shape[0] = kRows;
   entry.shape[1] = kColumns;
-  const auto read = [&](ByteSpan payload) {
-    return container::read_low_rank(entry, payload, 1 << 20);
-  };
+  const auto read = [&](ByteSpan payload) { return read_within(entry, payload, 1 << 20); };
   std::vector<std::byte> made(before.bytes().begin(), before.bytes().end());
   codec::add_low_rank(DType::f32, read(change->payload), 0, made);
   BOOST_TEST(bool(made == change->result));
-  BOOST_CHECK_THROW(container::read_low_rank(entry, change->payload, 100), FormatError);
+  BOOST_CHECK_THROW(read_within(entry, change->payload, 100), FormatError);
   for (std::size_t length = 0; length < change->payload.size(); ++length)
     BOOST_CHECK_THROW(read(ByteSpan(change->payload).first(length)), FormatError);
   const std::uint64_t rank = change->report.rank;
