@@ -81,15 +81,16 @@ class _Decoder:
 
     def state(self) -> dict[str, Any]:
         tree = self._region.metadata.get("thalia_state")
-        if tree is None:
-            components: Any = {"config": {"_type": "config"}} if self._region.config else {}
-        else:
+        components: Any = {}
+        if tree is not None:
             if not isinstance(tree, dict) or tree.get("version") != VERSION or isinstance(tree["version"], bool):
                 found = tree.get("version") if isinstance(tree, dict) else tree
                 raise self._bad("version", found, str(VERSION), UnsupportedError, "unsupported_version")
             components = tree.get("components")
             if not isinstance(components, dict):
                 raise self._bad("components", components, "an object")
+        if self._region.config and "config" not in components:
+            components = {**components, "config": {"_type": "config"}}
         try:
             state = {name: self._value(node, 0, name == "config") for name, node in components.items()}
             self._unnamed(state)

@@ -37,18 +37,12 @@ class RegionFacts:
     metadata: dict[str, Any] = field(default_factory=dict)
     """The application's, such as `axes`."""
     _name: str | None = field(default=None, repr=False, compare=False)
-    _config: dict[str, Any] = field(default_factory=dict, repr=False)
     _loaded: _Loaded | None = field(default=None, repr=False, compare=False)
 
     @property
     def loaded_as(self) -> str | None:
         """The region's name in the file."""
         return self._name
-
-    @property
-    def untold_config(self) -> dict[str, Any]:
-        """A config of the region that its state does not have."""
-        return self._config
 
     def told_metadata(self, name: str) -> dict[str, Any]:
         """As JSON. Raises UsageError for what is none, and for names that are the format's."""
@@ -100,8 +94,6 @@ class _Loaded:
 def facts_of(region: Region) -> RegionFacts:
     """Raises FormatError, IntegrityError where the texts of the region are damaged."""
     metadata = {key: from_json(value) for key, value in region.metadata.items() if key != STATE}
-    tree = region.metadata.get(STATE)
-    told = isinstance(tree, dict) and isinstance(tree.get("components"), dict) and "config" in tree["components"]
     return RegionFacts(
         n_neurons=region.n_neurons,
         n_inputs=region.n_inputs,
@@ -109,7 +101,6 @@ def facts_of(region: Region) -> RegionFacts:
         homeostatic_updated=region.homeostatic_updated,
         metadata=metadata,
         _name=region.name,
-        _config=region.config if tree is not None and not told else {},
     )
 
 

@@ -263,7 +263,7 @@ def _may_be_region(key: str, value: Any) -> bool:
 
 def _planned(name: str, members: Mapping[str, Any], encoder: RegionEncoder, facts: RegionFacts) -> PlannedRegion:
     components: dict[str, Any] = {}
-    config: Mapping[str, Any] = {} if "config" in members else facts.untold_config
+    config: Mapping[str, Any] = {}
     for key, value in members.items():
         node = encoder.component(key, value)
         if key == "config" and isinstance(node, dict) and is_plain(node):

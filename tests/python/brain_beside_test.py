@@ -211,6 +211,17 @@ def test_a_region_under_another_name_keeps_what_was_said_of_it(lazy, tmp_path):
         assert [(c.source, c.target) for c in file.connections] == [("cortex", LONG), (LONG, "pathway:fast")]
 
 
+def test_a_config_that_the_tree_does_not_name_is_kept(tmp_path):
+    with thalia.Writer(tmp_path / "a.thalia", durability="none") as writer:
+        tree = {"thalia_state": {"version": 1, "components": {"seen": 3}}}
+        writer.region("cortex", config={"tau_ms": 20}, metadata=tree)
+    state = BrainCheckpoint.load(tmp_path / "a.thalia")
+    assert dict(state.regions["cortex"]) == {"seen": 3, "config": {"tau_ms": 20}}
+    BrainCheckpoint.save(state, tmp_path / "b.thalia")
+    with thalia.open(tmp_path / "b.thalia") as file:
+        assert file["cortex"].config == {"tau_ms": 20}
+
+
 def test_what_is_taken_away_or_changed_is_so(tmp_path):
     write(tmp_path / "a.thalia")
     state = BrainCheckpoint.load(tmp_path / "a.thalia")

@@ -63,11 +63,13 @@ class _Region:
         self.metadata = {name: self.value(value) for name, value in metadata.items()}
         self.named = set()
         if state is None:
-            self.state = {"config": self.config} if self.config else {}
+            self.state = {}
         elif state.get("version") != 1:
             raise Unreadable(f"version {state.get('version')}")
         else:
             self.state = {name: self.value(value) for name, value in state["components"].items()}
+        if self.config:
+            self.state.setdefault("config", self.config)
         for name, tensor in self.tensors.items():
             if name not in self.named:
                 component = self.state.setdefault(COMPONENTS[tensor.entry.role], {})

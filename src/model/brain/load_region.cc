@@ -70,9 +70,9 @@ class Loading {
       read_state(*tree);
       // What is left is the application's own.
       metadata.erase(kTreeMember);
-    } else if (config_.size() != 0) {
-      region_.state["config"] = std::move(config_);
     }
+    if (config_.size() != 0 && region_.find(component::kConfig) == nullptr)
+      region_.config() = std::move(config_);
     for (auto& [name, value] : metadata.members())
       region_.metadata.add(name, read_tree(std::move(value)));
   }

@@ -339,13 +339,13 @@ BOOST_AUTO_TEST_CASE(a_tensor_where_none_can_be_is_refused_with_its_path) {
 namespace {
 
 // A file with one region whose metadata is this text, and a tensor "w" in it.
-BrainState load_with(const std::string& metadata_json) {
+BrainState load_with(const std::string& metadata_json, const std::string& config_json = "{}") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "a.thalia";
   const Tensor w = floats({2});
   Writer writer(path);
   const RegionId id =
-      writer.add_region({.name = "r", .metadata_json = metadata_json});
+      writer.add_region({.name = "r", .config_json = config_json, .metadata_json = metadata_json});
   writer.add_tensor(id, {.name = "w", .shape = {2}}, w.bytes());
   writer.commit();
   return model::read_brain(Reader::open(path), {});
@@ -412,6 +412,19 @@ BOOST_AUTO_TEST_CASE(what_is_no_scalar_is_not_read_as_one) {
 BOOST_AUTO_TEST_CASE(tensors_that_the_tree_does_not_name_are_kept) {
   const BrainState brain = load_with(R"({"thalia_state":{"version":1,"components":{}}})");
   BOOST_TEST((brain.regions.at("r").find("weights")->at("w").as_tensor() == floats({2})));
+}
+
+BOOST_AUTO_TEST_CASE(a_config_that_the_tree_does_not_name_is_kept) {
+  for (const char* tree : {R"({"thalia_state":{"version":1,"components":{}}})", "", "{}"}) {
+    const BrainState brain = load_with(tree, R"({"tau_ms":20})");
+    BOOST_TEST((*brain.regions.at("r").config().find("tau_ms") == Value(20)), tree);
+    const Saved saved(brain);
+    BOOST_TEST(saved.open().region("r").config_json() == R"({"tau_ms":20})", tree);
+    BOOST_TEST((saved.load() == brain), tree);
+  }
+  const BrainState named =
+      load_with(R"({"thalia_state":{"version":1,"components":{"config":3}}})", R"({"tau_ms":20})");
+  BOOST_TEST((*named.regions.at("r").find("config") == Value(3)));
 }
 
 BOOST_AUTO_TEST_CASE(tensors_that_the_tree_does_not_name_take_nothing_away) {
