@@ -632,6 +632,8 @@ _thalia_specs() {
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
         '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '(--safe)--safe[Copy what is read, and map nothing\: for files that others change meanwhile, and disks that fail]'
+        '(--max-memory)--max-memory=[What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine]:SIZE:{_thalia_offer }'
         '1:RUN:{_thalia_offer @folder}'
         '2:FILE:{_thalia_offer @file}'
       )
@@ -668,6 +670,8 @@ _thalia_specs() {
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
         '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '(--safe)--safe[Copy what is read, and map nothing\: for files that others change meanwhile, and disks that fail]'
+        '(--max-memory)--max-memory=[What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine]:SIZE:{_thalia_offer }'
         '1:RUN:{_thalia_offer @folder}'
       )
       ;;
@@ -682,6 +686,8 @@ _thalia_specs() {
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
         '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '(--safe)--safe[Copy what is read, and map nothing\: for files that others change meanwhile, and disks that fail]'
+        '(--max-memory)--max-memory=[What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine]:SIZE:{_thalia_offer }'
         '1:RUN:{_thalia_offer @folder}'
         '2:OUT:{_thalia_offer @file}'
       )
@@ -696,6 +702,8 @@ _thalia_specs() {
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
         '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '(--safe)--safe[Copy what is read, and map nothing\: for files that others change meanwhile, and disks that fail]'
+        '(--max-memory)--max-memory=[What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine]:SIZE:{_thalia_offer }'
         '1:RUN:{_thalia_offer @folder}'
       )
       ;;
@@ -711,6 +719,8 @@ _thalia_specs() {
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
         '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '(--safe)--safe[Copy what is read, and map nothing\: for files that others change meanwhile, and disks that fail]'
+        '(--max-memory)--max-memory=[What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine]:SIZE:{_thalia_offer }'
         '1:RUN:{_thalia_offer @folder}'
       )
       ;;
@@ -731,6 +741,8 @@ _thalia_specs() {
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
         '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '(--safe)--safe[Copy what is read, and map nothing\: for files that others change meanwhile, and disks that fail]'
+        '(--max-memory)--max-memory=[What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine]:SIZE:{_thalia_offer }'
         '1:RUN:{_thalia_offer @folder}'
       )
       ;;
@@ -746,6 +758,8 @@ _thalia_specs() {
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
         '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '(--safe)--safe[Copy what is read, and map nothing\: for files that others change meanwhile, and disks that fail]'
+        '(--max-memory)--max-memory=[What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine]:SIZE:{_thalia_offer }'
         '1:RUN:{_thalia_offer @folder}'
       )
       ;;
@@ -765,6 +779,8 @@ _thalia_specs() {
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
         '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '(--safe)--safe[Copy what is read, and map nothing\: for files that others change meanwhile, and disks that fail]'
+        '(--max-memory)--max-memory=[What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine]:SIZE:{_thalia_offer }'
         '1:RUN:{_thalia_offer @folder}'
         '2:ACTION:{_thalia_offer list add rate draw}'
         '3:VERSION:{_thalia_offer }'
@@ -780,6 +796,8 @@ _thalia_specs() {
         '(--json)--json[Print a JSON value, always complete\: sizes in bytes, times in seconds, names as they are]'
         '(--color)--color=[auto, always or never]:WHEN:{_thalia_offer auto always never}'
         '(--no-pager)--no-pager[Print what is longer than the screen without $THALIA_PAGER, $PAGER or less]'
+        '(--safe)--safe[Copy what is read, and map nothing\: for files that others change meanwhile, and disks that fail]'
+        '(--max-memory)--max-memory=[What a file may take at most, as 512MiB or 4GiB, where it says that it holds more than fits its own size and this machine]:SIZE:{_thalia_offer }'
         '1:RUN:{_thalia_offer @folder}'
         '2:FROM:{_thalia_offer @phase\:1}'
         '3:TO:{_thalia_offer @phase\:1}'

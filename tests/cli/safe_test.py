@@ -95,6 +95,34 @@ class Safe(unittest.TestCase):
         ):
             self.maps_nothing(command)
 
+    def test_nothing_is_mapped_by_any_command_of_the_store(self):
+        program.run(self.folder, "store init run --phases a,b --metric loss:min")
+        configuration = self.folder / "run/run.toml"
+        text = configuration.read_text().replace('policy = "cost"', 'policy = "every"')
+        configuration.write_text(text + '\n[pool]\nphase = "a"\nfolder = "pool"\n')
+        for command in (
+            "save run basic.thalia --phase a --step 1 --metric 3",
+            "save run grown.thalia --phase a --step 2 --metric 2",
+            "save run later.delta.thalia --phase b --step 3 --metric 1",
+            "latest run",
+            "prune run --dry-run",
+            "verify run",
+            "promote run --phase a",
+            "promote run --phase a --step 1 --force",
+            "restore run back.thalia --phase a --step 2",
+            "save run basic.thalia --phase a --step 2 --force",
+            "prune run --phase a --keep 1",
+            "doctor run",
+            "pool run add --phase a --step 2 --mu 25 --sigma 8",
+            "pool run",
+        ):
+            self.maps_nothing(f"store {command}")
+        for beside in self.folder.glob("run/**/*.sha256"):
+            beside.unlink()
+        for beside in self.folder.glob("run/gates/*.json"):
+            beside.write_text("{}")
+        self.maps_nothing("store doctor run --fix")
+
     def test_what_the_address_space_does_not_hold_is_said_to_be_that(self):
         large = self.folder / "large.safetensors"
         header = b'{"w":{"dtype":"U8","shape":[3865470566],"data_offsets":[0,3865470566]}}'

@@ -204,12 +204,12 @@ CALLS = (
     ),
     (
         r"\b(?:detect|input)_format\((?:[^(),]|\([^()]*\))+\)",
-        ("include/", "src/python/names.cc", "src/store/save/run_writer.cc"),
+        ("include/", "src/python/names.cc"),
         "who reads a file says whether it may be mapped: pass the access",
     ),
     (
         r"(?:FileBytes::open|open_descriptor)\([^;]*\bAccess::mapped\b",
-        ("src/store/",),
+        (),
         "who reads a file says whether it may be mapped: the access comes from the options",
     ),
     (

@@ -102,10 +102,11 @@ class NoValidCheckpointError : public IntegrityError {
 /// when it is pruned.
 class Run {
  public:
-  /// Reads the configuration. @throws IoError; FormatError for a configuration that is none;
+  /// Reads the configuration. `access` is how checkpoints are opened where no LoadOptions say it,
+  /// to look at one or to sum it up. @throws IoError; FormatError for a configuration that is none;
   /// UsageError (not_found) where the folder has neither run.toml nor run.json, (bad_argument)
   /// where it has both.
-  static Run open(const std::filesystem::path& folder);
+  static Run open(const std::filesystem::path& folder, Access access = Access::mapped);
 
   const std::filesystem::path& folder() const noexcept;
   const RunConfig& config() const noexcept;

@@ -61,6 +61,7 @@ struct RunWriterOptions {
   bool wait = false;  ///< for as long as another process holds the run's lock
   std::stop_token cancel{};
   Durability durability = Durability::full;
+  Access access = Access::mapped;  ///< as of Run::open()
   /// In place of the run's configuration, which is written anew. It has the same extension, and the
   /// phases that there are, and may have more.
   std::optional<RunConfig> config{};

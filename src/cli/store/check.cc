@@ -92,12 +92,13 @@ StoreReport check(const CheckArguments& arguments, const Session& session, Warni
     auto quick = session.options<StoreCheckOptions>();
     quick.phase = arguments.phase;
     quick.quick = true;
-    const StoreReport before = verify_run(thalia::Run::open(arguments.run), quick);
+    const StoreReport before =
+        verify_run(thalia::Run::open(arguments.run, session.access()), quick);
     RunWriter writer = writer_of(arguments.run, session, warnings);
     report = mend_run(writer, options);
     add_swept(report, before);
   } else {
-    report = verify_run(thalia::Run::open(arguments.run), options);
+    report = verify_run(thalia::Run::open(arguments.run, session.access()), options);
   }
   bar.finish();
   return report;

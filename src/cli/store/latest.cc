@@ -39,7 +39,7 @@ FoundCheckpoint find_checkpoint(const thalia::Run& run, const std::string& phase
 }
 
 int run_latest(const LatestArguments& arguments, const Session& session) {
-  const thalia::Run run = thalia::Run::open(arguments.run);
+  const thalia::Run run = thalia::Run::open(arguments.run, session.access());
   const std::string phase = chosen_phase(run, arguments.phase);
   Warnings warnings(session);
   auto options = session.options<LoadOptions>();

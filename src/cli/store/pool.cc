@@ -61,7 +61,7 @@ int print_action(const PoolArguments& arguments, const Session& session, const F
 }
 
 int list_pool(const PoolArguments& arguments, const Session& session) {
-  const PoolView pool = read_pool(thalia::Run::open(arguments.run));
+  const PoolView pool = read_pool(thalia::Run::open(arguments.run, session.access()));
   if (!session.common.json) {
     print_pool(session.out, pool, seconds_since_1970());
     return kDone;
@@ -129,7 +129,8 @@ const char* kind_name(OpponentKind kind) {
 int draw_version(const PoolArguments& arguments, const Session& session) {
   const std::uint64_t seed = required(arguments, "--seed", arguments.seed);
   const std::uint64_t index = required(arguments, "--index", arguments.index);
-  const PoolDraw draw = draw_opponent(read_pool(thalia::Run::open(arguments.run)), seed, index);
+  const PoolDraw draw =
+      draw_opponent(read_pool(thalia::Run::open(arguments.run, session.access())), seed, index);
   if (session.common.json) {
     return print_action(arguments, session, [&](JsonWriter& json) {
       json.member("kind", kind_name(draw.kind)).key("member");

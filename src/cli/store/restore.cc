@@ -23,7 +23,7 @@ struct RestoreArguments {
 };
 
 int run_restore(const RestoreArguments& arguments, const Session& session) {
-  const thalia::Run run = thalia::Run::open(arguments.run);
+  const thalia::Run run = thalia::Run::open(arguments.run, session.access());
   Warnings warnings(session);
   auto options = session.options<RestoreOptions>();
   options.load.step = arguments.step;

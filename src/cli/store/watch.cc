@@ -121,7 +121,7 @@ int run_watch(const WatchArguments& arguments, const Session& session) {
                       .value = fmt::format("{}", arguments.interval),
                       .bound = fmt::format("{} to {} seconds", kLeastInterval, kMostInterval)});
   }
-  const thalia::Run run = thalia::Run::open(arguments.run);
+  const thalia::Run run = thalia::Run::open(arguments.run, session.access());
   // A phase that there is not is a mistake, and not what is waited for.
   if (!arguments.phase.empty()) run.config().phase(arguments.phase);
   Frames frames(session);

@@ -27,6 +27,7 @@ std::optional<std::string> own_failure(const FileCheck& file,
                                        const Work& work) {
   if (!file.is_thalia) return std::nullopt;
   VerifyOptions options;
+  options.input.access = bytes->access();
   options.work = work;
   options.work.progress = {};
   const VerifyReport report = container::verify_bytes(bytes, options);
@@ -125,7 +126,7 @@ void Examination::check_whole(const FileCheck& file) {
   std::optional<std::string> failure;
   std::string actual;
   try {
-    const auto bytes = run_.files().open(file.path, Access::mapped);
+    const auto bytes = run_.files().open(file.path);
     actual = hex(digest_of(*bytes, options_.work.cancel).bytes);
     report_.bytes_checked += bytes->bytes().size();
     failure = own_failure(file, bytes, options_.work);
@@ -161,8 +162,7 @@ void Examination::check_whole(const FileCheck& file) {
   find(severity, kind, file.path, what + ", and the file passes its own checks",
        [&](const Session& session) {
          // Of the bytes that were checked, whatever is there by now.
-         const Digest256 digest =
-             digest_of(*session.files().open(file.path, Access::mapped), options_.work.cancel);
+         const Digest256 digest = digest_of(*session.files().open(file.path), options_.work.cancel);
          if (hex(digest.bytes) != actual)
            throw IntegrityError(ErrorCode::checksum_mismatch, "it has changed meanwhile",
                                 {.path = file.path.string()});
@@ -172,7 +172,7 @@ void Examination::check_whole(const FileCheck& file) {
 
 void Examination::check_bases(const std::filesystem::path& path) {
   try {
-    run_.files().open_chain(path, {.work = {.cancel = options_.work.cancel}});
+    run_.files().open_chain(path, options_.work.cancel);
   } catch (const MissingBaseError& error) {
     // Pruned meanwhile, both go.
     if (run_.files().has_file(path)) find(Severity::error, "missing_base", path, error.what());

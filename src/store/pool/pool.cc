@@ -103,7 +103,7 @@ PoolAddResult Pool::add(std::string_view phase, std::uint64_t step, const Rating
   const auto held = impl.lock();
   const store::Session session = impl.session();
   LoadOptions load{.step = step, .on_warning = session.options.on_warning};
-  load.read.work.cancel = session.options.cancel;
+  load.read = session.files().reading(session.options.cancel);
   const LoadedCheckpoint loaded = run_.run().load(phase, load);
   store::StatePart part = stripped(loaded.chain, session.run.config().pool->tensors);
   return add_version(session, phase, step, current, [&](const PoolMember& member) {

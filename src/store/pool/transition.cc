@@ -99,7 +99,7 @@ class Transition {
 
   LoadedCheckpoint load_gate(const std::string& name) const {
     LoadOptions load{.on_warning = session_.options.on_warning};
-    load.read.work.cancel = session_.options.cancel;
+    load.read = session_.files().reading(session_.options.cancel);
     return run_.load_gate(name, load);
   }
 

@@ -18,7 +18,7 @@ using Fate = RetentionDecision::Fate;
 // This file alone: what a delta is based on is an entry of its own.
 void read_whole(const PruneJob& job, const std::filesystem::path& path) {
   LoadOptions options;
-  options.read.work.cancel = job.cancel;
+  options.read = job.run.files().reading(job.cancel);
   const CheckedFile file = open_checked(job.run.files(), path, options, MissingDigest::warn);
   if (!job.run.config().is_thalia()) return;
   const Reader reader = read_over(file.bytes, options.read);

@@ -29,9 +29,9 @@ constexpr std::uint64_t kShortJournal = 1000;
 // The state of a delta takes its place under its name, with what the journal knows of it.
 void squash_delta(const PruneJob& job, const io::Folder& folder, const CheckpointEntry& entry) {
   const std::filesystem::path path = folder.path() / entry.file;
-  LoadOptions load;
-  load.read.work.cancel = job.cancel;
   const RunFiles& files = job.run.files();
+  LoadOptions load;
+  load.read = files.reading(job.cancel);
   const ChainReader chain = open_chain_checked(files, path, load, MissingDigest::warn);
   const SaveResult saved = model::save_state(
       state_source(chain), path,

@@ -22,7 +22,7 @@ constexpr std::uint64_t kLowWord = 0xffffffff;
 
 }  // namespace
 
-Run Run::open(const std::filesystem::path& folder) {
+Run Run::open(const std::filesystem::path& folder, Access access) {
   const store::RunFiles files(folder);
   const std::optional<std::string> toml = files.read_text(folder / kTomlName);
   const std::optional<std::string> json = files.read_text(folder / kJsonName);
@@ -37,7 +37,7 @@ Run Run::open(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / (toml ? kTomlName : kJsonName);
   RunConfig config = parse_run_config(
       toml ? *toml : *json, toml ? ConfigFormat::toml : ConfigFormat::json, file.string());
-  return store::RunFolder(folder, std::move(config)).as_run();
+  return store::RunFolder(folder, std::move(config), access).as_run();
 }
 
 const std::filesystem::path& Run::folder() const noexcept {
@@ -160,8 +160,8 @@ Run create_run(const std::filesystem::path& folder, const RunConfig& config, Con
 }
 
 Run store::change_config(const std::filesystem::path& folder, const RunConfig& config,
-                         Durability durability) {
-  Run run = Run::open(folder);
+                         Durability durability, Access access) {
+  Run run = Run::open(folder, access);
   if (config.extension != run.config().extension)
     fail_argument(ErrorCode::bad_argument, "extension", fmt::format("'{}'", config.extension),
                   fmt::format("'{}', which the run's files have", run.config().extension));
@@ -176,7 +176,7 @@ Run store::change_config(const std::filesystem::path& folder, const RunConfig& c
   if (run_config_text(config, format) == run_config_text(run.config(), format)) return run;
   files.write_text(folder / (toml ? kTomlName : kJsonName), run_config_text(config, format),
                    durability);
-  return Run::open(folder);
+  return Run::open(folder, access);
 }
 
 }  // namespace thalia

@@ -80,8 +80,9 @@ std::shared_ptr<const io::FileBytes> RunFiles::open(const std::filesystem::path&
   return io::open_inner_file(folder(folder_of(path)), std::array{path.filename().string()}, access);
 }
 
-ChainReader RunFiles::open_chain(const std::filesystem::path& path, const ReadOptions& read) const {
-  return open_chain(open(path, read.input.access), read);
+ChainReader RunFiles::open_chain(const std::filesystem::path& path,
+                                 const std::stop_token& cancel) const {
+  return open_chain(open(path), reading(cancel));
 }
 
 ChainReader RunFiles::open_chain(std::shared_ptr<const io::FileBytes> file,

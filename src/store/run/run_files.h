@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -34,7 +35,9 @@ Reader read_over(std::shared_ptr<const io::FileBytes> file, const ReadOptions& r
 class RunFiles {
  public:
   /// @param folder of the run. Links that lead to it are followed: a caller has named it.
-  explicit RunFiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  /// @param access of files that are opened without ReadOptions.
+  explicit RunFiles(std::filesystem::path folder, Access access = Access::mapped)
+      : folder_(std::move(folder)), access_(access) {}
 
   io::Folder folder(const std::filesystem::path& path) const { return io::Folder(path, folder_); }
   /// nullopt where there is none.
@@ -52,10 +55,18 @@ class RunFiles {
   /// @return false where there was none.
   bool remove(const std::filesystem::path& path) const;
 
+  /// How files are opened for the store's own needs.
+  ReadOptions reading(const std::stop_token& cancel = {}) const {
+    return {.input = {.access = access_}, .work = {.cancel = cancel}};
+  }
+  std::shared_ptr<const io::FileBytes> open(const std::filesystem::path& path) const {
+    return open(path, access_);
+  }
   std::shared_ptr<const io::FileBytes> open(const std::filesystem::path& path, Access access) const;
   /// A .thalia file, with the files of the run that it is based on. @throws also as
   /// ChainReader::open().
-  ChainReader open_chain(const std::filesystem::path& path, const ReadOptions& read = {}) const;
+  ChainReader open_chain(const std::filesystem::path& path,
+                         const std::stop_token& cancel = {}) const;
   /// The same of a file that is open.
   ChainReader open_chain(std::shared_ptr<const io::FileBytes> file, const ReadOptions& read) const;
 
@@ -75,6 +86,7 @@ class RunFiles {
 
  private:
   std::filesystem::path folder_;
+  Access access_;
 };
 
 }  // namespace thalia::store

@@ -37,8 +37,8 @@ struct Best {
 /// Immutable.
 class RunFolder {
  public:
-  RunFolder(std::filesystem::path path, RunConfig config)
-      : path_(std::move(path)), files_(path_), config_(std::move(config)) {}
+  RunFolder(std::filesystem::path path, RunConfig config, Access access)
+      : path_(std::move(path)), files_(path_, access), config_(std::move(config)) {}
 
   const std::filesystem::path& path() const noexcept { return path_; }
   const RunConfig& config() const noexcept { return config_; }
@@ -68,7 +68,7 @@ class RunFolder {
 /// Writes a run's configuration anew, in the format that it has. By who holds the run's lock.
 /// @throws UsageError (bad_argument) for another extension, and without a phase that there is.
 Run change_config(const std::filesystem::path& folder, const RunConfig& config,
-                  Durability durability);
+                  Durability durability, Access access);
 
 /// @throws UsageError (not_found) where the phase has none of that step.
 CheckpointEntry entry_of_step(const RunFolder& run, std::string_view phase, std::uint64_t step);

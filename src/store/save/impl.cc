@@ -51,11 +51,12 @@ constexpr unsigned kFullSavesAfterDearDelta = 8;
 
 RunWriter::Impl::Impl(const std::filesystem::path& folder, RunWriterOptions options)
     : options_(std::move(options)),
-      run_(Run::open(folder)),
+      run_(Run::open(folder, options_.access)),
       folder_lock_(folder, options_.wait, options_.cancel) {
   // Another process may have changed it while this one waited.
-  run_ = options_.config ? store::change_config(folder, *options_.config, options_.durability)
-                         : Run::open(folder);
+  run_ = options_.config
+             ? store::change_config(folder, *options_.config, options_.durability, options_.access)
+             : Run::open(folder, options_.access);
   const store::Session own = session();
   if (folder_lock_.missing())
     own.warn(*folder_lock_.missing() + ": keep other processes from saving into the run");
@@ -175,7 +176,7 @@ StoredCheckpoint RunWriter::Impl::publish(const store::SavePlace& place,
     own.step(SaveStep::sidecar);
     // Not to be stopped: the file has its name, and without its digest and its line it would be a
     // checkpoint that nobody was told of.
-    const Digest256 digest = store::digest_of(*own.files().open(place.path, Access::mapped));
+    const Digest256 digest = store::digest_of(*own.files().open(place.path));
     container::write_sha256_file(place.path, digest, own.output());
     sha256 = hex(digest.bytes);
   }

@@ -23,7 +23,7 @@ void mend_gate(const Session& session, const std::string& name) {
     return;
   }
   const std::optional<std::string> beside = read_sidecar(files, path);
-  const Digest256 digest = beside ? Digest256{} : digest_of(*files.open(path, Access::mapped));
+  const Digest256 digest = beside ? Digest256{} : digest_of(*files.open(path));
   const std::string sha256 = beside ? *beside : hex(digest.bytes);
   const bool is_new = sha256 == meta->gate.sha256;
   // Of neither: whoever loads it hears of it.

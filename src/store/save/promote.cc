@@ -41,7 +41,7 @@ WrittenPayload copy_checkpoint(const store::Session& session, const RunConfig& c
                                const std::function<void(const WrittenPayload&)>& announce = {}) {
   const store::RunFiles& files = session.files();
   const std::optional<std::string> digest = store::read_sidecar(files, from);
-  const std::shared_ptr<const io::FileBytes> source = files.open(from, Access::mapped);
+  const std::shared_ptr<const io::FileBytes> source = files.open(from);
   if (config.is_thalia()) {
     LoadOptions look = load;
     if (digest) look.check = LoadCheck::on_touch;
@@ -83,7 +83,7 @@ PromoteResult RunWriter::promote(std::string_view phase, const PromoteOptions& o
   session.files().make_folders(path.parent_path(), session.options.durability);
   LoadOptions load;
   load.on_warning = session.options.on_warning;
-  load.read.work.cancel = session.options.cancel;
+  load.read = session.files().reading(session.options.cancel);
   GateEntry gate{.name = name,
                  .file = path.filename().string(),
                  .phase = entry.phase,

@@ -147,7 +147,8 @@ void add_line(const Session& session, const std::filesystem::path& folder,
                    .is_save = is_newest};
   if (session.run.config().is_thalia()) {
     try {
-      const Reader reader = read_over(session.files().open(folder / entry.file, Access::mapped));
+      const Reader reader =
+          read_over(session.files().open(folder / entry.file), session.files().reading());
       if (const auto base = reader.delta_base()) {
         line.base = std::filesystem::path(base->path).filename().string();
         line.depth = base->depth;

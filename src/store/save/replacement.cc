@@ -21,7 +21,7 @@ bool restore_line(const Session& session, const std::filesystem::path& path,
   } catch (const FormatError&) {
     // It says nothing.
   }
-  if (!sha256) sha256 = hex(digest_of(*files.open(path, Access::mapped)).bytes);
+  if (!sha256) sha256 = hex(digest_of(*files.open(path)).bytes);
   if (*sha256 != line.sha256) return false;
   JournalLine again = line;
   again.is_save = false;

@@ -56,15 +56,16 @@ store::RecordKeys keys_of(const SaveInfo& info) {
 }
 
 // The same of a file, which may be of a format that can be looked into.
-store::RecordKeys keys_of(const std::filesystem::path& path, const SaveInfo& info) {
+store::RecordKeys keys_of(const std::filesystem::path& path, const SaveInfo& info, Access access) {
   store::RecordKeys keys = keys_of(info);
   try {
-    if (detect_format(path) == FileFormat::thalia) {
-      add_keys(keys, state_source(ChainReader::open(path)));
+    const ReadOptions read{.input = {.access = access}};
+    if (detect_format(path, access) == FileFormat::thalia) {
+      add_keys(keys, state_source(ChainReader::open(path, {.read = read})));
       return keys;
     }
     // What torch saved has a tree then, with the keys of what is no tensor.
-    const AnyFile file = open_any(path, {.shared_memory = true});
+    const AnyFile file = open_any(path, {.read = read, .shared_memory = true});
     keys.add_metadata_text(file.metadata_json());
     for (const AnyTensor& tensor : file.tensors()) keys.add_path(tensor.name);
   } catch (const FormatError&) {
@@ -279,11 +280,12 @@ StoredCheckpoint RunWriter::save_file(std::string_view phase, std::uint64_t step
                                           impl_->session().output(at.info.replace)));
   };
   if (!run().config().is_thalia()) {
-    require_keys(run(), phase, [&] { return keys_of(file, info); });
+    require_keys(run(), phase, [&] { return keys_of(file, info, impl_->options().access); });
     return impl_->save(impl_->place(phase, step, info), copy);
   }
   // What is damaged is not kept as if it were whole.
-  const ChainReader chain = ChainReader::open(file);
+  const ChainReader chain =
+      ChainReader::open(file, {.read = {.input = {.access = impl_->options().access}}});
   chain.reader().verify_all(impl_->options().cancel);
   const StateSource state = state_source(chain);
   if (chain.depth() != 0) return save(phase, step, state, info);
