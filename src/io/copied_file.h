@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 
 #include "io/file_bytes.h"
+#include "io/process.h"
 
 namespace thalia::io {
 
@@ -41,7 +41,7 @@ class CopiedFile final : public FileBytes {
   // Pieces are filled under the lock of their group: nothing is written twice, so what was handed
   // out never changes.
   static constexpr unsigned kGroupPieces = 16;
-  mutable std::array<std::mutex, 64> locks_;
+  mutable std::array<ThreadLock, 64> locks_;
   struct Free {
     void operator()(void* memory) const noexcept;
   };

@@ -22,6 +22,27 @@ void OwnProcess::require(std::string_view what, std::string_view path) const {
                    {.path = std::string(path)});
 }
 
+bool ThreadLock::try_lock() noexcept {
+  int holder = 0;
+  return holder_.compare_exchange_strong(holder, static_cast<int>(process_id()),
+                                         std::memory_order_acquire, std::memory_order_relaxed);
+}
+
+void ThreadLock::lock() {
+  const int own = static_cast<int>(process_id());
+  int holder = 0;
+  while (!holder_.compare_exchange_strong(holder, own, std::memory_order_acquire,
+                                          std::memory_order_relaxed)) {
+    if (holder != own) {
+      throw UsageError(ErrorCode::wrong_state,
+                       "a thread of process " + std::to_string(holder) +
+                           " was reading it when this process was forked: open it anew here");
+    }
+    holder_.wait(holder, std::memory_order_relaxed);
+    holder = 0;
+  }
+}
+
 void be_nice(int steps) noexcept {
   if (steps == 0) return;
   // On Linux PRIO_PROCESS with 0 is the calling thread, not the process.

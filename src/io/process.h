@@ -1,6 +1,7 @@
 // The process and its threads as the operating system knows them.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <string_view>
@@ -46,6 +47,49 @@ class ProcessMutex {
   std::string_view what_;
   OwnProcess process_;
   std::mutex mutex_;
+};
+
+/// The lock of what reads, as a file that is open is used in forked children too. As std::mutex,
+/// but: where a process was forked while another thread of it held the lock, the child has that
+/// state and not the thread, and would wait for good. There lock() throws UsageError (wrong_state).
+/// What the parent's thread was about to fill is half filled.
+class ThreadLock {
+ public:
+  ThreadLock() = default;
+  ThreadLock(const ThreadLock&) = delete;
+  ThreadLock& operator=(const ThreadLock&) = delete;
+
+  void lock();
+  bool try_lock() noexcept;
+  void unlock() noexcept {
+    holder_.store(0, std::memory_order_release);
+    holder_.notify_one();
+  }
+
+ private:
+  std::atomic<int> holder_{0};  ///< the process whose thread has it; 0: nobody
+};
+
+/// Work that is done when it is first needed, whichever thread needs it. Stands for std::call_once,
+/// which ThreadSanitizer does not know to end by an exception: after work that throws, as on a
+/// damaged file, the next call would wait for good.
+class Once {
+ public:
+  /// Back when `work` was done, by this call or another, and what it wrote may be read. Where it
+  /// throws, this call throws the same, and the next one tries again. @throws as
+  /// ThreadLock::lock().
+  template <typename Work>
+  void run(const Work& work) {
+    if (done_.load(std::memory_order_acquire)) return;
+    const std::lock_guard lock(lock_);
+    if (done_.load(std::memory_order_relaxed)) return;
+    work();
+    done_.store(true, std::memory_order_release);
+  }
+
+ private:
+  std::atomic<bool> done_{false};
+  ThreadLock lock_;
 };
 
 /// Raises the calling thread's nice value by `steps` (0 to 19); threads that it starts from now on

@@ -244,8 +244,13 @@ CALLS = (
     ),
     (
         r"std::(?:call_once|once_flag)\b",
-        ("src/base/once.h",),
-        "base/once.h does work once, also where it throws",
+        ("src/io/process.h",),
+        "io/process.h does work once, also where it throws",
+    ),
+    (
+        r"\bmutable std::(?:array<std::)?(?:shared_)?mutex\b",
+        ("include/thalia/", "src/container/stream/", "src/store/save/impl.h"),
+        "a file that is open is read in forked children too, where nobody unlocks: io/process.h",
     ),
     (
         r"\{:02x\}|0123456789abcdef",

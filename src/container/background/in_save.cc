@@ -23,6 +23,10 @@ bool InSave::of(const SaveQueue* queue) noexcept {
   return false;
 }
 
+bool InSave::any() noexcept {
+  return innermost_save != nullptr;
+}
+
 void InSave::refuse(const SaveQueue* queue) {
   if (of(queue)) {
     throw UsageError(ErrorCode::wrong_state,

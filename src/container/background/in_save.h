@@ -15,6 +15,7 @@ class InSave {
   InSave& operator=(const InSave&) = delete;
 
   static bool of(const SaveQueue* queue) noexcept;
+  static bool any() noexcept;
   /// @throws UsageError (wrong_state) within a save of the queue.
   static void refuse(const SaveQueue* queue);
 

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/fail.h"
-#include "base/once.h"
 #include "container/file/short_name.h"
 #include "container/file/verified_blocks.h"
 #include "format/chunk.h"
@@ -27,6 +26,7 @@
 #include "format/region.h"
 #include "format/tensor.h"
 #include "io/file_bytes.h"
+#include "io/process.h"
 #include "thalia/error.h"
 #include "thalia/options.h"
 
@@ -221,9 +221,9 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   const format::DirectoryHeader* directory_ = nullptr;
   mutable std::optional<container::VerifiedBlocks> blocks_;
   // Where tensors are checked in place of blocks: one flag a tensor, allocated at the first check.
-  mutable Once tensors_once_;
+  mutable io::Once tensors_once_;
   mutable std::unique_ptr<std::atomic<bool>[]> tensors_verified_;
-  mutable Once connections_once_;
+  mutable io::Once connections_once_;
   mutable std::vector<std::uint32_t> connections_by_names_;
 };
 

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/once.h"
 #include "format/header.h"
 #include "io/file_bytes.h"
+#include "io/process.h"
 #include "thalia/bytes.h"
 
 namespace thalia::container {
@@ -54,7 +54,7 @@ class VerifiedBlocks {
   unsigned threads_;
   ByteSpan leaves_;
   std::uint64_t blocks_;
-  Once leaves_once_;
+  io::Once leaves_once_;
   struct Free {
     void operator()(void* memory) const noexcept;
   };

@@ -6,6 +6,7 @@
 #include "container/file/wrapped.h"
 
 #include <cstring>
+#include <mutex>
 #include <utility>
 #include <vector>
 

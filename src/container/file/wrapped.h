@@ -6,12 +6,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "container/wrap/seek_table.h"
 #include "io/file_bytes.h"
 #include "io/memory_file.h"
+#include "io/process.h"
 #include "thalia/options.h"
 
 namespace thalia::container {
@@ -53,7 +53,7 @@ class WrappedFile final : public io::FileBytes {
   std::optional<SeekTable> table_;
   std::optional<io::MemoryMapping> memory_;
   // Frames are decoded under their lock, and never again: what was handed out does not change.
-  mutable std::array<std::mutex, 64> locks_;
+  mutable std::array<io::ThreadLock, 64> locks_;
   std::unique_ptr<std::atomic<bool>[]> done_;  ///< one a frame of the table
   mutable std::atomic<std::uint64_t> resident_ = 0;
   mutable std::atomic<std::uint64_t> decoded_frames_ = 0;

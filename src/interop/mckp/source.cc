@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/once.h"
+#include "io/process.h"
 #include "thalia/mckp.h"
 
 namespace thalia::interop {
@@ -63,7 +63,7 @@ class Source final : public SourceFile {
   std::filesystem::path path_;
   SourceOptions options_;
   MckpFile file_;
-  mutable Once once_;
+  mutable io::Once once_;
   mutable std::optional<MckpChain> chain_;
 };
 

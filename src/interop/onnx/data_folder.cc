@@ -44,7 +44,7 @@ std::shared_ptr<const io::FileBytes> DataFolder::open(const std::string& locatio
                            {.section = "external_data", .value = printable(location)});
   }
   check_location(location);
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   const auto found = open_.find(location);
   if (found != open_.end()) return found->second;
   const std::filesystem::path place = folder_ / location;
@@ -81,7 +81,7 @@ DataFolder::Part DataFolder::part(const ExternalData& data, std::uint64_t bytes)
 void DataFolder::check_sum(const ExternalData& data) const {
   if (data.checksum.empty()) return;
   const auto known = [&]() -> std::string {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     const auto found = sums_.find(data.location);
     return found == sums_.end() ? std::string() : found->second;
   };
@@ -90,7 +90,7 @@ void DataFolder::check_sum(const ExternalData& data) const {
     const auto file = open(data.location);
     file->touch_whole({});
     sum = integrity::sha1_hex(file->bytes());
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     sums_.emplace(data.location, sum);
   }
   std::string expected = data.checksum;

@@ -6,13 +6,13 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "interop/onnx/tensor_proto.h"
 #include "io/file_bytes.h"
+#include "io/process.h"
 #include "thalia/options.h"
 
 namespace thalia::interop::onnx {
@@ -53,7 +53,7 @@ class DataFolder {
   std::filesystem::path folder_;
   std::vector<std::filesystem::path> within_;
   InputOptions input_;
-  mutable std::mutex mutex_;
+  mutable io::ThreadLock lock_;
   /// Up to kMostOpen; what comes after them is opened for each read.
   mutable std::map<std::string, std::shared_ptr<const io::FileBytes>, std::less<>> open_;
   mutable std::map<std::string, std::string, std::less<>> sums_;  ///< by location

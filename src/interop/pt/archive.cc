@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "base/fail.h"
@@ -121,7 +122,7 @@ StoredBytes Archive::bytes_of(const ZipMember& member, io::MemoryBudget& budget)
     return {.bytes = zip_.stored(member), .owner = file_.owner};
   }
   const auto place = static_cast<std::size_t>(&member - zip_.members().data());
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   std::shared_ptr<const std::vector<std::byte>> bytes = inflated_[place].lock();
   if (!bytes) {
     // One that stays was counted when the file was opened.
@@ -139,11 +140,11 @@ StoredBytes Archive::bytes_of(const ZipMember& member, io::MemoryBudget& budget)
 void Archive::check_crc(const ZipMember& member) const {
   const auto place = static_cast<std::size_t>(&member - zip_.members().data());
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     if (sound_[place]) return;
   }
   zip_.check_crc(member);
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   sound_[place] = true;
 }
 

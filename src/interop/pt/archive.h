@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "interop/pt/value.h"
 #include "interop/shared/zip_directory.h"
 #include "io/allocation_limit.h"
+#include "io/process.h"
 #include "thalia/options.h"
 #include "thalia/storage.h"
 
@@ -58,7 +58,7 @@ class Archive {
   bool big_endian_ = false;
   bool script_ = false;
   // Of records that were checked; and of inflated ones, so that tensors of one storage share them.
-  mutable std::mutex mutex_;
+  mutable io::ThreadLock lock_;
   mutable std::vector<bool> sound_;
   mutable std::vector<std::weak_ptr<const std::vector<std::byte>>> inflated_;
   mutable std::vector<std::shared_ptr<const std::vector<std::byte>>> held_;

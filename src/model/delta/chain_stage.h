@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/once.h"
 #include "codec/lossy/low_rank.h"
+#include "io/process.h"
 #include "model/delta/stored_bytes.h"
 #include "thalia/tensor.h"
 
@@ -41,7 +41,7 @@ class ChainStage {
 
   StoredBytes stored_;
   Encoding encoding_;
-  mutable Once once_;
+  mutable io::Once once_;
   mutable std::vector<std::uint64_t> pointers_;  ///< of a list, checked
   mutable codec::LowRankFactors factors_;
 };

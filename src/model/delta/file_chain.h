@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/once.h"
 #include "container/file/open_file.h"
+#include "io/process.h"
 #include "thalia/delta.h"
 
 namespace thalia::model {
@@ -41,7 +41,7 @@ class ChainLink {
 
  private:
   std::shared_ptr<const detail::OpenFile> file_;
-  mutable Once connections_once_;
+  mutable io::Once connections_once_;
   mutable std::unordered_map<std::string, std::uint32_t> connections_;
 };
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "base/once.h"
 #include "container/read/quantized_arrays.h"
+#include "io/process.h"
 #include "model/delta/byte_source.h"
 #include "model/delta/stored_bytes.h"
 
@@ -34,7 +34,7 @@ class RestoredBytes final : public ByteSource {
   StoredBytes stored_;
   std::uint64_t width_;
   std::uint64_t size_;
-  mutable Once once_;
+  mutable io::Once once_;
   mutable std::vector<std::byte> decoded_;
   mutable std::optional<container::QuantizedArrays> arrays_;
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "base/fail.h"
@@ -77,7 +78,7 @@ std::uint64_t StoredBytes::most_remembered() const {
 
 StoredBytes::Decoded StoredBytes::decoded(std::uint32_t chunk) const {
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     const auto found = std::find_if(remembered_.begin(), remembered_.end(),
                                     [&](const Remembered& one) { return one.chunk == chunk; });
     if (found != remembered_.end()) {
@@ -96,7 +97,7 @@ StoredBytes::Decoded StoredBytes::decoded(std::uint32_t chunk) const {
   // else.
   auto bytes = std::make_shared<std::vector<std::byte>>(length);
   chunks_->decode(chunk, *bytes);
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   if (remembered_.size() >= most_remembered()) remembered_.pop_back();
   remembered_.insert(remembered_.begin(), {chunk, bytes});
   return bytes;

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "container/read/chunk_reader.h"
 #include "format/tensor.h"
 #include "io/allocation_limit.h"
+#include "io/process.h"
 #include "model/delta/byte_source.h"
 
 namespace thalia::model {
@@ -53,7 +53,7 @@ class StoredBytes final : public ByteSource {
   io::MemoryBudget& budget_;
   std::optional<container::ChunkReader> chunks_;
   // Whoever reads less than a chunk mostly wants the rest of it next.
-  mutable std::mutex mutex_;
+  mutable io::ThreadLock lock_;
   mutable std::vector<Remembered> remembered_;  ///< the latest first
   mutable bool counted_ = false;                ///< whether room for them was taken
 };

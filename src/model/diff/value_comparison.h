@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/once.h"
+#include "io/process.h"
 #include "model/diff/tally.h"
 #include "thalia/diff.h"
 
@@ -51,7 +51,7 @@ class ValueComparison {
   std::uint64_t pieces_ = 0;
   std::uint64_t piece_bytes_ = 0;
   std::vector<DifferenceTally> tallies_;  ///< one a piece
-  Once loading_;
+  io::Once loading_;
   std::unique_ptr<Loaded> loaded_;  ///< null where both sides are read in parts
   std::atomic<std::uint64_t> left_ = 0;
 };

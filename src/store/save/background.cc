@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "container/background/in_save.h"
 #include "store/save/impl.h"
 #include "thalia/error.h"
 
@@ -38,6 +39,15 @@ StoredCheckpoint StoreHandle::wait() const {
   state_->ended.wait(lock, [&] { return state_->done; });
   if (state_->error) std::rethrow_exception(state_->error);
   return state_->result;
+}
+
+bool RunWriter::Impl::end_later() noexcept {
+  if (!publisher_.joinable()) return false;
+  if (publisher_.get_id() != std::this_thread::get_id() && !detail::InSave::any()) return false;
+  const std::lock_guard lock(queue_mutex_);
+  closing_ = is_left_ = true;
+  queue_changed_.notify_all();
+  return true;
 }
 
 StoreHandle RunWriter::Impl::publish_later(SaveHandle save, store::SavePlace place,
@@ -82,7 +92,13 @@ void RunWriter::Impl::work() noexcept {
   std::unique_lock lock(queue_mutex_);
   while (true) {
     queue_changed_.wait(lock, [&] { return closing_ || !queue_.empty(); });
-    if (queue_.empty()) return;
+    if (queue_.empty()) {
+      if (!is_left_) return;
+      lock.unlock();
+      publisher_.detach();
+      delete this;  // NOLINT(cppcoreguidelines-owning-memory): it is left to this thread
+      return;
+    }
     const std::shared_ptr<StoreHandle::State> state = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();

@@ -106,6 +106,11 @@ class RunWriter::Impl {
   /// while files are read.
   StorePruneResult retain(std::string_view phase, const RetentionPolicy& policy, bool is_dry,
                           std::unique_lock<std::mutex>& held) const;
+  /// In a forked child.
+  bool is_foreign() const noexcept { return !process_.is_this(); }
+  /// Within a callback that would wait for itself: leaves this to the publisher, which destroys it
+  /// once all saves are published. @return false anywhere else, and where there is no publisher.
+  bool end_later() noexcept;
   /// Says of entries that saves under way make or need them.
   void protect_held(store::Listing& listing) const;
 
@@ -121,6 +126,7 @@ class RunWriter::Impl {
   void work() noexcept;
   void tell_failure(const store::SavePlace& place, const std::exception& failure) const noexcept;
 
+  const io::OwnProcess process_;
   const RunWriterOptions options_;
   Run run_;  ///< does not change once this is constructed
   const io::FolderLock folder_lock_;
@@ -134,6 +140,7 @@ class RunWriter::Impl {
   std::condition_variable queue_changed_;
   std::deque<std::shared_ptr<StoreHandle::State>> queue_;  ///< in the order of their saves
   bool closing_ = false;
+  bool is_left_ = false;  ///< to the publisher, which destroys it
   std::thread publisher_;
 };
 

@@ -135,9 +135,17 @@ std::string_view save_step_name(SaveStep step) noexcept {
 RunWriter::RunWriter(const std::filesystem::path& folder, RunWriterOptions options) {
   impl_ = std::make_unique<Impl>(folder, std::move(options));
 }
-RunWriter::~RunWriter() = default;
+// In a forked child its threads are not there. A callback of its own thread ends that, and what is
+// left, once it is back.
+RunWriter::~RunWriter() {
+  if (impl_ && (impl_->is_foreign() || impl_->end_later())) impl_.leave();
+}
 RunWriter::RunWriter(RunWriter&&) noexcept = default;
-RunWriter& RunWriter::operator=(RunWriter&&) noexcept = default;
+RunWriter& RunWriter::operator=(RunWriter&& other) noexcept {
+  const RunWriter last(std::move(*this));
+  impl_ = std::move(other.impl_);
+  return *this;
+}
 
 const Run& RunWriter::run() const noexcept {
   return impl_->run();

@@ -1,10 +1,14 @@
 // Saves through the store that run beside the training.
 #include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
 
 #include "boost_test.h"
 #include "container/background/gate.h"
 #include "store/runs.h"
 #include "support/errors.h"
+#include "support/fault.h"
 
 using namespace thalia;
 using namespace thalia::test;
@@ -70,6 +74,48 @@ BOOST_AUTO_TEST_CASE(the_writer_waits_for_saves_at_its_end) {
   }
   BOOST_TEST(steps_of(run.run().list("train")) == (Steps{1, 2, 3, 4, 5, 6, 7, 8}), per_element());
   for (std::uint64_t step = 1; step <= 8; ++step) run.run().load("train", {.step = step});
+}
+
+BOOST_AUTO_TEST_CASE(a_callback_may_end_the_writer) {
+  for (const bool in_publisher : {true, false}) {
+    const TemporaryRun run(delta_config());
+    AsyncSaver saver({.when_busy = WhenBusy::queue, .max_unfinished = 10});
+    std::unique_ptr<RunWriter> writer;
+    std::mutex all_are_begun;
+    RunWriterOptions options{.durability = Durability::none};
+    // Of the steps of a save, the first that its own thread takes once the file is there.
+    options.on_step = [&](SaveStep step) {
+      if (in_publisher && step == SaveStep::journal) writer.reset();
+    };
+    writer = std::make_unique<RunWriter>(run.path(), options);
+    BrainSaveOptions save;
+    save.save.work.progress = [&](std::uint64_t, std::uint64_t) {
+      const std::lock_guard wait(all_are_begun);
+      if (!in_publisher) writer.reset();
+    };
+    std::vector<StoreHandle> saves;
+    {
+      const std::lock_guard begin(all_are_begun);
+      for (std::uint64_t step = 1; step <= 3; ++step)
+        saves.push_back(
+            writer->save_async(saver, "train", step, brain_of(step), {.metric = 1.0}, save));
+    }
+    for (const StoreHandle& one : saves) one.wait();
+    BOOST_TEST(!writer);
+    BOOST_TEST(steps_of(run.run().list("train")) == (Steps{1, 2, 3}), per_element());
+    saver.wait_all();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_forked_child_ends_nothing_of_its_parents) {
+  const TemporaryRun run(delta_config());
+  AsyncSaver saver;
+  auto writer = std::make_unique<RunWriter>(run.path(), RunWriterOptions{});
+  writer->save_async(saver, "train", 1, brain_of(1)).wait();
+  const Outcome outcome = run_with_faults({}, [&] { writer.reset(); });
+  BOOST_TEST((outcome.kind == Outcome::Kind::returned), outcome.message);
+  writer->save_async(saver, "train", 2, brain_of(2)).wait();
+  BOOST_TEST(steps_of(run.run().list("train")) == (Steps{1, 2}), per_element());
 }
 
 BOOST_AUTO_TEST_CASE(the_base_of_a_save_under_way_is_not_pruned) {

@@ -1,4 +1,4 @@
-#include "base/once.h"
+#include "io/process.h"
 
 #include <atomic>
 #include <latch>
@@ -7,14 +7,17 @@
 #include <vector>
 
 #include "boost_test.h"
+#include "support/errors.h"
+#include "support/fault.h"
 
 using namespace thalia;
+using namespace thalia::test;
 
 BOOST_AUTO_TEST_SUITE(once)
 
 BOOST_AUTO_TEST_CASE(one_thread_does_the_work_and_all_see_it) {
   constexpr int kThreads = 8;
-  Once once;
+  io::Once once;
   int made = 0;  // guarded by `once` alone
   std::atomic<int> saw{0};
   std::latch together(kThreads);
@@ -33,7 +36,7 @@ BOOST_AUTO_TEST_CASE(one_thread_does_the_work_and_all_see_it) {
 }
 
 BOOST_AUTO_TEST_CASE(work_that_throws_is_tried_again) {
-  Once once;
+  io::Once once;
   int tries = 0;
   const auto work = [&] {
     if (++tries < 3) throw std::runtime_error("work");
@@ -43,6 +46,22 @@ BOOST_AUTO_TEST_CASE(work_that_throws_is_tried_again) {
   once.run(work);
   once.run(work);
   BOOST_TEST(tries == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_forked_child_does_not_wait_for_work_that_nobody_does_there) {
+  io::Once once;
+  Outcome during;
+  once.run([&] { during = run_with_faults({}, [&] { once.run([] {}); }); });
+  BOOST_TEST((during.kind == Outcome::Kind::other_error));
+  BOOST_TEST(during.message.find("when this process was forked") != std::string::npos,
+             during.message);
+  // What was done before is done there, and what was not can be.
+  io::Once other;
+  const Outcome later = run_with_faults({}, [&] {
+    once.run([] { throw std::runtime_error("again"); });
+    other.run([] {});
+  });
+  BOOST_TEST((later.kind == Outcome::Kind::returned), later.message);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
