@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._any_file import AnyFile
-from ._core import __version__, detect_format
+from ._core import __version__, detect_format, set_default_allocation_limit
 from ._file import Connection, File, FlatFile, Region, SafetensorsFile, Tensors
 from ._safe_open import safe_open
 from ._shards import ShardedFile, open
@@ -170,6 +170,7 @@ __all__ = [
     "salvage",
     "serialize",
     "serialize_file",
+    "set_default_allocation_limit",
     "stream_params",
     "verify",
 ]

@@ -1,4 +1,5 @@
 // What names tell: regions, roles, versions. And how they are shown.
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,8 @@
 #include "python/bindings.h"
 #include "python/text.h"
 #include "thalia/convert.h"
+#include "thalia/error.h"
+#include "thalia/options.h"
 #include "thalia/tensor.h"
 #include "thalia/tensor_role.h"
 #include "thalia/text.h"
@@ -28,6 +31,14 @@ std::optional<std::string> format_of(const std::filesystem::path& path) {
   return std::nullopt;
 }
 
+void set_limit(std::optional<std::int64_t> bytes) {
+  if (bytes && *bytes < 1) {
+    throw UsageError(ErrorCode::bad_argument, {},
+                     {.field = "bytes", .value = std::to_string(*bytes), .bound = "1 or more"});
+  }
+  set_default_allocation_limit(static_cast<std::uint64_t>(bytes.value_or(0)));
+}
+
 }  // namespace
 
 void bind_names(nb::module_& module) {
@@ -38,6 +49,11 @@ void bind_names(nb::module_& module) {
     return role_name(role_of_name(name, rank));
   });
   module.def("detect_format", format_of);
+  module.def(
+      "set_default_allocation_limit", set_limit, nb::arg().none(),
+      "What one call may allocate, in bytes, for what a file says that it holds; None: what "
+      "fits the file and the machine (docs/security.md, Limits). Of this process from now on, "
+      "for any thread. Raises UsageError for 0 and less.");
   module.def("suggestion", [](const std::string& mistyped, const std::vector<std::string>& names) {
     return text_object(suggestion_among(mistyped, names));
   });

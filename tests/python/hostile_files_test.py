@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 import thalia_checkpoint as thalia
 
@@ -127,5 +128,22 @@ def test_what_claims_too_much_is_refused_by_the_limit(tmp_path):
 def test_every_function_that_takes_a_file_is_here():
     functions = {name for name in thalia.__all__ if name[0].islower() and not name.startswith("_")}
     called = {word for code in ENTRIES.values() for word in functions if f"thalia.{word}(" in code}
-    writers = {"serialize", "serialize_file"}  # of memory, not of a file
-    assert functions - called == writers
+    others = {"serialize", "serialize_file", "set_default_allocation_limit"}  # of no file
+    assert functions - called == others
+
+
+def test_the_limit_is_set_and_set_back(tmp_path):
+    with thalia.Writer(tmp_path / "a.thalia", compression="zstd", durability="none") as writer:
+        writer.add("w", np.zeros(100_000, np.float32))
+    try:
+        thalia.set_default_allocation_limit(399_999)
+        with pytest.raises(thalia.FormatError, match="max_allocation_bytes"):
+            thalia.open(tmp_path / "a.thalia")["w"].numpy()
+        thalia.set_default_allocation_limit(400_000)
+        assert thalia.open(tmp_path / "a.thalia")["w"].numpy().shape == (100_000,)
+        for bad in (0, -1):
+            with pytest.raises(thalia.UsageError, match="bytes: got .*, expected 1 or more"):
+                thalia.set_default_allocation_limit(bad)
+    finally:
+        thalia.set_default_allocation_limit(None)
+    assert thalia.open(tmp_path / "a.thalia")["w"].numpy().shape == (100_000,)
