@@ -144,7 +144,7 @@ struct PromoteResult {
 /// Holds the run's lock: one at a time, over all processes. Keep it for as long as the training, so
 /// that no second one saves into the run, or for one save. What a process that was killed left of
 /// its saves is swept up when the next one is made. Internally synchronised; the destructor waits
-/// for saves in the background.
+/// for saves in the background, but not in a callback of one of them, nor in a forked child.
 class RunWriter {
  public:
   /// @throws as Run::open(); IoError with EWOULDBLOCK that names the holder of the lock; UsageError
