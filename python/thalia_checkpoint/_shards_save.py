@@ -17,7 +17,7 @@ from ._file import Path
 from ._flat import Format, save_named
 from ._operations import io_errors
 from ._shards import INDEX, NAMES
-from ._torch_tensors import named_flat
+from ._torch_tensors import named
 from .errors import ExistsError, UsageError, make_error
 
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -101,7 +101,7 @@ def _save(tensors: Mapping[str, torch.Tensor], names: list[str], path: str, opti
     # Links in a folder of a model are those of a cache, which many models share.
     own = {**options, "follow_link": False}
     # Older versions of transformers read no safetensors file without it.
-    save_named([named_flat(name, tensors[name]) for name in names], path, {"format": "pt"}, own)
+    save_named([named(name, tensors[name]) for name in names], path, {"format": "pt"}, own)
 
 
 def _bytes(size: int | str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from . import _core
+from . import _core, _slicing
 from ._dlpack import as_stored
 from ._dtypes import carrier_dtype, is_packed, unpack
 from ._file import File
@@ -149,16 +150,9 @@ def on_host(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.is_cpu else tensor.cpu()
 
 
-def named_flat(name: str, tensor: torch.Tensor) -> Named:
-    """named() for files of nothing but tensors, which also have pairs of f4_e2m1 as torch packs them."""
-    if FLOAT4 is None or tensor.dtype != FLOAT4 or tensor.dim() == 0 or _not_dense(tensor) is not None:
-        return named(name, tensor)
-    pairs = named(name, tensor.contiguous().view(torch.uint8))
-    return Named(name, "f4_e2m1", (*tensor.shape[:-1], 2 * tensor.shape[-1]), pairs.data)
-
-
 def named(name: str, tensor: torch.Tensor, host: Callable[[torch.Tensor], torch.Tensor] = on_host) -> Named:
-    """A dense tensor of any device and layout on its way into a file. Raises UnsupportedError.
+    """A dense tensor of any device and layout on its way into a file, pairs of f4_e2m1 as the file has
+    them: twice as many in the last dimension. Raises UnsupportedError.
 
     host: brings it to the CPU.
     """
@@ -170,11 +164,14 @@ def named(name: str, tensor: torch.Tensor, host: Callable[[torch.Tensor], torch.
             tensor=name,
             value=what,
         )
+    if FLOAT4 is not None and tensor.dtype == FLOAT4 and tensor.dim() != 0:
+        pairs = named(name, tensor.detach().view(torch.uint8), host)
+        return Named(name, "f4_e2m1", (*tensor.shape[:-1], 2 * tensor.shape[-1]), pairs.data)
     if tensor.dtype not in NAMES:
         raise make_error(
             UnsupportedError,
             f"{name}: elements of {tensor.dtype} have no place here"
-            + ("; save_file() stores these, of one dimension or more" if tensor.dtype == FLOAT4 else ""),
+            + ("; expected one dimension or more" if tensor.dtype == FLOAT4 else ""),
             "unsupported_dtype",
             tensor=name,
             value=str(tensor.dtype),
@@ -235,13 +232,40 @@ def slice_of(tensor: Tensor, index: Any, *, device: torch.device | str | None = 
     """The elements that an index of ints, slices, None and ... takes; no others are read."""
     dtype = DTYPES.get(tensor.dtype)
     if element_dtype(tensor) == FLOAT4 and FLOAT4 is not None:
-        raise _lacks(tensor.path, tensor.dtype, " of which a part could be taken; get the tensor")
+        return _pairs_of(tensor, index).view(FLOAT4).to(device)
     if dtype is None:
         return tensor_of(tensor)[index].to(device)
     # As numbers of the same width, where numpy does not have the type.
     array = np.ascontiguousarray(tensor._get(index, carrier_dtype(tensor.dtype)))
     out = torch.from_numpy(array.reshape(-1).view(np.uint8).copy()).view(dtype)
     return out.reshape(array.shape).to(device)
+
+
+def _pairs_of(tensor: Tensor, index: Any) -> torch.Tensor:
+    """A byte for each two elements along the last dimension. Raises UnsupportedError for a half of one."""
+    planned = _slicing.plan(index, tensor.shape)
+    source: Any = tensor._source
+    last = None if planned is None else next((item for item in planned.rest[::-1] if item is not None), slice(None))
+    if planned is None or last != slice(None) or any(bound % 2 for bound in planned.ranges[-1]):
+        raise make_error(
+            UnsupportedError,
+            f"{tensor.path}: slice: got {index!r}, expected even bounds and no step in the last of the dimensions "
+            f"{list(tensor.shape)}: torch has f4_e2m1 in pairs",
+            "unsupported_feature",
+            tensor=tensor.path,
+            field="slice",
+            value=str(index),
+        )
+    shape = (*planned.shape[:-1], planned.shape[-1] // 2)
+    out = np.empty(math.prod(shape), np.uint8)
+    if out.size != 0 and (source.is_quantized or source.of_delta):
+        *ranges, (begin, end) = planned.ranges
+        whole = np.frombuffer(tensor.raw(), np.uint8).reshape(torch_shape(tensor))
+        out[:] = whole[_slicing.slices([*ranges, (begin // 2, end // 2)])].reshape(-1)
+    elif out.size != 0:
+        source.read_slice(planned.ranges, out)
+    taken = out.reshape(shape)
+    return torch.from_numpy(np.ascontiguousarray(taken[planned.rest] if planned.rest else taken))
 
 
 def tensor_dtype(tensor: Tensor) -> torch.dtype | None:

@@ -31,7 +31,7 @@ from ._shards import parts, verify_ahead
 from ._staging import Staging
 from ._torch_load_into import load_into
 from ._torch_misfit import LoadReport
-from ._torch_tensors import mapped_tensor, named_flat, overlapping, tensor_of
+from ._torch_tensors import mapped_tensor, named, overlapping, tensor_of
 from ._writer import Writer
 
 __all__ = [
@@ -78,7 +78,7 @@ def _named(tensors: Mapping[str, torch.Tensor]) -> list[Named]:
                 "Call `.contiguous()` first to pack it."
             )
     with collector_paused():
-        return [named_flat(name, tensor) for name, tensor in tensors.items()]
+        return [named(name, tensor) for name, tensor in tensors.items()]
 
 
 def save_file(

@@ -545,3 +545,10 @@ def test_warnings_are_dcps_alone(tmp_path):
         save({"w": torch.randn(3, 4)}, tmp_path / "run")
         load({"w": torch.zeros(4, 3).t()}, tmp_path / "run")
     assert all("torch.distributed is" in str(warning.message) for warning in caught)
+
+
+@pytest.mark.skipif(not hasattr(torch, "float4_e2m1fn_x2"), reason="this torch has no pairs of f4_e2m1")
+def test_pairs_of_four_bits_are_refused_by_name(tmp_path):
+    pairs = torch.zeros(2, 4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+    with pytest.raises(CheckpointException, match=r"f4: elements of torch.float4_e2m1fn_x2 have no place in a folder"):
+        dcp.save({"f4": pairs}, storage_writer=ThaliaStorageWriter(tmp_path / "folder"))

@@ -104,11 +104,51 @@ def test_pairs_of_four_bits_do_not_block_a_file(tmp_path, ending):
         assert torch.equal(loaded["other"], tensors["other"])
     with thalia.safe_open(path, "pt") as file:
         assert file.get_slice("f4").get_dtype() == "F4" and file.get_slice("f4").get_shape() == [2, 3, 8]
-        with pytest.raises(thalia.UnsupportedError, match="get the tensor"):
-            file.get_slice("f4")[0]
-    # Elsewhere the error says where they are kept.
-    with pytest.raises(thalia.UnsupportedError, match=r"save_file\(\) stores these"):
-        ours.save({"nested": {"f4": pairs}}, tmp_path / "tree.thalia")
+        part = file.get_slice("f4")
+        for index in (0, -1, ..., slice(1, 2), (slice(None, None, -1), 1), (slice(None), slice(0, 0)), None):
+            expected = pairs.view(torch.uint8).numpy()[index]
+            assert part[index].dtype == torch.float4_e2m1fn_x2
+            assert np.array_equal(part[index].view(torch.uint8).numpy(), expected), index
+        assert torch.equal(part[..., 2:6].view(torch.uint8), pairs.view(torch.uint8)[..., 1:3])
+        assert torch.equal(part[1, :, :-2].view(torch.uint8), pairs.view(torch.uint8)[1, :, :-1])
+        assert part[..., 3:3].shape == (2, 3, 0)
+        for index in ((..., 1), (..., slice(1, 4)), (..., slice(0, 3)), (..., slice(None, None, 2)), (0, 0, -1)):
+            with pytest.raises(thalia.UnsupportedError, match="f4: slice: .* expected even bounds"):
+                part[index]
+    with pytest.raises(thalia.UnsupportedError, match="x: .*expected one dimension or more"):
+        ours.save_file({"x": pairs[0, 0, 0]}, path)
+
+
+@pytest.mark.skipif(not hasattr(torch, "float4_e2m1fn_x2"), reason="this torch has no pairs of f4_e2m1")
+def test_pairs_of_four_bits_lie_in_trees(tmp_path):
+    codes = torch.arange(24, dtype=torch.uint8).reshape(2, 3, 4)
+    pairs = codes.view(torch.float4_e2m1fn_x2)
+    state = {"nested": [{"f4": pairs, "rows": pairs[1:], "turned": pairs.transpose(0, 1)}], "n": 1}
+    state["alone"] = codes.clone().transpose(0, 2).view(torch.float4_e2m1fn_x2)
+    path = tmp_path / "tree.thalia"
+    ours.save(state, path)
+    for loaded in (ours.load(path), ours.load(path, mmap=True), ours.load(path.read_bytes())):
+        found, expected = loaded["nested"][0], state["nested"][0]
+        for name in expected:
+            assert found[name].dtype == torch.float4_e2m1fn_x2 and found[name].shape == expected[name].shape
+            assert torch.equal(found[name].view(torch.uint8), expected[name].view(torch.uint8)), name
+        assert found["rows"].untyped_storage().data_ptr() == found["f4"].untyped_storage().data_ptr()
+        assert torch.equal(loaded["alone"].view(torch.uint8), state["alone"].view(torch.uint8))
+
+
+@pytest.mark.skipif(not hasattr(torch, "float4_e2m1fn_x2"), reason="this torch has no pairs of f4_e2m1")
+@pytest.mark.parametrize("assign", [False, True])
+def test_pairs_of_four_bits_load_into_a_module(tmp_path, assign):
+    def module():
+        made = torch.nn.Module()
+        made.register_buffer("f4", torch.zeros(2, 4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2))
+        return made
+
+    codes = torch.arange(8, dtype=torch.uint8).reshape(2, 4)
+    ours.save({"f4": codes.view(torch.float4_e2m1fn_x2)}, tmp_path / "m.thalia")
+    into = module()
+    ours.load_into(into, tmp_path / "m.thalia", assign=assign)
+    assert torch.equal(into.f4.view(torch.uint8), codes)
 
 
 @pytest.mark.parametrize("framework", ["flax", "jax"])
