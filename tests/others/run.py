@@ -45,6 +45,8 @@ SUITES = {
     "numpy": Suite(tests=("numpy.lib.tests.test_format",), plugin="swap_numpy"),
     "onnx": Suite(tests=("onnx_data.py",)),
     "json": Suite(tests=("json_texts.py",), sources="nst/JSONTestSuite"),
+    "picklescan": Suite(tests=("hostile_pickles.py",), sources="mmaitre314/picklescan 1.0.5"),
+    "fickling": Suite(tests=("hostile_pickles.py",), sources="trailofbits/fickling 0.1.12"),
     "safetensors": Suite(
         tests=(
             "bindings/python/tests/test_simple.py",
