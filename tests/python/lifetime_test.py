@@ -2,6 +2,8 @@
 
 import gc
 import os
+import subprocess
+import sys
 import threading
 import tracemalloc
 
@@ -102,3 +104,55 @@ def test_writers_let_go_of_their_arrays(path):
         del writer
         gc.collect()
         array.append(1)
+
+
+HELD = """
+import multiprocessing, sys, threading
+import numpy as np
+import thalia_checkpoint as thalia
+
+kept, forever = [], threading.Event()
+
+def hold(path):
+    file = thalia.open(path)
+    tensors = [file["r"][f"w{i}"] for i in range(20)]
+    stream = file.stream()
+    source = thalia.stream_params(path)
+    arrays = [tensor.numpy() for tensor in tensors]
+    kept.append((arrays, tensors, file, stream, next(stream), source, source.load("w3")))
+    return sum(float(array[0]) for array in arrays)
+
+def hold_on(path, holding):
+    here = thalia.open(path)["w5"].numpy()
+    holding.set()
+    forever.wait()
+
+def threads(path):
+    holding = threading.Event()
+    threading.Thread(target=hold_on, args=(path, holding), daemon=True).start()
+    holding.wait()
+    return hold(path)
+
+if __name__ == "__main__":
+    path, where, method = sys.argv[1:]
+    work = {"main": hold, "thread": threads}[where]
+    print(work(path))
+    if method != "alone":
+        pool = multiprocessing.get_context(method).Pool(2)
+        print(*pool.map(work, [path] * 4, chunksize=1))
+        print(*pool.map(np.sum, kept[0][0][:3]))
+        pool.close()
+        pool.join()
+"""
+
+
+@pytest.mark.parametrize("where", ["main", "thread"])
+@pytest.mark.parametrize("method", ["alone", "fork", "spawn", "forkserver"])
+def test_what_is_held_at_the_end_of_a_process_is_no_matter(many, tmp_path, method, where):
+    (tmp_path / "held.py").write_text(HELD)
+    ended = subprocess.run(
+        [sys.executable, tmp_path / "held.py", many, where, method], capture_output=True, text=True, timeout=120
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    pooled = [] if method == "alone" else ["190.0 190.0 190.0 190.0", "0 1000 2000"]
+    assert ended.stdout.splitlines() == ["190.0", *pooled]
