@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from ._brain_arrays import FLOATS, is_torch, named_of
 from ._brain_facts import Beside, RegionFacts
 from ._brain_tree import Kinds
 from ._elements import Elements
+from ._warn import warn_caller
 from ._writer import Writer
 
 _KEYS = ("source", "target", "weights", "delays")
@@ -86,11 +86,9 @@ def check_fit(connections: list[dict[str, Any]], counts: Mapping[str, int]) -> N
         ends = counts[connection["source"]], counts[connection["target"]]
         shape = tuple(connection["weights"].shape)
         if all(ends) and len(shape) == 2 and shape not in (ends, ends[::-1]):
-            warnings.warn(
+            warn_caller(
                 f"connection {connection['source']}->{connection['target']}: weights of the shape {list(shape)}, which "
-                f"were loaded, between {ends[0]} and {ends[1]} neurons; expected connections in the brain's state",
-                UserWarning,
-                stacklevel=4,
+                f"were loaded, between {ends[0]} and {ends[1]} neurons; expected connections in the brain's state"
             )
 
 

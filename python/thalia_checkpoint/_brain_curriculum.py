@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path as FilePath
@@ -18,6 +17,7 @@ from ._dcp_folder import sync
 from ._file import File, Path
 from ._shards import open as open_file
 from ._verify import verify
+from ._warn import warn_caller
 from .errors import ExistsError, FormatError, IntegrityError, MissingFileError, NotFoundError, ThaliaError, make_error
 
 #: The name of what is saved, until it is whole and takes its stage's.
@@ -178,7 +178,7 @@ class CurriculumTrainer:
             except (FormatError, IntegrityError, MissingFileError) as error:
                 if error.code == "limit_exceeded":
                     raise
-                warnings.warn(f"stage {stage} is passed over: {error}", UserWarning, stacklevel=2)
+                warn_caller(f"stage {stage} is passed over: {error}")
                 failed = error
             else:
                 return True
@@ -265,7 +265,7 @@ class CurriculumTrainer:
             number = info.get("curriculum_stage") if isinstance(info, Mapping) else None
             _facts(written, metadata, number if type(number) is int else 0)
         except (FormatError, IntegrityError, MissingFileError) as error:
-            warnings.warn(f"what a save that was cut short left is passed over: {error}", UserWarning, stacklevel=3)
+            warn_caller(f"what a save that was cut short left is passed over: {error}")
             return
         assert isinstance(number, int)
         path = self._folder / f"stage{number}{'.delta' if is_delta else ''}.thalia"

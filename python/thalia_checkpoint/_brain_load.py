@@ -6,7 +6,6 @@ import functools
 import os
 import tempfile
 import threading
-import warnings
 from collections.abc import Container, Iterable
 from pathlib import Path as FilePath
 from typing import Any
@@ -21,6 +20,7 @@ from ._convert import migrate
 from ._file import File, Path, Region
 from ._file import open as open_file
 from ._missing import not_found
+from ._warn import warn_caller
 from .errors import FormatError, UnsupportedError, make_error
 
 #: The source specification's: larger checkpoints are not loaded unless asked for.
@@ -132,7 +132,7 @@ def open_brain(path: Path, *, warn: bool = True, **options: Any) -> OpenBrain:
         converted = FilePath(folder) / "brain.thalia"
         result = migrate(path, converted, to="1.0", durability="none")
         for text in result.warnings if warn else ():
-            warnings.warn(_core.printable(f"{os.fspath(path)}: {text}"), UserWarning, stacklevel=4)
+            warn_caller(_core.printable(f"{os.fspath(path)}: {text}"))
         file = open_file(converted, **{**options, "verification": "off"})
         assert isinstance(file, File)
         return OpenBrain(file, path, original=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,6 +14,7 @@ import torch
 
 from ._file import Path
 from ._staging import Staging
+from ._warn import warn_caller
 from ._writer import AsyncSaver
 from .errors import ExistsError, NotFoundError, UsageError, make_error
 from .store import CheckpointWriter, Run, RunWriter, StoreHandle, create_run
@@ -125,11 +125,9 @@ class AsyncCheckpointer:
         self._look_after()
         run = self._opened()
         if self._newest is not None and step < self._newest:
-            warnings.warn(
+            warn_caller(
                 f"{self._folder}: goes back from step {self._newest} to {step}: checkpoints of larger steps are left "
-                "behind, and are the first to go",
-                UserWarning,
-                stacklevel=2,
+                "behind, and are the first to go"
             )
         # Deduplicated before the copy: tied weights are stored once here as well.
         state: Mapping[str, Any] = {**self._parts, "step": step, "extra": extra}
@@ -224,7 +222,7 @@ class AsyncCheckpointer:
             if error is not None and getattr(error, "code", "") != "cancelled":
                 raise error
         if self._run is not None:
-            self._run._warn(stacklevel=4)
+            self._run._warn()
 
     def _opened(self) -> RunWriter:
         if self._run is None:
@@ -264,9 +262,7 @@ class AsyncCheckpointer:
             return
         names = sorted(path.name for path in self._folder.iterdir() if re.fullmatch(r"step-\d+\.thalia", path.name))
         if names:
-            warnings.warn(
+            warn_caller(
                 f"{self._folder}: has {names[0]} and others like it ({len(names)} in all), which an earlier version "
-                "saved: they are neither resumed from nor removed. `thalia store save` takes one into the run",
-                UserWarning,
-                stacklevel=3,
+                "saved: they are neither resumed from nor removed. `thalia store save` takes one into the run"
             )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _core
 from ._operations import paths, save_options, texts
+from ._warn import warn_caller
 from .errors import NotFoundError, UsageError, make_error
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ def _result(result: dict[str, Any]) -> ConvertResult:
     result["losses"] = tuple(result["losses"])
     result["warnings"] = tuple(result["warnings"])
     for warning in result["warnings"]:
-        warnings.warn(warning, UserWarning, stacklevel=3)
+        warn_caller(warning)
     return ConvertResult(**result)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
@@ -10,6 +9,7 @@ from typing import Any, Literal
 
 from . import _core
 from ._file import File, Path
+from ._warn import warn_caller
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def loaded_of(
     """The same, with the warnings that came with it."""
     entry, path, file, passed_over, sentences = facts
     for sentence in sentences:
-        warnings.warn(sentence, UserWarning, stacklevel=3)
+        warn_caller(sentence)
     return LoadedCheckpoint(
         entry_of(entry), FilePath(path), File(file), tuple((FilePath(each), why) for each, why in passed_over)
     )

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path as FilePath
@@ -37,6 +36,7 @@ from ._store_facts import (
     loaded_of,
     stored_of,
 )
+from ._warn import warn_caller
 from ._writer import AsyncSaver, PendingSave, Writer, close_at_exit
 from .errors import UsageError, make_error
 
@@ -274,9 +274,9 @@ class RunWriter:
     def _phase(self, phase: str | None) -> str:
         return _chosen(phase, self._run.phases)
 
-    def _warn(self, stacklevel: int = 3) -> None:
+    def _warn(self) -> None:
         for sentence in self._raw.take_warnings():
-            warnings.warn(sentence, UserWarning, stacklevel=stacklevel)
+            warn_caller(sentence)
 
 
 class CheckpointWriter(Writer):

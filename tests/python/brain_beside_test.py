@@ -276,8 +276,9 @@ def test_numbers_follow_a_state_that_has_grown(tmp_path):
     weights["w_rec"] = np.ones((48, 48), np.float32)
     brain.regions["cortex"]["homeostatic"]["thresholds"] = np.ones(48)
     brain.regions[LONG]["weights"]["w"] = np.ones((9, 48))
-    with pytest.warns(UserWarning, match=r"shape \[40, 8\].* between 48 and 9 neurons"):
+    with pytest.warns(UserWarning, match=r"shape \[40, 8\].* between 48 and 9 neurons") as warned:
         BrainCheckpoint.save(brain, tmp_path / "b.thalia")
+    assert {each.filename for each in warned} == {__file__}
     with thalia.open(tmp_path / "b.thalia") as file:
         assert (file["cortex"].n_neurons, file["cortex"].n_inputs) == (48, 36)
         assert file[LONG].n_neurons == 9

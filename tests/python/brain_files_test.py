@@ -54,8 +54,9 @@ def test_classes_of_the_original_are_made_only_on_request():
 
 
 def test_odd_and_broken_files_of_the_original_program(tmp_path):
-    with pytest.warns(UserWarning, match="flags"):
+    with pytest.warns(UserWarning, match="flags") as warned:
         BrainCheckpoint.load(ORIGINAL / "flags_reserved_nonzero.thalia", framework="numpy")
+    assert {each.filename for each in warned} == {__file__}
     with pytest.raises(TypeError, match="acess"):
         BrainCheckpoint.load(ORIGINAL / "full.thalia", framework="numpy", acess="copied")
     with pytest.raises(thalia.FormatError, match="region_index_offset"):

@@ -120,8 +120,9 @@ def test_a_dry_run_tells_what_goes(tmp_path):
     config["phases"][0]["retention"] = {"keep_last": 1}
     with store.RunWriter(tmp_path / "r", config=config) as run:
         damage(run.run.path_of(run.run.list()[2]))
-        with pytest.warns(UserWarning, match="damaged"):
+        with pytest.warns(UserWarning, match="damaged") as warned:
             told = run.prune(dry_run=True)
+        assert {each.filename for each in warned} == {__file__}
         assert [(each.fate, each.reason) for each in told.decisions] == [
             ("remove", "beyond the newest 1"),
             ("keep", "the newest that is whole"),

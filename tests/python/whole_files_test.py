@@ -271,8 +271,9 @@ def test_verify_says_what_no_checksum_covers(tmp_path):
 
 def test_a_policy_that_converts_nothing_warns(tmp_path):
     save_file({"layer.bias": np.zeros(4, np.float32)}, tmp_path / "a.thalia")
-    with pytest.warns(UserWarning, match="the precision policy fp16 changed no tensor"):
+    with pytest.warns(UserWarning, match="the precision policy fp16 changed no tensor") as warned:
         result = thalia.convert(tmp_path / "a.thalia", tmp_path / "b.thalia", precision="fp16")
+    assert {each.filename for each in warned} == {__file__}
     assert result.converted_tensors == 0 and len(result.warnings) == 1
 
 

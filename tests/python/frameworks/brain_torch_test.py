@@ -394,8 +394,9 @@ def test_a_damaged_stage_is_passed_over(tmp_path):
     path = trainer.checkpoints()[2]
     path.write_bytes(path.read_bytes()[:-100])
     again = CurriculumTrainer(Brain(), tmp_path)
-    with pytest.warns(UserWarning, match=r"stage 2 is passed over: .*stage2\.thalia"):
+    with pytest.warns(UserWarning, match=r"stage 2 is passed over: .*stage2\.thalia") as warned:
         assert again.resume()
+    assert {each.filename for each in warned} == {__file__}
     assert again.stage == 1
     with pytest.raises(thalia.FormatError, match="max_bytes"):
         again.resume(max_bytes=100)  # it is no damage

@@ -100,8 +100,9 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path):
         checkpoints.save(2)
     path = file_of(tmp_path, 2)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.warns(UserWarning, match="passed over: .*step00000002"):
+    with pytest.warns(UserWarning, match="passed over: .*step00000002") as warned:
         assert checkpoints.resume().step == 1
+    assert {each.filename for each in warned} == {__file__}
     first = file_of(tmp_path, 1)
     first.write_bytes(first.read_bytes()[:-100])
     with pytest.raises(thalia.IntegrityError, match=r"step00000001.*step00000002"):
@@ -203,8 +204,9 @@ def damage(path):
 def test_a_new_run_in_the_same_folder_keeps_its_own(tmp_path):
     train_to(tmp_path, 100)
     assert steps_in(tmp_path) == [90, 100]
-    with pytest.warns(UserWarning, match="goes back from step 100 to 10"):
+    with pytest.warns(UserWarning, match="goes back from step 100 to 10") as warned:
         train_to(tmp_path, 50)
+    assert {each.filename for each in warned} == {__file__}
     assert steps_in(tmp_path) == [40, 50]
     state = Counting()
     assert AsyncCheckpointer(state, folder=tmp_path, every=1).resume().step == 50
