@@ -132,9 +132,14 @@ class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
                 field="when_busy",
                 value=str(when_busy),
             )
-        self._saver = AsyncSaver(when_busy=when_busy)
+        self._when_busy = when_busy
+        self._saver: AsyncSaver | None = None
         # In the order of the calls: a save, or a path to be removed with None.
         self._unfinished: deque[tuple[str, SaveHandle | None]] = deque()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # For processes that a strategy spawns: what is on its way stays with this one.
+        return {**self.__dict__, "_saver": None, "_unfinished": deque()}
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Path, storage_options: Any = None) -> None:
         """Returns after one copy of the checkpoint. Raises as ThaliaCheckpointIO, and what an
@@ -143,6 +148,8 @@ class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
         _answer_for_names_on_their_way()
         writer = self._declared(checkpoint, path, storage_options)
         name = os.path.abspath(local_path(path))
+        if self._saver is None:
+            self._saver = AsyncSaver(when_busy=self._when_busy)
         # The save takes the place of what was still to be removed there.
         self._unfinished = deque(entry for entry in self._unfinished if entry != (name, None))
         self._unfinished.append((name, self._saver.save(writer)))

@@ -1,6 +1,7 @@
 """Lightning's Trainer with .thalia files."""
 
 import os
+import pickle
 import time
 from collections import Counter
 from pathlib import Path
@@ -302,3 +303,17 @@ def test_names_that_repeat_are_those_of_saves_that_wait(tmp_path, which):
     beside = fit(tmp_path / "beside", ThaliaAsyncCheckpointIO(progress=slowly))
     assert beside == waiting
     assert len(waiting) == {-1: 7, 3: 3, 1: 1}[which["save_top_k"]] + which.get("save_last", False)
+
+
+def test_a_plugin_goes_to_the_processes_that_a_strategy_spawns(tmp_path):
+    plugin = ThaliaAsyncCheckpointIO(when_busy="wait", durability="none")
+    for after in (False, True):  # a fit, in which it saved
+        other = pickle.loads(pickle.dumps(plugin))
+        other.save_checkpoint({"step": 2}, tmp_path / "b.ckpt")
+        other.teardown()
+        assert other.load_checkpoint(tmp_path / "b.ckpt") == {"step": 2}
+        if not after:
+            plugin.save_checkpoint({"step": 1}, tmp_path / "a.ckpt")
+    assert plugin.load_checkpoint(tmp_path / "a.ckpt") == {"step": 1}
+    with pytest.raises(TypeError, match="compresion"):
+        pickle.loads(pickle.dumps(ThaliaAsyncCheckpointIO(compresion="zstd"))).save_checkpoint({}, tmp_path / "c")
