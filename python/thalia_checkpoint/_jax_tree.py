@@ -170,8 +170,9 @@ def mapped(found: Any, array: Callable[[Stored], Any]) -> Any:
 def fitted(found: Any, target: Any, where: str, leaf: Callable[[Any, Any, str], Any]) -> Any:
     """The containers of `target`, with leaf(stored, asked, where) in place of each of its leaves.
 
-    where: names the place in messages, the file first. PLACEHOLDER takes the place of anything; None
-    and containers that hold nothing that of each other and of a leaf, which is not read.
+    where: names the place in messages, the file first. PLACEHOLDER takes the place of anything, also of
+    what the file lacks; None and containers that hold nothing that of each other and of a leaf, which is
+    not read.
     Raises NotFoundError for what the file lacks, UsageError for what only the file has.
     """
     is_container = isinstance(found, dict | list | tuple) and len(found) > 0
@@ -183,10 +184,10 @@ def fitted(found: Any, target: Any, where: str, leaf: Callable[[Any, Any, str], 
     held = dict(enumerate(found)) if isinstance(found, list | tuple | deque) else found
     if not isinstance(held, dict):
         raise mismatch(where, "structure", described(found), described(target))
-    missing = [key for key in opened.children if key not in held]
-    if missing or len(held) > len(opened.children):
+    missing = [key for key, child in opened.children.items() if key not in held and child is not PLACEHOLDER]
+    only = missing or [key for key in held if key not in opened.children]
+    if only:
         error = NotFoundError if missing else UsageError
-        only = missing or [key for key in held if key not in opened.children]
         raise make_error(
             error,
             f"{where}: {', '.join(map(str, only))}: {'the file has none' if missing else 'the target has none'}; "
@@ -194,7 +195,7 @@ def fitted(found: Any, target: Any, where: str, leaf: Callable[[Any, Any, str], 
             "not_found" if missing else "bad_argument",
             field=str(only[0]),
         )
-    parts = [fitted(held[key], child, f"{where}.{key}", leaf) for key, child in opened.children.items()]
+    parts = [fitted(held.get(key), child, f"{where}.{key}", leaf) for key, child in opened.children.items()]
     return jax.tree_util.tree_unflatten(opened.structure, parts)
 
 

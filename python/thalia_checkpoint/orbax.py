@@ -164,12 +164,14 @@ class ThaliaRestore(ocp.args.CheckpointArgs):  # type: ignore[misc, unused-ignor
     """The target: a pytree of the structure that was saved. An array of jax, or jax.ShapeDtypeStruct,
     gives the shape, which has to be the stored one, the dtype, and the sharding; one of numpy, and a
     jax.ShapeDtypeStruct without a sharding of what was saved as such, the shape and the dtype. Numbers,
-    texts and bytes come back as stored. ocp.PLACEHOLDER stays, and what it stands for is not read. So
-    do None and what holds nothing, as optax.MaskedNode(), in place of one array or value. In place of
-    a None that was saved no array is to be had."""
+    texts and bytes come back as stored. ocp.PLACEHOLDER stays, and what it stands for is not read, nor
+    need it be there. None and what holds nothing, as optax.MaskedNode(), stay in place of one array or
+    value. In place of a None that was saved no array is to be had."""
     restore_args: Any = None
     """A pytree of ocp.RestoreArgs and ocp.ArrayRestoreArgs, in place of the leaves of `item` that are
-    to be read. A global_shape has to be the stored one, whatever `strict` is."""
+    to be read. Of an array in `item` ocp.ArrayRestoreArgs have the shape and the dtype that they leave
+    open, unless strict=False. A global_shape has to be the stored one, whatever `strict` is. With a
+    restore_type of int, float or np.ndarray a number comes back as that."""
 
 
 def _alone() -> None:
@@ -210,8 +212,20 @@ def _target(args: ThaliaRestore) -> Any:
 
 
 def _asked(leaf: Any, restore_args: Any) -> Any:
-    """Of a leaf of the item and what stands in its place: what is not to be read stays."""
-    return leaf if leaf is PLACEHOLDER or is_empty(leaf) or restore_args is PLACEHOLDER else restore_args
+    """Of a leaf of the item and what stands in its place: what is not to be read stays, and of an array
+    that leaf gives what the other leaves open."""
+    if leaf is PLACEHOLDER or is_empty(leaf) or restore_args is PLACEHOLDER:
+        return leaf
+    if not isinstance(restore_args, ocp.ArrayRestoreArgs) or not restore_args.strict or isinstance(leaf, type):
+        return restore_args
+    shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
+    if shape is None or dtype is None:
+        return restore_args
+    return dataclasses.replace(
+        restore_args,
+        global_shape=shape if restore_args.global_shape is None else restore_args.global_shape,
+        dtype=dtype if restore_args.dtype is None else restore_args.dtype,
+    )
 
 
 def _wanted(asked: Any) -> Wanted | None:
@@ -253,4 +267,13 @@ def _fit(found: Any, asked: Any, where: str) -> Any:
     is_none = asked is None or type(asked) is ocp.RestoreArgs
     if is_array or isinstance(found, dict | list | tuple) or (found is None and not is_none):
         raise mismatch(where, "value", described(found), described(asked))
+    if isinstance(asked, ocp.RestoreArgs) and type(found) in (int, float):
+        return _number(found, asked)
     return found
+
+
+def _number(found: Any, asked: ocp.RestoreArgs) -> Any:
+    """As the type that is asked for, where that is one of numbers."""
+    if asked.restore_type in (int, float):
+        return asked.restore_type(found)
+    return np.asarray(found, asked.dtype) if asked.restore_type is np.ndarray else found

@@ -1,6 +1,7 @@
 """Orbax with .thalia files."""
 
 import asyncio
+import dataclasses
 import os
 import signal
 import socket
@@ -182,6 +183,43 @@ def test_restore_args_ask_for_types_dtypes_and_shardings(tmp_path):
     with pytest.raises(thalia.UsageError, match=r"restore_args: .*at key path") as caught:
         restore(tmp_path / "a", {"w": item["w"]}, args)
     assert caught.value.field == "restore_args"
+
+
+def test_restore_args_ask_for_types_of_numbers(tmp_path):
+    save(tmp_path / "a", {"n": 5, "x": 1.75, "b": True, "s": "text"})
+    kinds = {"n": (float, 5.0), "x": (int, 1), "b": (bool, True), "s": (str, "text")}
+    found = restore(
+        tmp_path / "a", restore_args={n: ocp.RestoreArgs(restore_type=kind) for n, (kind, _) in kinds.items()}
+    )
+    assert {name: (type(value), value) for name, value in found.items()} == kinds
+    args = dict.fromkeys("nxbs", ocp.RestoreArgs(restore_type=np.ndarray)) | {"b": ocp.RestoreArgs()}
+    args["x"] = ocp.RestoreArgs(restore_type=np.ndarray, dtype=np.float32)
+    found = restore(tmp_path / "a", restore_args=args)
+    assert same(found, {"n": np.asarray(5), "x": np.asarray(1.75, np.float32), "b": True, "s": "text"})
+
+
+def test_a_placeholder_may_stand_for_what_is_not_there(tmp_path):
+    save(tmp_path / "a", {"w": jnp.ones(3), "c": {"n": 1}})
+    target = {"w": A, "c": {"n": 0, "m": ocp.PLACEHOLDER}, "z": ocp.PLACEHOLDER}
+    assert same(restore(tmp_path / "a", target), {**target, "w": jnp.ones(3), "c": {**target["c"], "n": 1}})
+    with pytest.raises(thalia.NotFoundError, match="item: y: the file has none"):
+        restore(tmp_path / "a", {**target, "y": 0})
+    with pytest.raises(thalia.UsageError, match="item: w: the target has none"):
+        restore(tmp_path / "a", {"c": target["c"], "y": ocp.PLACEHOLDER, "z": ocp.PLACEHOLDER})
+
+
+def test_an_array_of_the_item_gives_what_its_restore_args_leave_open(tmp_path):
+    save(tmp_path / "a", {"w": jnp.arange(16.0)})
+    mesh = sharding().mesh
+    args = {"w": ocp.ArrayRestoreArgs(mesh=mesh, mesh_axes=PartitionSpec("x"))}
+    found = restore(tmp_path / "a", {"w": jnp.zeros(16, jnp.float16)}, args)
+    assert found["w"].sharding == sharding("x") and same(found["w"], jnp.arange(16, dtype=jnp.float16))
+    args["w"] = dataclasses.replace(args["w"], dtype=jnp.bfloat16)
+    assert restore(tmp_path / "a", {"w": jnp.zeros(16, jnp.float16)}, args)["w"].dtype == jnp.bfloat16
+    with pytest.raises(thalia.UsageError, match=r"item\.w: shape: the file has \[16\], the target \[8\]"):
+        restore(tmp_path / "a", {"w": jnp.zeros(8)}, args)
+    args["w"] = ocp.ArrayRestoreArgs(mesh=mesh, mesh_axes=PartitionSpec("x"), strict=False)
+    assert same(restore(tmp_path / "a", {"w": jnp.zeros(8, jnp.float16)}, args)["w"], jnp.arange(16.0))
 
 
 def test_an_array_that_is_bound_to_a_device_comes_back_to_it_and_no_other_is(tmp_path):
