@@ -17,6 +17,7 @@ from ._brain_metadata import FORMAT_VERSION, ORIGINAL_VERSION, events_in
 from ._brain_policy import PrecisionPolicy, policy_from, policy_of, statistics
 from ._brain_state import BrainState
 from ._file import Path
+from ._keywords import suggests
 from ._operations import paths, save_options
 from ._verify import verify
 from .errors import ThaliaError, UnsupportedError, UsageError, make_error
@@ -31,6 +32,7 @@ class Validation(NamedTuple):
     issues: list[str]
 
 
+@suggests
 class BrainCheckpoint:
     """Static functions that share nothing: any thread may call any of them."""
 

@@ -9,10 +9,12 @@ from . import _core
 from ._brain_save import form_of
 from ._convert import migrate
 from ._file import Path
+from ._keywords import suggests
 from ._wrap import WrapResult, compress
 from .errors import UsageError, make_error
 
 
+@suggests
 def compress_checkpoint(
     input_path: Path,
     output_path: Path,

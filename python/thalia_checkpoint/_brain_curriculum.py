@@ -15,6 +15,7 @@ from ._brain_metadata import bad_argument, event_of, events_in, to_json
 from ._brain_save import history_of
 from ._dcp_folder import sync
 from ._file import File, Path
+from ._keywords import suggests
 from ._shards import open as open_file
 from ._verify import verify
 from ._warn import warn_caller
@@ -30,6 +31,7 @@ Identity = tuple[int, int]
 Growth = Mapping[str, int] | Iterable[Mapping[str, Any]] | None
 
 
+@suggests
 @dataclass(frozen=True)
 class StageConfig:
     """One stage of a curriculum."""
@@ -43,6 +45,7 @@ class StageConfig:
     """Epochs between checkpoints within the stage; 0 for its end alone."""
 
 
+@suggests
 class CurriculumTrainer:
     """Trains a brain stage by stage, with a checkpoint after each.
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from ._brain_metadata import bad_argument, from_json, to_json
 from ._file import Region
+from ._keywords import suggests
 from .errors import UsageError, make_error
 
 #: Paths of tensors in a region, and their shapes.
@@ -20,6 +21,7 @@ STATE = "thalia_state"
 CONNECTIONS = "connections"
 
 
+@suggests
 @dataclass
 class RegionFacts:
     """What a file says of a region beside its state, docs/states.md. All of it may be changed.

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from ._brain_arrays import dense_bytes
 from ._convert import fits
+from ._keywords import suggests
 from ._tensor import Tensor
 from .errors import UsageError, make_error
 
@@ -17,6 +18,7 @@ _PRECISIONS = ("fp32", "fp16", "bf16", "keep", "auto")
 CATEGORIES = ("weights", "biases", "membrane", "traces", "thresholds", "conductances")
 
 
+@suggests
 @dataclass(frozen=True)
 class PrecisionPolicy:
     """A precision for each category of tensors, and for patterns of their names.

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 from ._brain_facts import Beside, RegionFacts
+from ._keywords import suggests
 
 
+@suggests
 class BrainState(dict[str, Any]):
     """A state that was loaded: the dictionary that was saved, with what the file says beside it.
 
@@ -53,6 +55,7 @@ class BrainState(dict[str, Any]):
         return found
 
 
+@suggests
 class BrainRegion(dict[str, Any]):
     """A region, or a pathway, of a state that was loaded: its components by name.
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from ._file import Path
+from ._keywords import suggests
 from ._staging import Staging
 from ._warn import warn_caller
 from ._writer import AsyncSaver
@@ -30,6 +31,7 @@ class Resumed(NamedTuple):
     """What save() was given beside the state."""
 
 
+@suggests
 class AsyncCheckpointer:
     """Saves a model and its optimizer every so many steps, while the training goes on.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _core
+from ._keywords import suggests
 from ._operations import paths, save_options, texts
 from ._warn import warn_caller
 from .errors import NotFoundError, UsageError, make_error
@@ -99,6 +100,7 @@ class MigrateResult:
     seconds: float
 
 
+@suggests
 def convert(
     path: Path,
     out: Path,
@@ -174,6 +176,7 @@ def convert(
     )
 
 
+@suggests
 def extract(
     path: Path,
     regions: Iterable[str],
@@ -196,6 +199,7 @@ def extract(
     return _result(_core.extract(path, names, out, access, paths(search), save))
 
 
+@suggests
 def merge(
     inputs: Iterable[Path],
     out: Path,
@@ -223,6 +227,7 @@ def merge(
     return _result(_core.merge(files, out, kind, number, access, paths(search), save))
 
 
+@suggests
 def migrate(
     path: Path,
     out: Path,

@@ -10,11 +10,14 @@ import torch.distributed as dist
 from torch.distributed.checkpoint import state_dict_saver
 from torch.distributed.checkpoint.storage import StorageWriter
 
+from ._keywords import suggests
+
 #: Of all ranks; torch keeps it until the processes part.
 _group: weakref.ref[Any] | None = None
 _running: list[Future[Any]] = []
 
 
+@suggests
 def async_save(
     state_dict: dict[str, Any],
     *,

@@ -18,6 +18,7 @@ from ._dcp_read import OpenFiles, read_part
 from ._dtypes import BITS
 from ._file import Access, Path
 from ._flat import Named, is_safetensors
+from ._keywords import suggests
 from ._leaves import MEMBER, VERSION
 from ._operations import io_errors, save_options
 from ._torch_tensors import DTYPES
@@ -35,6 +36,7 @@ _ALIGNMENT = 64
 _EPOCH = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 
 
+@suggests
 def consolidate(
     folder: Path, out: Path, *, verify: bool = True, access: Access = "mapped", **options: Unpack[SaveOptions]
 ) -> int:

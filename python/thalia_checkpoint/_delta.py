@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _core
+from ._keywords import suggests
 from ._operations import paths, save_options, texts
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["DeltaResult", "LowRank", "LowRankMatrix", "ResolveResult", "delta", "resolve"]
 
 
+@suggests
 @dataclass(frozen=True)
 class LowRank:
     """Changes of weight matrices as a few products of vectors: lossy.
@@ -121,6 +123,7 @@ class ResolveResult:
     seconds: float
 
 
+@suggests
 def delta(
     base: Path,
     new: Path,
@@ -188,6 +191,7 @@ def delta(
     return DeltaResult(**result)
 
 
+@suggests
 def resolve(
     path: Path,
     out: Path,

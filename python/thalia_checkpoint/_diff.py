@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _core
+from ._keywords import suggests
 from ._operations import paths, texts
 from ._progress import callback
 
@@ -162,6 +163,7 @@ class Diff:
         return not self.same
 
 
+@suggests
 def diff(
     before: Path,
     after: Path,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, cast
 
 from . import _core
+from ._keywords import suggests
 
 if TYPE_CHECKING:
     from ._file import Path
@@ -17,6 +18,7 @@ __all__ = ["edit_safetensors_metadata"]
 SafetensorsEdit = Literal["unchanged", "cloned", "in_place", "rewritten"]
 
 
+@suggests
 def edit_safetensors_metadata(
     path: Path,
     changes: Mapping[str, str | None],

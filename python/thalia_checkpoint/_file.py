@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._dtypes import is_packed
+from ._keywords import suggests
 from ._missing import ByName, not_found
 from ._operations import from_json, paths
 from ._tensor import Buffer, Tensor, bytes_of
@@ -178,6 +179,7 @@ class Region(ByName[Tensor]):
         return f"<Region {self.name!r}: {len(self)} tensors>"
 
 
+@suggests
 class File(Mapping[str, Region]):
     """An open .thalia file or delta: regions by name.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._keywords import suggests
 from ._operations import from_json, paths
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ class Info:
     metadata: dict[str, Any] | None
 
 
+@suggests
 def info(path: Path, *, access: Access = "mapped", search: Iterable[Path] = (), legacy: bool = False) -> Info:
     """What a file of any format says of itself, as `thalia info` tells it.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._any_file import AnyFile
 from ._file import FlatSource
+from ._keywords import suggests
 from ._missing import not_found
 from ._operations import paths
 from ._tensor import Buffer, Tensor
@@ -55,6 +56,7 @@ class ParamStatistics:
     """Of these, pinned."""
 
 
+@suggests
 class ParamSource:
     """The tensors of a file, of any format, one at a time, with a part of them kept in memory.
 
@@ -119,6 +121,7 @@ class _Loaded(FlatSource):
         return self._arrays
 
 
+@suggests
 def stream_params(
     file: Path | AnyFile,
     *,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from . import _core
+from ._keywords import suggests
 from ._operations import save_options, texts
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class QuantizeResult:
     seconds: float
 
 
+@suggests
 def quantize(
     path: Path,
     out: Path,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from . import _core
+from ._keywords import suggests
 from ._operations import save_options
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ class CompactResult:
     seconds: float
 
 
+@suggests
 def recover(path: Path, *, wait: bool = False, access: Access = "mapped", threads: int = 0) -> RecoverResult:
     """Repairs a file whose header a crash left torn, as `thalia recover` does.
 
@@ -113,6 +115,7 @@ def recover(path: Path, *, wait: bool = False, access: Access = "mapped", thread
     return RecoverResult(**_core.recover(path, wait, access, threads))
 
 
+@suggests
 def salvage(
     path: Path,
     out: Path,
@@ -140,6 +143,7 @@ def salvage(
     return SalvageResult(**result)
 
 
+@suggests
 def compact(
     path: Path,
     out: Path | None = None,

@@ -11,6 +11,7 @@ from . import _slicing
 from ._dtypes import CODES
 from ._file import Access, Path
 from ._flat import flat_metadata
+from ._keywords import suggests
 from ._missing import not_found
 from ._shards import open as open_file
 from ._tensor import Tensor
@@ -90,6 +91,7 @@ def _in_jax(tensor: Tensor, array: npt.NDArray[Any], device: Any) -> Any:
     return made if isinstance(device, str) else jax.device_put(made, device)
 
 
+@suggests
 class safe_open:
     """Opens a .safetensors or .thalia file, or a model in several by its folder or index; tensors are
     read when they are asked for.

@@ -9,6 +9,7 @@ from . import _core
 from ._dtypes import CODES, constructor_names
 from ._file import open as open_file
 from ._flat import Named, path_of_bytes, saved_bytes
+from ._keywords import suggests
 from .errors import UnsupportedError, UsageError, make_error
 
 __all__ = ["TensorSpec", "deserialize", "serialize", "serialize_file"]
@@ -82,12 +83,14 @@ class TensorSpec:
         )
 
 
+@suggests
 def serialize(tensor_dict: Mapping[str, TensorSpec], metadata: Mapping[str, str] | None = None) -> bytes:
     """The bytes of a safetensors file of these tensors. Raises UsageError for a length that is not that of
     dtype and shape; TypeError for what is no TensorSpec."""
     return saved_bytes(_named(tensor_dict), metadata, "safetensors")
 
 
+@suggests
 def serialize_file(
     tensor_dict: Mapping[str, TensorSpec],
     filename: Any,

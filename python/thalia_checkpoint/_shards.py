@@ -15,6 +15,7 @@ from typing import Any
 from . import _core
 from ._file import Access, File, FlatFile, Path, Verification, closed
 from ._file import open as open_file
+from ._keywords import suggests
 from ._missing import ByName, not_found
 from ._operations import from_json, paths
 from ._tensor import Tensor
@@ -116,6 +117,7 @@ class ShardedFile(ByName[Tensor]):
         return self._files[place]
 
 
+@suggests
 def open(
     path: Path,
     *,

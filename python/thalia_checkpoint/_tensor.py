@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from . import _core, _slicing
 from ._dtypes import carrier_dtype, is_packed, numpy_dtype, packed_bytes, shaped, unpack
+from ._keywords import suggests
 from .errors import UsageError, make_error
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def bytes_of(buffer: Buffer | npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     return np.frombuffer(cast(Any, buffer), dtype=np.uint8)
 
 
+@suggests
 class Tensor:
     """One tensor of an open file. Immutable; any number of threads may use one.
 

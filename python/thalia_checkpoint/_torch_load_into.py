@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import torch
 
 from ._file import Path
+from ._keywords import suggests
 from ._shards import open as open_file
 from ._torch_fill import Filling
 from ._torch_misfit import LoadReport, difference, misfit, no_module, nothing_loaded
@@ -15,6 +16,7 @@ from ._torch_state import Entry, FileState, Rename
 from .errors import UsageError, make_error
 
 
+@suggests
 def load_into(
     module: torch.nn.Module,
     path: Path,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from . import _core
+from ._keywords import suggests
 from ._operations import paths
 from ._progress import callback
 
@@ -61,6 +62,7 @@ class VerifyReport:
     seconds: float
 
 
+@suggests
 def verify(
     path: Path,
     quick: bool = False,

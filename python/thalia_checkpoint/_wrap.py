@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from . import _core
+from ._keywords import suggests
 from ._operations import save_options
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class WrapResult:
     seconds: float
 
 
+@suggests
 def compress(
     path: Path,
     out: Path,
@@ -64,6 +66,7 @@ def compress(
     return WrapResult(**_core.compress(path, out, frame_bytes, save_options(given, out, (path,))))
 
 
+@suggests
 def decompress(
     path: Path,
     out: Path,

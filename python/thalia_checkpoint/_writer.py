@@ -17,6 +17,7 @@ import numpy as np
 from . import _core
 from ._elements import Elements, elements
 from ._file import Path
+from ._keywords import suggests
 from ._missing import not_found
 from ._operations import collector_paused
 from ._progress import Progress, callback
@@ -176,6 +177,7 @@ class SaveHandle(PendingSave[SaveResult]):
         return SaveResult(**facts)
 
 
+@suggests
 class Writer:
     """Declares regions and tensors, and writes them in one go.
 
@@ -406,6 +408,7 @@ def _placed(region: str | None, name: str) -> tuple[str, str]:
     return (before, rest) if slash else (_core.region_for_name(name), name)
 
 
+@suggests
 class AsyncSaver:
     """Saves in the background: a save returns after one copy of the arrays.
 

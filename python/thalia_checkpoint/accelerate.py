@@ -24,6 +24,7 @@ from torch.utils.data import BatchSampler
 
 from . import torch as thalia_torch
 from ._file import Path
+from ._keywords import suggests
 from ._operations import io_errors
 from ._random_state import random_state, set_random_state
 from .errors import FormatError, UnsupportedError, UsageError, make_error
@@ -34,6 +35,7 @@ _REPLICATED = ("NO", "MULTI_CPU", "MULTI_GPU")
 _PARTS = ("models", "optimizers", "schedulers", "dataloaders", "custom")
 
 
+@suggests
 def save_state(accelerator: Accelerator, path: Path, **options: Any) -> None:
     """Saves what was given to accelerator.prepare() and register_for_checkpointing(): models,
     optimizers, schedulers, samplers and stateful data loaders; the scaler, the step, and the states

@@ -40,6 +40,7 @@ from ._dcp_metadata import Chunk, Document, StoredFile, StoredTensor, StoredValu
 from ._dcp_read import OpenFiles, read_items
 from ._dcp_write import Place, stored_file
 from ._file import Access, Path
+from ._keywords import suggests
 from ._operations import io_errors
 from ._torch_tensors import DTYPES
 from .errors import IoError, UnsupportedError, UsageError, make_error
@@ -53,6 +54,7 @@ __all__ = ["ThaliaStorageReader", "ThaliaStorageWriter", "async_save", "consolid
 
 
 # The base is Any to a checker of types that does not see torch.
+@suggests
 class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
     """Writes checkpoints of dcp.save() and of async_save(), of a thread or a process.
 
@@ -206,6 +208,7 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
         return "://" not in os.fspath(checkpoint_id)
 
 
+@suggests
 class ThaliaStorageReader(StorageReader):  # type: ignore[misc, unused-ignore]
     """Reads checkpoints of ThaliaStorageWriter with dcp.load(), into any world size and sharding.
 

@@ -24,6 +24,7 @@ from deepspeed.runtime.checkpoint_engine.checkpoint_engine import CheckpointComm
 from ._dcp_folder import write_text
 from ._deepspeed_objects import as_dictionary, with_objects
 from ._file import Path
+from ._keywords import suggests
 from ._operations import io_errors
 from ._writer import AsyncSaver, SaveHandle, Writer
 from .errors import IoError, ThaliaError, make_error
@@ -43,6 +44,7 @@ else:
     _Engine = CheckpointEngine
 
 
+@suggests
 class ThaliaCheckpointEngine(_Engine):  # type: ignore[misc, unused-ignore]
     """To be set as `model_engine.checkpoint_engine` after deepspeed.initialize(), in every rank.
 
@@ -124,6 +126,7 @@ class ThaliaCheckpointEngine(_Engine):  # type: ignore[misc, unused-ignore]
         return values
 
 
+@suggests
 class ThaliaAsyncCheckpointEngine(ThaliaCheckpointEngine):
     """Saves beside the training, which stands still for one copy of the state.
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 
 from ._file import Path
+from ._keywords import suggests
 from ._operations import io_errors, local_path
 from ._writer import AsyncSaver, SaveHandle
 from .errors import FormatError, UsageError, make_error
@@ -43,6 +44,7 @@ __all__ = ["ThaliaAsyncCheckpointIO", "ThaliaCheckpointIO"]
 
 
 # The base is Any to a checker of types that does not see lightning.
+@suggests
 class ThaliaCheckpointIO(CheckpointIO):  # type: ignore[misc, unused-ignore]
     """A plugin of Trainer and Fabric: all that they checkpoint is one .thalia file, under the name
     that they give it.
@@ -109,6 +111,7 @@ class ThaliaCheckpointIO(CheckpointIO):  # type: ignore[misc, unused-ignore]
         return declare(checkpoint, target, {**self._options, **(storage_options or {})})
 
 
+@suggests
 class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
     """Saves beside the training, which stands still for one copy of the checkpoint.
 

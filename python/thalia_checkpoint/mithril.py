@@ -25,6 +25,7 @@ from . import _core
 from ._dtypes import shaped
 from ._elements import elements
 from ._flat import Named
+from ._keywords import suggests
 from ._leaves import MEMBER, VERSION, checked
 from ._operations import from_json
 from .errors import UnsupportedError, UsageError, make_error
@@ -58,6 +59,7 @@ class CheckpointMeta:
         return self.original_size / self.compressed_size
 
 
+@suggests
 class Compressor:
     """Saves and loads state dicts in a storage. Any number of threads may use one.
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ._elements import elements
 from ._file import Path
 from ._flat import Format, Named, path_of_bytes, save_named, saved_bytes
+from ._keywords import suggests
 from ._shards import open as open_file
 from ._shards import verify_ahead
 
@@ -26,6 +27,7 @@ def _named(tensors: Mapping[str, Any]) -> list[Named]:
     return [Named(name, *elements(name, array)) for name, array in tensors.items()]
 
 
+@suggests
 def save_file(
     tensor_dict: Mapping[str, Any],
     filename: Path,
@@ -44,6 +46,7 @@ def save_file(
     save_named(_named(tensor_dict), filename, metadata, options)
 
 
+@suggests
 def load_file(filename: Path, *, mmap: bool = False) -> dict[str, npt.NDArray[Any]]:
     """All tensors by their names, in memory of their own; the zeros of sparse ones included.
     Of a model in several files: its folder or its index.
@@ -57,6 +60,7 @@ def load_file(filename: Path, *, mmap: bool = False) -> dict[str, npt.NDArray[An
         return {name: tensor.dense(writable=not mmap) for name, tensor in file.tensors.items()}
 
 
+@suggests
 def save(
     tensor_dict: Mapping[str, Any],
     metadata: Mapping[str, str] | None = None,

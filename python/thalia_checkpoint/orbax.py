@@ -28,6 +28,7 @@ from ._file import Path
 from ._file import open as open_file
 from ._jax_arrays import Stored, Wanted, mismatch, restored, shape_of
 from ._jax_tree import PLACEHOLDER, Encoded, described, is_empty
+from ._keywords import suggests
 from ._leaves import MEMBER
 from ._operations import local_path
 from ._writer import Writer
@@ -66,6 +67,7 @@ jax.tree_util.register_pytree_with_keys(ItemMetadata, _parts, _whole)
 
 
 # The base is Any to a checker of types that does not see Orbax.
+@suggests
 class ThaliaCheckpointHandler(ocp.AsyncCheckpointHandler):  # type: ignore[misc, unused-ignore]
     """A handler of CheckpointManager, Checkpointer and AsyncCheckpointer: an item is one file.
 
@@ -143,6 +145,7 @@ class ThaliaCheckpointHandler(ocp.AsyncCheckpointHandler):  # type: ignore[misc,
             writer.add_tensors(encoded.tensors)
 
 
+@suggests
 @ocp.args.register_with_handler(ThaliaCheckpointHandler, for_save=True)
 @dataclasses.dataclass
 class ThaliaSave(ocp.args.CheckpointArgs):  # type: ignore[misc, unused-ignore]
@@ -154,6 +157,7 @@ class ThaliaSave(ocp.args.CheckpointArgs):  # type: ignore[misc, unused-ignore]
     """What JSON can hold, kept beside the item: ItemMetadata has it."""
 
 
+@suggests
 @ocp.args.register_with_handler(ThaliaCheckpointHandler, for_restore=True)
 @dataclasses.dataclass
 class ThaliaRestore(ocp.args.CheckpointArgs):  # type: ignore[misc, unused-ignore]

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import _core
 from ._file import Path
+from ._keywords import suggests
 from ._progress import callback
 from ._store_facts import (
     CheckpointEntry,
@@ -83,6 +84,7 @@ def create_run(folder: Path, config: Mapping[str, Any]) -> Run:
     return Run._of(_core.Run.create(folder, json.dumps({"version": 1, **config})))
 
 
+@suggests
 class Run:
     """A run, for those who read it. Any number of processes may, while one saves.
 
@@ -158,6 +160,7 @@ class Run:
         return _chosen(phase, self.phases)
 
 
+@suggests
 class RunWriter:
     """Saves into a run. It holds the run's lock: one at a time, over all processes.
 

@@ -23,6 +23,7 @@ import torch
 from . import _torch_tree
 from ._file import Path
 from ._flat import Named, check_format, committed_bytes, path_of_bytes, save_named, saved_bytes
+from ._keywords import suggests
 from ._leaves import MEMBER, VERSION, checked
 from ._operations import collector_paused
 from ._safe_open import access_of
@@ -81,6 +82,7 @@ def _named(tensors: Mapping[str, torch.Tensor]) -> list[Named]:
         return [named(name, tensor) for name, tensor in tensors.items()]
 
 
+@suggests
 def save_file(
     tensors: Mapping[str, torch.Tensor],
     filename: Path,
@@ -99,6 +101,7 @@ def save_file(
     save_named(_named(tensors), filename, metadata, options)
 
 
+@suggests
 def load_file(
     filename: Path, device: torch.device | str | int = "cpu", *, backend: str = "mmap"
 ) -> dict[str, torch.Tensor]:
@@ -115,6 +118,7 @@ def load_file(
         }
 
 
+@suggests
 def save_model(
     model: torch.nn.Module,
     filename: Path,
@@ -139,6 +143,7 @@ def save_model(
     save_file(state, filename, texts or metadata, **options)
 
 
+@suggests
 def load_model(
     model: torch.nn.Module,
     filename: Path,
@@ -198,6 +203,7 @@ def save(
 def save(obj: Any, path: Mapping[str, str] | None = None, *, format: Literal["thalia"], **options: Any) -> bytes: ...
 @overload
 def save(obj: Any, path: Path, **options: Any) -> None: ...
+@suggests
 def save(obj: Any, path: Any = None, **options: Any) -> bytes | None:
     """Saves an object to a .thalia file: save(obj, path), as torch.save() is called.
 
@@ -249,6 +255,7 @@ def _told(writer: Made, encoded: _torch_tree.Encoded) -> Made:
     return writer
 
 
+@suggests
 def load(
     source: Path | bytes | bytearray | memoryview, *, device: torch.device | str | None = None, mmap: bool = False
 ) -> Any:

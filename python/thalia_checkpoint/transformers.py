@@ -28,6 +28,7 @@ from . import _trainer_folder
 from . import torch as thalia_torch
 from ._file import Path
 from ._flat import Format
+from ._keywords import suggests
 from ._operations import without_link
 from ._random_state import random_state, set_random_state
 from ._shards import INDEX, parts
@@ -45,6 +46,7 @@ _TRAINING = "training.thalia"
 _COMPILED = "_orig_mod"
 
 
+@suggests
 def save_pretrained(
     model: PreTrainedModel | torch.nn.Module,
     folder: Path,
@@ -107,6 +109,7 @@ def _weights(model: PreTrainedModel) -> dict[str, torch.Tensor]:
     return {name: tensor for name, tensor in state.items() if name not in tied or state.get(tied[name]) is not tensor}
 
 
+@suggests
 def from_pretrained(cls: Any, folder: Path, *, mmap: bool = False, dtype: torch.dtype | str = "auto") -> Any:
     """The model of a folder, in evaluation mode; its weights are .thalia or safetensors files, whole or
     in shards, as of save_pretrained() or of transformers.

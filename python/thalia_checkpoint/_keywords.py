@@ -1,0 +1,67 @@
+"""Misspelt keyword arguments: the TypeError says which one was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from types import FunctionType
+from typing import Any, TypeVar
+
+from . import _core
+
+_Public = TypeVar("_Public", bound=Callable[..., Any])
+#: Of a function that has **keywords.
+_OPEN = 0x08
+
+
+def suggests(public: _Public) -> _Public:
+    """For each function and class that users call with options. Of a class it has __init__() and the
+    public methods, save those that stand in for one of another package, which is who calls them."""
+    if not isinstance(public, type):
+        assert isinstance(public, FunctionType)
+        told: _Public = _suggesting(public)
+        return told
+    foreign = [base for base in public.__mro__[1:-1] if not base.__module__.startswith(f"{__package__}.")]
+    for name, member in list(vars(public).items()):
+        function = member.__func__ if isinstance(member, staticmethod | classmethod) else member
+        if not isinstance(function, FunctionType) or not _has_options(function):
+            continue
+        if name == "__init__" or not (name.startswith("_") or any(name in vars(base) for base in foreign)):
+            method = _suggesting(function)
+            setattr(public, name, method if function is member else type(member)(method))
+    return public
+
+
+def _has_options(function: FunctionType) -> bool:
+    return bool(function.__defaults__ or function.__kwdefaults__ or function.__code__.co_flags & _OPEN)
+
+
+def _suggesting(function: Any) -> Any:
+    code = function.__code__
+    names = code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]
+
+    @wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            return function(*arguments, **keywords)
+        except TypeError as error:
+            told = _told(error, keywords, names, within=bool(code.co_flags & _OPEN))
+            if told is None:
+                raise
+        raise told
+
+    return call
+
+
+def _told(error: TypeError, keywords: dict[str, Any], names: Sequence[str], *, within: bool) -> TypeError | None:
+    """within: the function hands keywords on, so that what refuses one may lie deep in it."""
+    trace = error.__traceback__
+    if trace is not None and trace.tb_next is not None and not within:
+        return None
+    text = str(error)
+    for name in keywords:
+        # Python 3.13 has a suggestion of its own behind it.
+        if name not in names and text.endswith(f"unexpected keyword argument '{name}'"):
+            hint = _core.suggestion(name, list(names))
+            return TypeError(f"{text}{hint}") if hint else None
+    return None
