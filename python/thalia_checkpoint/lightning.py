@@ -11,6 +11,7 @@ Of `lightning` where it is installed, else of `pytorch_lightning`. No pickle is 
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections import deque
@@ -139,16 +140,20 @@ class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
         self._saver: AsyncSaver | None = None
         # In the order of the calls: a save, or a path to be removed with None.
         self._unfinished: deque[tuple[str, SaveHandle | None]] = deque()
+        _answer_for_names_on_their_way()
 
     def __getstate__(self) -> dict[str, Any]:
         # For processes that a strategy spawns: what is on its way stays with this one.
         return {**self.__dict__, "_saver": None, "_unfinished": deque()}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        _answer_for_names_on_their_way()
+
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Path, storage_options: Any = None) -> None:
         """Returns after one copy of the checkpoint. Raises as ThaliaCheckpointIO, and what an
         earlier save failed with."""
         self._look_after()
-        _answer_for_names_on_their_way()
         writer = self._declared(checkpoint, path, storage_options)
         name = os.path.abspath(local_path(path))
         if self._saver is None:
@@ -205,8 +210,12 @@ def _answer_for_names_on_their_way() -> None:
     """Has ModelCheckpoint ask the plugin whether a name is taken, before it asks the disk.
 
     It knows no other way to find a name that is free: of saves that are on their way the disk has
-    none, so that the next one would take the same and its place.
+    none, so that the next one would take the same and its place. All ranks have to ask in the same way,
+    and only the first one saves: so each does this when it gets its plugin.
     """
+    family = "lightning.pytorch" if CheckpointIO.__module__.startswith("lightning.") else "pytorch_lightning"
+    with suppress(ImportError):  # with Fabric alone
+        importlib.import_module(f"{family}.callbacks.model_checkpoint")
     for package in ("lightning.pytorch", "pytorch_lightning"):
         module = sys.modules.get(f"{package}.callbacks.model_checkpoint")
         if module is not None and not hasattr(module.ModelCheckpoint.file_exists, "asks_thalia"):

@@ -2,6 +2,8 @@
 
 import os
 import pickle
+import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -317,3 +319,37 @@ def test_a_plugin_goes_to_the_processes_that_a_strategy_spawns(tmp_path):
     assert plugin.load_checkpoint(tmp_path / "a.ckpt") == {"step": 1}
     with pytest.raises(TypeError, match="compresion"):
         pickle.loads(pickle.dumps(ThaliaAsyncCheckpointIO(compresion="zstd"))).save_checkpoint({}, tmp_path / "c")
+
+
+RANKS = """
+import sys
+from lightning.pytorch import Trainer
+from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.demos.boring_classes import BoringModel
+from thalia_checkpoint.lightning import ThaliaAsyncCheckpointIO
+
+class Scored(BoringModel):
+    def on_train_epoch_end(self):
+        self.log("score", 1.0, sync_dist=True)
+
+if __name__ == "__main__":
+    trainer = Trainer(
+        strategy="ddp_spawn", devices=2, accelerator="cpu", max_epochs=3, limit_train_batches=1, limit_val_batches=0,
+        plugins=[ThaliaAsyncCheckpointIO()], logger=False, enable_progress_bar=False, enable_model_summary=False,
+        callbacks=[ModelCheckpoint(sys.argv[1], filename="test", monitor="score", save_top_k=-1)],
+    )
+    trainer.fit(Scored())
+"""
+
+
+def test_ranks_ask_together_whether_a_name_is_taken(tmp_path):
+    (tmp_path / "ranks.py").write_text(RANKS)
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", tmp_path / "ranks.py", tmp_path / "run"],
+        capture_output=True,
+        text=True,
+        timeout=150,
+    )
+    assert ended.returncode == 0, ended.stderr
+    steps = {path.name: thalia_torch.load(path)["global_step"] for path in (tmp_path / "run").iterdir()}
+    assert steps == {"test.ckpt": 1, "test-v1.ckpt": 2, "test-v2.ckpt": 3}
