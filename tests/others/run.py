@@ -41,6 +41,14 @@ class Suite:
     """The package of the sources lies around its tests, and would be imported with them."""
 
 
+LIGHTNING = (
+    "tests/tests_pytorch/checkpointing/test_model_checkpoint.py",
+    "tests/tests_pytorch/checkpointing/test_trainer_checkpoint.py",
+    "tests/tests_pytorch/checkpointing/test_checkpoint_callback_frequency.py",
+    "tests/tests_pytorch/callbacks/test_model_checkpoint_edge_cases.py",
+    "tests/tests_pytorch/callbacks/test_model_checkpoint_additional_cases.py",
+)
+
 SUITES = {
     "numpy": Suite(tests=("numpy.lib.tests.test_format",), plugin="swap_numpy"),
     "onnx": Suite(tests=("onnx_data.py",)),
@@ -97,15 +105,22 @@ SUITES = {
         options=("-p", "no:warnings"),
         alone=True,
     ),
+    "orbax_pytree": Suite(
+        tests=("checkpoint/orbax/checkpoint/_src/handlers/pytree_checkpoint_handler_test.py",),
+        plugin="swap_orbax",
+        sources="google/orbax, checkpoint 0.12",
+        options=("-p", "no:warnings"),
+        alone=True,
+    ),
     "lightning": Suite(
-        tests=(
-            "tests/tests_pytorch/checkpointing/test_model_checkpoint.py",
-            "tests/tests_pytorch/checkpointing/test_trainer_checkpoint.py",
-            "tests/tests_pytorch/checkpointing/test_checkpoint_callback_frequency.py",
-            "tests/tests_pytorch/callbacks/test_model_checkpoint_edge_cases.py",
-            "tests/tests_pytorch/callbacks/test_model_checkpoint_additional_cases.py",
-        ),
+        tests=LIGHTNING,
         plugin="swap_lightning",
+        sources="Lightning-AI/pytorch-lightning 2.6",
+        options=("-p", "no:warnings"),
+    ),
+    "lightning_async": Suite(
+        tests=LIGHTNING,
+        plugin="swap_lightning_async",
         sources="Lightning-AI/pytorch-lightning 2.6",
         options=("-p", "no:warnings"),
     ),

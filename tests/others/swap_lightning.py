@@ -14,15 +14,16 @@ from thalia_checkpoint.lightning import ThaliaCheckpointIO
 from thalia_checkpoint.torch import load
 
 _init, _torch_load = Trainer.__init__, torch.load
+plugin = ThaliaCheckpointIO
 swapped = 0
 
 
 def _init_with_ours(self, *arguments, plugins=None, **options):
     global swapped
     given = [] if plugins is None else plugins if isinstance(plugins, list) else [plugins]
-    if not any(isinstance(plugin, CheckpointIO) for plugin in given):
+    if not any(isinstance(each, CheckpointIO) for each in given):
         swapped += 1
-        given = [*given, ThaliaCheckpointIO()]
+        given = [*given, plugin()]
     return _init(self, *arguments, plugins=given, **options)
 
 
