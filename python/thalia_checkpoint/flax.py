@@ -16,11 +16,13 @@ import jax
 from . import numpy as _numpy
 from ._file import Path
 from ._flat import Format, path_of_bytes
+from ._keywords import suggests
 from ._safe_open import safe_open
 
 __all__ = ["load", "load_file", "save", "save_file"]
 
 
+@suggests
 def save_file(
     tensors: Mapping[str, Any],
     filename: Path,
@@ -39,6 +41,7 @@ def save_file(
     _numpy.save_file(tensors, filename, metadata, **options)
 
 
+@suggests
 def load_file(filename: Path, *, backend: str = "mmap") -> dict[str, jax.Array]:
     """All tensors by their names, on the default device; the zeros of sparse ones included. Of a model
     in several files: its folder or its index.
@@ -51,6 +54,7 @@ def load_file(filename: Path, *, backend: str = "mmap") -> dict[str, jax.Array]:
         return file.get_tensors()
 
 
+@suggests
 def save(
     tensors: Mapping[str, Any],
     metadata: Mapping[str, str] | None = None,
@@ -61,6 +65,7 @@ def save(
     return _numpy.save(tensors, metadata, format=format)
 
 
+@suggests
 def load(data: bytes) -> dict[str, jax.Array]:
     """The arrays of a file of any format from its bytes. Raises as load_file()."""
     with path_of_bytes(data) as path:

@@ -142,7 +142,7 @@ def test_only_what_a_function_was_called_with_is_looked_at(path):
 
 def modules():
     for name in ("", ".numpy", ".torch", ".store", ".brain", ".dcp", ".mithril", ".accelerate", ".transformers",
-                 ".lightning", ".orbax", ".deepspeed"):  # fmt: skip
+                 ".lightning", ".orbax", ".deepspeed", ".flax"):  # fmt: skip
         try:
             yield importlib.import_module(f"thalia_checkpoint{name}")
         except ImportError:
