@@ -32,8 +32,8 @@ SLOW_SECONDS = 2.0
 #: What a pickle that runs would do, as Python tells its audit hooks.
 EVENTS = (
     "import", "exec", "compile", "pickle.", "marshal.", "os.system", "os.exec", "os.posix_spawn", "os.fork",
-    "os.remove", "os.mkdir", "os.rename", "shutil.", "subprocess.", "socket.", "urllib.", "http.", "ftplib.", "smtplib.", "ctypes.",
-    "code.", "builtins.", "webbrowser.", "pty.", "sys.setprofile", "sys.settrace",
+    "os.remove", "os.mkdir", "os.rename", "shutil.", "subprocess.", "socket.", "urllib.", "http.", "ftplib.",
+    "smtplib.", "ctypes.", "code.", "builtins.", "webbrowser.", "pty.", "sys.setprofile", "sys.settrace",
 )  # fmt: skip
 COMMANDS = (("info",), ("ls",), ("verify",), ("convert", "out.npz"))
 

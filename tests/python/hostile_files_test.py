@@ -142,7 +142,7 @@ def test_the_limit_is_set_and_set_back(tmp_path):
         thalia.set_default_allocation_limit(400_000)
         assert thalia.open(tmp_path / "a.thalia")["w"].numpy().shape == (100_000,)
         for bad in (0, -1):
-            with pytest.raises(thalia.UsageError, match="bytes: got .*, expected 1 or more"):
+            with pytest.raises(thalia.UsageError, match=r"bytes: got .*, expected 1 or more"):
                 thalia.set_default_allocation_limit(bad)
     finally:
         thalia.set_default_allocation_limit(None)

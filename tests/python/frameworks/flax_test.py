@@ -6,9 +6,9 @@ import pytest
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
-import thalia_checkpoint as thalia
-import thalia_checkpoint.flax as ours
-import thalia_checkpoint.numpy
+import thalia_checkpoint as thalia  # noqa: E402
+import thalia_checkpoint.flax as ours  # noqa: E402
+import thalia_checkpoint.numpy  # noqa: E402
 
 
 def _tensors():

@@ -113,9 +113,9 @@ def test_pairs_of_four_bits_do_not_block_a_file(tmp_path, ending):
         assert torch.equal(part[1, :, :-2].view(torch.uint8), pairs.view(torch.uint8)[1, :, :-1])
         assert part[..., 3:3].shape == (2, 3, 0)
         for index in ((..., 1), (..., slice(1, 4)), (..., slice(0, 3)), (..., slice(None, None, 2)), (0, 0, -1)):
-            with pytest.raises(thalia.UnsupportedError, match="f4: slice: .* expected even bounds"):
+            with pytest.raises(thalia.UnsupportedError, match=r"f4: slice: .* expected even bounds"):
                 part[index]
-    with pytest.raises(thalia.UnsupportedError, match="x: .*expected one dimension or more"):
+    with pytest.raises(thalia.UnsupportedError, match=r"x: .*expected one dimension or more"):
         ours.save_file({"x": pairs[0, 0, 0]}, path)
 
 
