@@ -17,10 +17,14 @@ _OPEN = 0x08
 def suggests(public: _Public) -> _Public:
     """For each function and class that users call with options. Of a class it has __init__() and the
     public methods, save those that stand in for one of another package, which is who calls them."""
-    if not isinstance(public, type):
-        assert isinstance(public, FunctionType)
+    if isinstance(public, FunctionType):
         told: _Public = _suggesting(public)
         return told
+    _suggest_within(public)
+    return public
+
+
+def _suggest_within(public: Any) -> None:
     foreign = [base for base in public.__mro__[1:-1] if not base.__module__.startswith(f"{__package__}.")]
     for name, member in list(vars(public).items()):
         function = member.__func__ if isinstance(member, staticmethod | classmethod) else member
@@ -29,7 +33,6 @@ def suggests(public: _Public) -> _Public:
         if name == "__init__" or not (name.startswith("_") or any(name in vars(base) for base in foreign)):
             method = _suggesting(function)
             setattr(public, name, method if function is member else type(member)(method))
-    return public
 
 
 def _has_options(function: FunctionType) -> bool:

@@ -136,7 +136,7 @@ class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
                 field="when_busy",
                 value=str(when_busy),
             )
-        self._when_busy = when_busy
+        self._when_busy: Literal["wait", "queue"] = when_busy
         self._saver: AsyncSaver | None = None
         # In the order of the calls: a save, or a path to be removed with None.
         self._unfinished: deque[tuple[str, SaveHandle | None]] = deque()
