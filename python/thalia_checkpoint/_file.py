@@ -384,6 +384,10 @@ class FlatSource:
         return self.nbytes
 
     @property
+    def disk_bytes(self) -> int:
+        return self.nbytes
+
+    @property
     def codecs(self) -> list[str]:
         return ["store"]
 

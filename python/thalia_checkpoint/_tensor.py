@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -19,6 +19,25 @@ if TYPE_CHECKING:
 
 _LARGE = 4 << 20  # bytes of an array for which huge pages pay
 _MOST = (1 << 64) - 1
+
+
+def claim(tensors: Iterable[Tensor]) -> None:
+    """Before memory is taken for these tensors, all of which are to be there at once.
+
+    Raises FormatError (limit_exceeded) where what a file holds in fewer bytes is more than the limit on
+    memory: docs/security.md, "Limits". What lies in the file as it is may be of any size.
+    """
+    own = stored = chain = 0
+    for tensor in tensors:
+        source = tensor._source
+        nbytes = max(source.nbytes, packed_bytes(source.dtype, tensor.size))  # dense
+        own += nbytes if nbytes > source.stored_bytes else 0
+        if source.of_delta:
+            chain = max(chain, source.disk_bytes)
+        else:
+            stored += source.stored_bytes
+    if own:
+        _core.check_allocation(min(own, _MOST), stored + chain)
 
 
 def _empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -53,6 +72,8 @@ class Source(Protocol):
     def nbytes(self) -> int: ...
     @property
     def stored_bytes(self) -> int: ...
+    @property
+    def disk_bytes(self) -> int: ...  # of a delta, of all files of its chain
     @property
     def codecs(self) -> list[str]: ...
     @property
@@ -197,6 +218,7 @@ class Tensor:
             _core.check_allocation(min(self.size, _MOST), source.stored_bytes)
         if is_packed(source.dtype) or (source.is_mapped and not writable):
             return self.array_of(self._all_bytes())
+        claim([self])
         out = _empty(source.shape, numpy_dtype(source.dtype))
         if out.size != 0:
             source.read(out.reshape(-1).view(np.uint8))
@@ -227,8 +249,7 @@ class Tensor:
         """
         if self.encoding == "dense":
             return self.numpy(writable=writable)
-        # A sparse tensor of few bytes may claim any shape.
-        _core.check_allocation(min(packed_bytes(self.dtype, self.size), _MOST), self._source.stored_bytes)
+        claim([self])  # of few bytes, it may have any shape
         out = np.zeros(self.shape, numpy_dtype(self.dtype))
         if self.encoding == "csr":
             csr = self.csr()
@@ -333,6 +354,7 @@ class Tensor:
         return self._own_bytes()
 
     def _own_bytes(self) -> npt.NDArray[np.uint8]:
+        claim([self])
         out = _empty((self._source.nbytes,), np.dtype(np.uint8))
         if out.size != 0:
             self._source.read(out)
@@ -369,11 +391,14 @@ class Tensor:
             # Whole rows, from the first to the last that something is taken of.
             (begin, end), *within = planned.ranges or [(0, 1)]
             row = source.nbytes // (source.shape[0] if source.shape else 1)
+            claim([self])
             out = np.empty((end - begin) * row, np.uint8)
             source.read_part(begin * row, out)
             array = out.view(dtype).reshape(end - begin, *source.shape[1:])
             return array[:, *_slicing.slices(within)].reshape(planned.shape)
-        out = np.empty(packed_bytes(source.dtype, count), np.uint8)
+        if (nbytes := packed_bytes(source.dtype, count)) > source.stored_bytes:
+            _core.check_allocation(min(nbytes, _MOST), source.stored_bytes)
+        out = np.empty(nbytes, np.uint8)
         source.read_slice(planned.ranges, out)
         if packed:
             return unpack(source.dtype, out, count).reshape(planned.shape)

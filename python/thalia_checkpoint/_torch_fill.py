@@ -10,7 +10,7 @@ import torch
 
 from ._file import File, FlatFile, Path
 from ._shards import verify_ahead
-from ._tensor import Tensor
+from ._tensor import Tensor, claim
 from ._torch_misfit import LoadReport, misfit
 from ._torch_module import ModulePlaces, module_places
 from ._torch_state import Entry, FileState
@@ -185,6 +185,7 @@ def _read(
         return {name: mapped_tensor(tensor) for name, tensor in tensors.items()}
     if not isinstance(file, File):
         return {name: tensor_of(tensor) for name, tensor in tensors.items()}
+    claim(tensors.values())
     new = {name: torch.empty(torch_shape(tensor), dtype=element_dtype(tensor)) for name, tensor in tensors.items()}
     _stream(file, tensors, new, memory_bytes)
     return new

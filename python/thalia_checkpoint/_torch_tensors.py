@@ -15,7 +15,7 @@ from ._dlpack import as_stored
 from ._dtypes import carrier_dtype, is_packed, unpack
 from ._file import File
 from ._flat import Named
-from ._tensor import Tensor
+from ._tensor import Tensor, claim
 from .errors import UnsupportedError, make_error
 
 _TORCH = {
@@ -51,6 +51,7 @@ def tensor_of(tensor: Tensor, *, device: torch.device | str | None = None) -> to
         return _over(tensor, dtype, tensor.raw()).to(device)
     if tensor.encoding != "dense":
         return _over(tensor, dtype, tensor.dense().reshape(-1).view(np.uint8)).to(device)
+    claim([tensor])
     out = torch.empty(tensor.shape, dtype=dtype)
     if out.numel() != 0:
         tensor._source.read(bytes_of(out))

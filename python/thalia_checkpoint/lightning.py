@@ -147,7 +147,7 @@ class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
         return {**self.__dict__, "_saver": None, "_unfinished": deque()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        vars(self).update(state)
         _answer_for_names_on_their_way()
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Path, storage_options: Any = None) -> None:

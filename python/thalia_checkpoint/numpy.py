@@ -14,11 +14,12 @@ from typing import Any
 import numpy.typing as npt
 
 from ._elements import elements
-from ._file import Path
+from ._file import File, FlatFile, Path
 from ._flat import Format, Named, path_of_bytes, save_named, saved_bytes
 from ._keywords import suggests
+from ._shards import ShardedFile, verify_ahead
 from ._shards import open as open_file
-from ._shards import verify_ahead
+from ._tensor import claim
 
 __all__ = ["load", "load_file", "save", "save_file"]
 
@@ -57,7 +58,7 @@ def load_file(filename: Path, *, mmap: bool = False) -> dict[str, npt.NDArray[An
     with open_file(filename) as file:
         if mmap:
             verify_ahead(file)
-        return {name: tensor.dense(writable=not mmap) for name, tensor in file.tensors.items()}
+        return _all_of(file, writable=not mmap)
 
 
 @suggests
@@ -74,4 +75,9 @@ def save(
 def load(data: bytes) -> dict[str, npt.NDArray[Any]]:
     """The arrays of a file of any format from its bytes. Raises as load_file()."""
     with path_of_bytes(data) as path, open_file(path) as file:
-        return {name: tensor.dense(writable=True) for name, tensor in file.tensors.items()}
+        return _all_of(file, writable=True)
+
+
+def _all_of(file: File | FlatFile | ShardedFile, *, writable: bool) -> dict[str, npt.NDArray[Any]]:
+    claim(file.tensors.values())
+    return {name: tensor.dense(writable=writable) for name, tensor in file.tensors.items()}

@@ -30,6 +30,7 @@ from ._safe_open import access_of
 from ._shards import open as open_file
 from ._shards import parts, verify_ahead
 from ._staging import Staging
+from ._tensor import claim
 from ._torch_load_into import load_into
 from ._torch_misfit import LoadReport
 from ._torch_tensors import mapped_tensor, named, overlapping, tensor_of
@@ -112,6 +113,8 @@ def load_file(
     """
     where = torch.device(device)
     with open_file(filename, access=access_of(backend)) as file:
+        if where.type == "cpu":
+            claim(file.tensors.values())
         return {
             name: tensor_of(tensor, device=None if where.type == "cpu" else where)
             for name, tensor in file.tensors.items()
@@ -278,6 +281,8 @@ def load(
     with open_file(source, access="writable" if mmap else "mapped", shared_memory=True) as file:
         if mmap:
             verify_ahead(file)
+        elif device is None or torch.device(device).type == "cpu":
+            claim(tensor for part in parts(file) for tensor in part.tensors.values())
         tree, attributes = _torch_tree.tree_of(file)
         if tree is None:
             state: dict[str, torch.Tensor] = {}

@@ -143,6 +143,10 @@ void bind_tensor(nb::module_& module) {
       .def_prop_ro("offset", [](const FileTensor& t) { return t.view.stored_offset(); })
       .def_prop_ro("codecs", codec_names)
       .def_prop_ro("is_mapped", &FileTensor::is_mapped)
+      .def_prop_ro("disk_bytes",
+                   [](const FileTensor& t) {
+                     return t.chain != nullptr ? t.chain->disk_bytes() : t.view.stored_bytes();
+                   })
       .def_prop_ro("of_delta", [](const FileTensor& t) { return t.chain != nullptr; })
       .def_prop_ro("is_quantized", &FileTensor::is_quantized)
       .def("payload", payload)

@@ -11,6 +11,7 @@ import textwrap
 import numpy as np
 import pytest
 import thalia_checkpoint as thalia
+import thalia_checkpoint.numpy as thalia_numpy
 
 HOSTILE = pathlib.Path(__file__).parents[1] / "data/hostile"
 FILES = sorted(path.name for path in HOSTILE.iterdir() if path.suffix != ".md")
@@ -132,18 +133,37 @@ def test_every_function_that_takes_a_file_is_here():
     assert functions - called == others
 
 
-def test_the_limit_is_set_and_set_back(tmp_path):
-    with thalia.Writer(tmp_path / "a.thalia", compression="zstd", durability="none") as writer:
-        writer.add("w", np.zeros(100_000, np.float32))
+def test_the_limit_holds_for_each_call_and_is_set_back(tmp_path):
+    path = tmp_path / "a.thalia"
+    with thalia.Writer(path, compression="zstd", durability="none") as writer:
+        for name in ("a", "b"):
+            writer.add(f"{name}.w", np.zeros(100_000, np.float32))
+    reads = {
+        400_000: (
+            lambda: thalia.open(path)["a.w"].numpy(),
+            lambda: thalia.open(path)["a.w"].raw(),
+            lambda: thalia.open(path)["a.w"][:],
+            lambda: list(thalia.open(path).stream()),
+        ),
+        800_000: (lambda: thalia_numpy.load_file(path), lambda: thalia_numpy.load(path.read_bytes())),
+    }
     try:
-        thalia.set_default_allocation_limit(399_999)
-        with pytest.raises(thalia.FormatError, match="max_allocation_bytes"):
-            thalia.open(tmp_path / "a.thalia")["w"].numpy()
-        thalia.set_default_allocation_limit(400_000)
-        assert thalia.open(tmp_path / "a.thalia")["w"].numpy().shape == (100_000,)
+        for nbytes, calls in reads.items():
+            for call in calls:
+                thalia.set_default_allocation_limit(nbytes - 1)
+                with pytest.raises(thalia.FormatError, match="max_allocation_bytes"):
+                    call()
+                thalia.set_default_allocation_limit(nbytes)
+                call()
+        # What a delta's chain has on the disk counts, and not what the delta stores of it.
+        with thalia.Writer(tmp_path / "b.thalia", durability="none") as writer:
+            writer.add("w", np.arange(2_000_000, dtype=np.float32))
+        thalia.delta(tmp_path / "b.thalia", tmp_path / "b.thalia", tmp_path / "d.thalia", durability="none")
+        thalia.set_default_allocation_limit(None)
+        assert thalia.open(tmp_path / "d.thalia")["w"].numpy(writable=True)[-1] == 1_999_999
         for bad in (0, -1):
             with pytest.raises(thalia.UsageError, match=r"bytes: got .*, expected 1 or more"):
                 thalia.set_default_allocation_limit(bad)
     finally:
         thalia.set_default_allocation_limit(None)
-    assert thalia.open(tmp_path / "a.thalia")["w"].numpy().shape == (100_000,)
+    assert thalia_numpy.load_file(path)["a.w"].shape == (100_000,)
