@@ -147,7 +147,8 @@ class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
         return {**self.__dict__, "_saver": None, "_unfinished": deque()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
+        for name, value in state.items():
+            setattr(self, name, value)
         _answer_for_names_on_their_way()
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Path, storage_options: Any = None) -> None:
