@@ -210,7 +210,7 @@ class Tensor:
         In the mapping, without a copy and read-only, where `is_mapped` and the elements are whole
         bytes; else, and with `writable`, in memory of its own. Raises IntegrityError for damage,
         UnsupportedError where the dtype needs ml_dtypes, UsageError for a sparse tensor (use
-        csr(), coo() or dense()), FormatError (limit_exceeded) for packed elements as dense().
+        csr(), coo() or dense()), FormatError (limit_exceeded) for what is not mapped as dense().
         """
         source = self._source
         self.need_dense()
