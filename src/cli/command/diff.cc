@@ -89,7 +89,8 @@ int run_diff(const DiffArguments& arguments, const Session& session) {
                           .metadata_compared = found.metadata_compared,
                           .ambiguous_names = found.ambiguous};
   bar.finish();
-  for (const std::string& file : {arguments.before, arguments.after}) complain_of_lack(file, chain);
+  complain_of_lack(arguments.before, found.before_format, chain);
+  complain_of_lack(arguments.after, found.after_format, chain);
   if (session.common.json) {
     print_diff_json(session.out, files, result);
     return result.same() ? kDone : kFailed;

@@ -208,7 +208,7 @@ int run_ls(const LsArguments& arguments, const Session& session) {
   const bool lists_regions = has_regions && arguments.patterns.empty() && !arguments.recursive;
   const int status = lists_regions ? list_regions(arguments, options.read, session)
                                    : list_tensors(arguments, format, options, session);
-  complain_of_lack(arguments.file, options);
+  complain_of_lack(arguments.file, format, options);
   return status;
 }
 

@@ -79,10 +79,10 @@ void add_number(JsonWriter& json, const char* name, const TensorStatistics& of, 
 }
 
 void print_statistics_json(const Session& session, const StatsArguments& arguments,
-                           const std::vector<MeasuredTensor>& tensors) {
+                           FileFormat format, const std::vector<MeasuredTensor>& tensors) {
   print_object(session.out, "thalia.stats.1", [&](JsonWriter& json) {
     json.member("path", as_utf8(arguments.file));
-    json.member("format", file_format_name(input_format(arguments.file, session.access())));
+    json.member("format", file_format_name(format));
     json.key("tensors").begin_array();
     for (const MeasuredTensor& tensor : tensors) {
       const TensorStatistics& of = tensor.statistics;
@@ -107,9 +107,10 @@ int run_stats(const StatsArguments& arguments, const Session& session) {
   inspect::visit_tensors(arguments.file, selection, session.options<ChainOptions>(),
                          [&](const inspect::FileTensor& tensor) { measuring.add(tensor.open()); });
   const std::vector<MeasuredTensor> tensors = measuring.finish();
-  session.common.json ? print_statistics_json(session, arguments, tensors)
+  const FileFormat format = input_format(arguments.file, session.access());
+  session.common.json ? print_statistics_json(session, arguments, format, tensors)
                       : print_statistics(session.out, tensors);
-  complain_of_lack(arguments.file, session.options<ChainOptions>());
+  complain_of_lack(arguments.file, format, session.options<ChainOptions>());
   const bool failed = std::any_of(
       tensors.begin(), tensors.end(),
       [&](const MeasuredTensor& tensor) { return is_bad(tensor.statistics, arguments.fail_on); });

@@ -7,7 +7,6 @@
 #include "cli/terminal/escape.h"
 #include "cli/terminal/style.h"
 #include "inspect/describe_file.h"
-#include "thalia/formats/file_format.h"
 #include "thalia/formats/model_index.h"
 
 namespace thalia::cli {
@@ -25,8 +24,8 @@ int complain_line(std::string line, int status) {
   return status;
 }
 
-void complain_of_lack(const std::filesystem::path& file, const ChainOptions& options) {
-  const FileFormat format = input_format(file, options.read.input.access);
+void complain_of_lack(const std::filesystem::path& file, FileFormat format,
+                      const ChainOptions& options) {
   if (const auto lack = inspect::lack_of_file(find_model(file), format, options))
     complain(file.string() + ": " + *lack, 0);
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "thalia/delta.h"
+#include "thalia/formats/file_format.h"
 
 namespace thalia::cli {
 
@@ -16,6 +17,7 @@ int complain(std::string_view what, int status);
 int complain_line(std::string line, int status);
 /// Of a file that is one of several of a model, the line that says what it lacks, for commands that
 /// show what is there. @throws as inspect::lack_of_file().
-void complain_of_lack(const std::filesystem::path& file, const ChainOptions& options);
+void complain_of_lack(const std::filesystem::path& file, FileFormat format,
+                      const ChainOptions& options);
 
 }  // namespace thalia::cli
