@@ -22,12 +22,6 @@ void OwnProcess::require(std::string_view what, std::string_view path) const {
                    {.path = std::string(path)});
 }
 
-bool ThreadLock::try_lock() noexcept {
-  int holder = 0;
-  return holder_.compare_exchange_strong(holder, static_cast<int>(process_id()),
-                                         std::memory_order_acquire, std::memory_order_relaxed);
-}
-
 void ThreadLock::lock() {
   const int own = static_cast<int>(process_id());
   int holder = 0;

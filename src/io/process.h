@@ -60,7 +60,6 @@ class ThreadLock {
   ThreadLock& operator=(const ThreadLock&) = delete;
 
   void lock();
-  bool try_lock() noexcept;
   void unlock() noexcept {
     holder_.store(0, std::memory_order_release);
     holder_.notify_one();
