@@ -78,7 +78,9 @@ struct Work {
 /// How a reader gets at a file's bytes. Views, look-ups and checks are the same.
 enum class Access {
   mapped,    ///< in place: nothing is copied, and all readers of a file share one copy, the page
-             ///< cache's. Where the file shrinks or its disk fails, touching a view raises SIGBUS
+             ///< cache's. Where the file shrinks or its disk fails, touching a view raises SIGBUS.
+             ///< A file that is larger than the address space that the process may have (ulimit -v)
+             ///< is copied
   copied,    ///< with checked reads into memory of the reader's own, 64 KiB at a time, before they
              ///< are first handed out. A file that shrinks or a disk that fails is a FormatError
              ///< (truncated) or an IoError, and bytes once handed out never change

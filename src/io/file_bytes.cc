@@ -1,5 +1,6 @@
 // Picks the class behind FileBytes. Mapped and copied files differ in what a failing disk does to
-// the reader, not in what they return.
+// the reader, not in what they return. A file that is too large for the address space that a
+// process may have is copied, which takes some for what is read alone.
 #include "io/file_bytes.h"
 
 #include <fcntl.h>
@@ -22,8 +23,11 @@ std::shared_ptr<const FileBytes> FileBytes::open(const std::filesystem::path& pa
 
 std::shared_ptr<const FileBytes> open_descriptor(UniqueFd fd, const std::filesystem::path& path,
                                                  Access access) {
-  if (access == Access::copied) return CopiedFile::open(std::move(fd), path);
-  return MappedFile::open(std::move(fd), path, access);
+  if (access == Access::writable) return MappedFile::open(std::move(fd), path, access);
+  if (access == Access::mapped) {
+    if (auto file = MappedFile::open_if_it_fits(fd, path, access)) return file;
+  }
+  return CopiedFile::open(std::move(fd), path);
 }
 
 std::shared_ptr<const FileBytes> open_again(const FileBytes& file) {

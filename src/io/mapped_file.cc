@@ -57,16 +57,28 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
 
 std::shared_ptr<const MappedFile> MappedFile::open(UniqueFd fd, const std::filesystem::path& path,
                                                    Access access) {
+  if (auto file = open_if_it_fits(fd, path, access)) return file;
+  throw_mapping(path, addressable_size(fd.get(), path), ENOMEM);
+}
+
+std::shared_ptr<const MappedFile> MappedFile::open_if_it_fits(UniqueFd& fd,
+                                                              const std::filesystem::path& path,
+                                                              Access access) {
   const std::size_t size = addressable_size(fd.get(), path);
-  std::shared_ptr<MappedFile> file(new MappedFile(access, path, std::move(fd)));
+  ByteSpan bytes;
   // mmap() refuses a length of 0.
   if (size > 0) {
     const bool writable = access == Access::writable;
     void* const address = ::mmap(nullptr, size, writable ? PROT_READ | PROT_WRITE : PROT_READ,
-                                 writable ? MAP_PRIVATE : MAP_SHARED, file->fd(), 0);
-    if (address == MAP_FAILED) throw_mapping(path, size);
-    file->bytes_ = {static_cast<const std::byte*>(address), size};
+                                 writable ? MAP_PRIVATE : MAP_SHARED, fd.get(), 0);
+    if (address == MAP_FAILED) {
+      if (errno == ENOMEM) return nullptr;
+      throw_mapping(path, size);
+    }
+    bytes = {static_cast<const std::byte*>(address), size};
   }
+  std::shared_ptr<MappedFile> file(new MappedFile(access, path, std::move(fd)));
+  file->bytes_ = bytes;
   return file;
 }
 

@@ -22,6 +22,11 @@ class MappedFile final : public FileBytes {
   /// @param access mapped or writable.
   static std::shared_ptr<const MappedFile> open(UniqueFd fd, const std::filesystem::path& path,
                                                 Access access = Access::mapped);
+  /// The same; null, with the descriptor left as it is, where the process may not have a mapping of
+  /// that size.
+  static std::shared_ptr<const MappedFile> open_if_it_fits(UniqueFd& fd,
+                                                           const std::filesystem::path& path,
+                                                           Access access);
   ~MappedFile() override;
 
   void populate(std::uint64_t offset, std::uint64_t length) const override;

@@ -22,7 +22,7 @@ void throw_mapping(const std::filesystem::path& path, std::uint64_t size, int er
                    .field = "address space",
                    .value = std::to_string(size) + " bytes for the file",
                    .bound = "less than the " + std::to_string(bound.rlim_cur) +
-                            " that the process may have (ulimit -v)"});
+                            " that the process may have for all that it does (ulimit -v)"});
   }
   throw_errno("mmap", path, {}, errno_value);
 }

@@ -123,7 +123,7 @@ class Safe(unittest.TestCase):
             beside.write_text("{}")
         self.maps_nothing("store doctor run --fix")
 
-    def test_what_the_address_space_does_not_hold_is_said_to_be_that(self):
+    def test_a_file_that_the_address_space_does_not_hold(self):
         large = self.folder / "large.safetensors"
         header = b'{"w":{"dtype":"U8","shape":[3865470566],"data_offsets":[0,3865470566]}}'
         with large.open("wb") as file:
@@ -136,7 +136,11 @@ class Safe(unittest.TestCase):
             resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
         for options in ("", " --safe"):
-            result = program.run(self.folder, "info large.safetensors" + options, preexec_fn=bounded)
+            for command in ("info", "ls"):
+                result = program.run(self.folder, f"{command} large.safetensors{options}", preexec_fn=bounded)
+                self.assertEqual((result.returncode, result.stderr), (0, b""))
+                self.assertIn("3.6 GiB", result.stdout.decode())
+            result = program.run(self.folder, "stats large.safetensors" + options, preexec_fn=bounded)
             said = result.stderr.decode()
             self.assertEqual(result.returncode, 3, said)
             for part in ("large.safetensors", "address space", str(most), "ulimit -v"):

@@ -4,9 +4,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -140,27 +142,91 @@ BOOST_AUTO_TEST_CASE(a_file_larger_than_memory_opens) {
   BOOST_TEST(file->resident_bytes() == 2 * kCopiedPiece);
 }
 
-BOOST_AUTO_TEST_CASE(threads_that_touch_the_same_pieces_see_them_whole) {
-  const TemporaryFolder folder;
-  const std::string contents = text_of(random_bytes(40 * kCopiedPiece + 1));
-  write_file(folder / "f", contents);
-  const auto file = CopiedFile::open(folder / "f");
-  std::atomic<unsigned> wrong = 0;
-  {
+namespace {
+
+// Two MiB and a half, and a byte.
+struct FortyPieces {
+  FortyPieces() : contents(text_of(random_bytes(40 * kCopiedPiece + 1))), path(folder / "f") {
+    write_file(path, contents);
+  }
+  // How many reads of four threads saw other bytes than the file's.
+  unsigned wrong_reads(const FileBytes& file) const {
+    std::atomic<unsigned> wrong = 0;
     std::vector<std::jthread> threads;
     for (unsigned t = 0; t < 4; ++t) {
       threads.emplace_back([&, t] {
         for (std::uint64_t i = 0; i < 400; ++i) {
           const std::uint64_t at = (i * 7919 + t % 2 * 3) * 1013 % (contents.size() - 100'000);
           const std::uint64_t length = 1 + i * 251 % 100'000;
-          wrong += text_of(file->touched(at, length)) != contents.substr(at, length);
+          wrong += text_of(file.touched(at, length)) != contents.substr(at, length);
         }
       });
     }
+    threads.clear();
+    return wrong;
   }
-  BOOST_TEST(wrong == 0u);
-  file->touch(0, contents.size());
-  BOOST_TEST(file->resident_bytes() == contents.size());  // each piece was read once
+  // What a process does whose address space does not hold the file.
+  Outcome without_room(const std::function<void()>& work) const {
+    return run_with_faults({{SYS_mmap, ENOMEM, ArgumentCondition::equals(1, contents.size())}},
+                           work);
+  }
+  TemporaryFolder folder;
+  std::string contents;
+  std::filesystem::path path;
+};
+
+void require(bool holds, const char* what) {
+  if (!holds) throw std::runtime_error(what);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(threads_that_touch_the_same_pieces_see_them_whole) {
+  const FortyPieces written;
+  const auto file = CopiedFile::open(written.path);
+  BOOST_TEST(written.wrong_reads(*file) == 0u);
+  file->touch(0, written.contents.size());
+  BOOST_TEST(file->resident_bytes() == written.contents.size());  // each piece was read once
+}
+
+BOOST_AUTO_TEST_CASE(without_address_space_for_the_file_what_is_touched_gets_some) {
+  const FortyPieces written;
+  for (const Access access : {Access::copied, Access::mapped}) {
+    const Outcome outcome = written.without_room([&] {
+      const auto other = FileBytes::open(written.path, access);
+      for (int round = 0; round < 2; ++round) {
+        const auto file = FileBytes::open(written.path, access);
+        require(file->access() == Access::copied, "not copied");
+        const auto end = file->touched(written.contents.size() - 1, 1);
+        require(file->resident_bytes() == 1, "more than was touched");
+        require(end.data() == file->bytes().data() + file->bytes().size() - 1, "not in its place");
+        require(written.wrong_reads(*file) == 0, "other bytes");
+        require(written.wrong_reads(*other) == 0, "other bytes of the other file");
+        file->touch(0, written.contents.size());
+        require(file->resident_bytes() == written.contents.size(), "bytes read twice");
+      }
+    });
+    BOOST_TEST(outcome.kind == Outcome::Kind::returned, outcome.message);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_finds_no_address_space_is_an_error) {
+  const FortyPieces written;
+  const auto whole = ArgumentCondition::equals(1, written.contents.size());
+  const Outcome part =
+      run_with_faults({{SYS_mmap, ENOMEM, whole},
+                       {SYS_mmap, ENOMEM, ArgumentCondition::equals(1, 16 * kCopiedPiece)}},
+                      [&] {
+                        const auto file = FileBytes::open(written.path, Access::mapped);
+                        file->touch(written.contents.size() - 1, 1);  // of less than a MiB
+                        file->touch(0, 1);
+                      });
+  BOOST_TEST(part.kind == Outcome::Kind::io_error, part.message);
+  BOOST_TEST(part.errno_value == ENOMEM);
+  BOOST_TEST(part.message.find(written.path.string()) == 0u, part.message);
+  const Outcome writable =
+      written.without_room([&] { FileBytes::open(written.path, Access::writable); });
+  BOOST_TEST(writable.kind == Outcome::Kind::io_error, writable.message);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -167,14 +167,17 @@ BOOST_AUTO_TEST_CASE(a_folder_that_may_not_be_written_is_reported) {
   BOOST_TEST(::chmod(folder.path().c_str(), 0755) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_reader_that_cannot_map_says_so) {
+BOOST_AUTO_TEST_CASE(a_reader_that_cannot_map_copies_or_says_so) {
   const Replaced file;
-  const Outcome outcome =
-      run_with_faults({{SYS_mmap, ENOMEM, ArgumentCondition::equals(3, MAP_SHARED)}},
-                      [&] { Reader::open(file.path); });
-  BOOST_TEST(outcome.kind == Outcome::Kind::io_error, outcome.message);
-  BOOST_TEST(outcome.errno_value == ENOMEM);
-  BOOST_TEST(outcome.message.find(file.path.string()) == 0u, outcome.message);
+  const auto shared = ArgumentCondition::equals(3, MAP_SHARED);
+  const Outcome copied =
+      run_with_faults({{SYS_mmap, ENOMEM, shared}}, [&] { Reader::open(file.path); });
+  BOOST_TEST(copied.kind == Outcome::Kind::returned, copied.message);
+  const Outcome denied =
+      run_with_faults({{SYS_mmap, EPERM, shared}}, [&] { Reader::open(file.path); });
+  BOOST_TEST(denied.kind == Outcome::Kind::io_error, denied.message);
+  BOOST_TEST(denied.errno_value == EPERM);
+  BOOST_TEST(denied.message.find(file.path.string()) == 0u, denied.message);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
