@@ -204,7 +204,7 @@ class Document(unittest.TestCase):
         self.assertEqual(in_document, in_header)
 
     def test_headings_that_sources_cite_exist(self):
-        pages = {path.stem: path.read_text(encoding="utf-8") for path in ROOT.glob("docs/*.md")}
+        pages = {path.stem: path.read_text(encoding="utf-8") for path in ROOT.glob("docs/**/*.md")}
         headings = {name: headings_of(text) for name, text in pages.items()}
         cited = 0
         for folder in ("include", "src", "tests"):

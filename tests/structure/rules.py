@@ -157,6 +157,7 @@ LENT = {
         "base/busy.h",
         "base/suggestion.h",
         "container/file/short_name.h",
+        "container/write/check_options.h",
         "io/allocation_limit.h",
     ),
 }
@@ -624,7 +625,7 @@ def _anchors(markdown):
 def broken_links(root):
     """Links between the Markdown pages that lead nowhere."""
     found = []
-    pages = [*root.glob("*.md"), *root.glob("docs/*.md"), *root.glob("*/README.md")]
+    pages = [*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("*/README.md")]
     for page in sorted([*pages, *root.glob("tests/data/**/README.md")]):
         text = page.read_text(encoding="utf-8")
         for link in LINK.findall(text):
