@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path as FilePath
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from ._brain_checkpoint import BrainCheckpoint
@@ -70,7 +72,8 @@ class CurriculumTrainer:
         brain.auto_grow(). None grows nothing.
     options: of BrainCheckpoint.save() or save_delta(), such as precision_policy.
 
-    Raises UsageError for a brain that lacks a function that is needed, or another growth_policy.
+    Raises UsageError for a brain that lacks a function that is needed, another growth_policy, or an
+    option that cannot be; TypeError for one that is none.
     """
 
     def __init__(
@@ -89,7 +92,7 @@ class CurriculumTrainer:
         self._grow = self._growth(growth_policy)
         self._train = train_epoch or self._own("train_epoch", lambda own: lambda _, config, epoch: own(config, epoch))
         self._delta = delta
-        self._options = options
+        self._options = _tried(options, delta=delta)
         self._known: set[Identity] = set()
         self.stage: int = 0
         """Stages that are done."""
@@ -300,6 +303,19 @@ class CurriculumTrainer:
         if not callable(method):
             raise bad_argument("brain", type(self.brain).__qualname__, f"an object with {name}()")
         return wrap(method)
+
+
+def _tried(options: dict[str, Any], *, delta: bool) -> dict[str, Any]:
+    """The options of saves to come, after a save of one number with them: hours of training lie between these."""
+    tried = {key: value for key, value in options.items() if key != "progress"}
+    base: dict[str, Any] = {"durability": "none"} if delta else tried
+    brain = {"regions": {"region": {"tried": 0}}}
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a policy that has nothing to convert here
+        BrainCheckpoint.save(brain, FilePath(folder, "base"), **base)
+        if delta:
+            BrainCheckpoint.save_delta(brain, FilePath(folder, "delta"), FilePath(folder, "base"), **tried)
+    return options
 
 
 def _identity(path: FilePath) -> Identity:

@@ -16,7 +16,7 @@ from ._file import Path
 from ._keywords import suggests
 from ._staging import Staging
 from ._warn import warn_caller
-from ._writer import AsyncSaver
+from ._writer import AsyncSaver, checked
 from .errors import ExistsError, NotFoundError, UsageError, make_error
 from .store import CheckpointWriter, Run, RunWriter, StoreHandle, create_run
 from .torch import declare_staged, load
@@ -97,7 +97,7 @@ class AsyncCheckpointer:
         self._keep = keep
         self._metric = metric
         self._phase = phase
-        self._options = dict(options)
+        self._options = checked(options)
         self._replace = self._options.pop("replace", None) is not False
         self._durability: Any = self._options.pop("durability", None) or "full"
         self._saver = AsyncSaver(when_busy=when_busy)

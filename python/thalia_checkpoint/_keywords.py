@@ -62,6 +62,13 @@ def _told(error: TypeError, keywords: dict[str, Any], names: Sequence[str], *, w
     if trace is not None and trace.tb_next is not None and not within:
         return None
     text = str(error)
+    if within and trace is not None and trace.tb_next is None and " missing " in text:
+        # The misspelt name went where the options go, and what it was to be is missing.
+        missing = [name for name in names if f"'{name}'" in text]
+        for name in keywords:
+            hint = "" if name in names else _core.suggestion(name, missing)
+            if hint:
+                return TypeError(f"{text}; got '{name}'{hint}")
     for name in keywords:
         # Python 3.13 has a suggestion of its own behind it.
         if name not in names and text.endswith(f"unexpected keyword argument '{name}'"):

@@ -89,6 +89,13 @@ class SaveResult:
 Result = TypeVar("Result", bound=object)
 
 
+def checked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """SaveOptions of saves to come. Raises what the first of them would: TypeError for a name that is none of them,
+    UsageError for a value."""
+    _core.check_save_options({name: value for name, value in options.items() if name != "progress"})
+    return dict(options)
+
+
 class PendingSave(Generic[Result]):
     """A save that runs in the background; `await handle` and `handle.wait()` give its result.
 

@@ -26,7 +26,7 @@ from ._deepspeed_objects import as_dictionary, with_objects
 from ._file import Path
 from ._keywords import suggests
 from ._operations import io_errors
-from ._writer import AsyncSaver, SaveHandle, Writer
+from ._writer import AsyncSaver, SaveHandle, Writer, checked
 from .errors import IoError, ThaliaError, make_error
 from .torch import declare, load
 
@@ -57,7 +57,7 @@ class ThaliaCheckpointEngine(_Engine):  # type: ignore[misc, unused-ignore]
     def __init__(self, **options: Unpack[SaveOptions]) -> None:
         super().__init__()
         self.name: str = type(self).__name__
-        self._options: dict[str, Any] = dict(options)
+        self._options = checked(options)
         self._failed: Exception | None = None
         self._group: Any = None  # of processes; PyTorch says of a new one that it may be a number
         # DeepSpeed may hold its engine, and with it this one, beyond the end of the interpreter.

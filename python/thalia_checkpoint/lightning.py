@@ -25,7 +25,7 @@ import torch
 from ._file import Path
 from ._keywords import suggests
 from ._operations import io_errors, local_path
-from ._writer import AsyncSaver, SaveHandle
+from ._writer import AsyncSaver, SaveHandle, checked
 from .errors import FormatError, UsageError, make_error
 from .torch import declare, load
 
@@ -54,7 +54,7 @@ class ThaliaCheckpointIO(CheckpointIO):  # type: ignore[misc, unused-ignore]
     """
 
     def __init__(self, **options: Unpack[SaveOptions]) -> None:
-        self._options: dict[str, Any] = dict(options)
+        self._options = checked(options)
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Path, storage_options: Any = None) -> None:
         """Returns when the file is whole, and on the disk.

@@ -31,7 +31,7 @@ from ._jax_tree import PLACEHOLDER, Encoded, described, is_empty
 from ._keywords import suggests
 from ._leaves import MEMBER
 from ._operations import local_path
-from ._writer import Writer
+from ._writer import Writer, checked
 from .errors import UnsupportedError, UsageError, make_error
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class ThaliaCheckpointHandler(ocp.AsyncCheckpointHandler):  # type: ignore[misc,
     """
 
     def __init__(self, **options: Unpack[SaveOptions]) -> None:
-        self._options: dict[str, Any] = dict(options)
+        self._options = checked(options)
 
     def save(self, directory: Path, args: ThaliaSave) -> None:
         """Returns when the file is whole, and on the disk.

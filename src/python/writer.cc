@@ -12,6 +12,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
+#include "container/write/check_options.h"
 #include "python/bindings.h"
 #include "python/calls.h"
 #include "python/choices.h"
@@ -225,6 +226,10 @@ nb::dict result_dict(const SaveResult& result) {
 }
 
 void bind_writer(nb::module_& module) {
+  module.def(
+      "check_save_options",
+      [](const nb::dict& options) { container::check_options(save_options(options)); },
+      nb::arg("options"));
   nb::class_<PyWriter>(module, "Writer")
       .def("__init__",
            [](PyWriter* self, const Path& path, const nb::dict& options) {

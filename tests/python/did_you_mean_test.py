@@ -140,6 +140,19 @@ def test_only_what_a_function_was_called_with_is_looked_at(path):
         thalia.open(path, nothing=1)
 
 
+def test_a_misspelt_argument_beside_options(path, tmp_path):
+    for call, meant in (
+        (lambda: thalia.convert(pth=path, out=tmp_path / "o.npz"), "path"),
+        (lambda: thalia.convert(path, outt=tmp_path / "o.npz"), "out"),
+        (lambda: save_file({}, filname=tmp_path / "o"), "filename"),
+        (lambda: BrainCheckpoint.save(brian={}, path=path), "brain"),
+    ):
+        with pytest.raises(TypeError, match=rf"missing 1 required .*; got '\w+', did you mean '{meant}'\?$"):
+            call()
+    with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'out'$"):
+        thalia.convert(path, compression="zstd")
+
+
 def modules():
     for name in ("", ".numpy", ".torch", ".store", ".brain", ".dcp", ".mithril", ".accelerate", ".transformers",
                  ".lightning", ".orbax", ".deepspeed", ".flax"):  # fmt: skip
