@@ -40,6 +40,12 @@ def claim(tensors: Iterable[Tensor]) -> None:
         _core.check_allocation(min(own, _MOST), stored + chain)
 
 
+def _claim_part(source: Source, nbytes: int) -> None:
+    """The same of so many bytes of one of them."""
+    if nbytes > source.stored_bytes:
+        _core.check_allocation(min(nbytes, _MOST), source.disk_bytes if source.of_delta else source.stored_bytes)
+
+
 def _empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """np.empty(); a large array is in huge pages from its first byte on."""
     nbytes = math.prod(shape) * dtype.itemsize
@@ -391,13 +397,13 @@ class Tensor:
             # Whole rows, from the first to the last that something is taken of.
             (begin, end), *within = planned.ranges or [(0, 1)]
             row = source.nbytes // (source.shape[0] if source.shape else 1)
-            claim([self])
+            _claim_part(source, (end - begin) * row)
             out = np.empty((end - begin) * row, np.uint8)
             source.read_part(begin * row, out)
             array = out.view(dtype).reshape(end - begin, *source.shape[1:])
             return array[:, *_slicing.slices(within)].reshape(planned.shape)
-        if (nbytes := packed_bytes(source.dtype, count)) > source.stored_bytes:
-            _core.check_allocation(min(nbytes, _MOST), source.stored_bytes)
+        nbytes = packed_bytes(source.dtype, count)
+        _claim_part(source, nbytes)
         out = np.empty(nbytes, np.uint8)
         source.read_slice(planned.ranges, out)
         if packed:

@@ -161,6 +161,16 @@ def test_the_limit_holds_for_each_call_and_is_set_back(tmp_path):
         thalia.delta(tmp_path / "b.thalia", tmp_path / "b.thalia", tmp_path / "d.thalia", durability="none")
         thalia.set_default_allocation_limit(None)
         assert thalia.open(tmp_path / "d.thalia")["w"].numpy(writable=True)[-1] == 1_999_999
+        # Of a part its rows count, and not the whole.
+        with thalia.Writer(tmp_path / "c.thalia", durability="none") as writer:
+            writer.add("w", np.zeros((2_000, 1_000), np.float32))
+        thalia.delta(tmp_path / "c.thalia", tmp_path / "c.thalia", tmp_path / "e.thalia", durability="none")
+        row = thalia.open(tmp_path / "e.thalia")["w"]
+        thalia.set_default_allocation_limit(3999)
+        with pytest.raises(thalia.FormatError, match="max_allocation_bytes"):
+            row[1]
+        thalia.set_default_allocation_limit(100_000)
+        assert row[1].shape == (1_000,)
         for bad in (0, -1):
             with pytest.raises(thalia.UsageError, match=r"bytes: got .*, expected 1 or more"):
                 thalia.set_default_allocation_limit(bad)
