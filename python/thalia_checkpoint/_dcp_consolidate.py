@@ -21,7 +21,7 @@ from ._flat import Named, is_safetensors
 from ._keywords import suggests
 from ._leaves import MEMBER, VERSION
 from ._operations import io_errors, save_options
-from ._torch_tensors import DTYPES
+from ._torch_tensors import TORCH_DTYPES, in_torch
 from ._writer import Writer
 from .errors import FormatError, make_error
 
@@ -121,11 +121,13 @@ def _bytes(tensor: StoredTensor) -> int:
 
 
 def _fill(data: memoryview, stored: StoredTensor, files: OpenFiles) -> None:
-    whole = torch.frombuffer(data, dtype=torch.uint8).view(DTYPES[stored.dtype]).reshape(stored.shape)
+    dtype = TORCH_DTYPES[stored.dtype]
+    whole = torch.frombuffer(data, dtype=torch.uint8).view(dtype).reshape(in_torch(stored.dtype, stored.shape))
     for chunk in stored.chunks:
-        part = whole[tuple(slice(begin, begin + n) for begin, n in zip(chunk.offset, chunk.shape, strict=True))]
+        offset, shape = in_torch(stored.dtype, chunk.offset), in_torch(stored.dtype, chunk.shape)
+        part = whole[tuple(slice(begin, begin + n) for begin, n in zip(offset, shape, strict=True))]
         source = files.chunk(chunk, stored.dtype)
-        for begin, extents in _pieces((0,) * part.ndim, chunk.shape, PIECE_BYTES * 8 // BITS[stored.dtype]):
+        for begin, extents in _pieces((0,) * part.ndim, shape, PIECE_BYTES // dtype.itemsize):
             index = tuple(slice(first, first + n) for first, n in zip(begin, extents, strict=True))
             read_part(source, begin, part[index])
 

@@ -26,6 +26,8 @@ MAX_LEVELS = 256
 MAX_EMPTY = 1024
 #: How often a chunk is looked at, for each of its dimensions and 16 more, before this gives up.
 MAX_LOOKS = 4
+#: Of packed elements those of torch, which has them two in a byte.
+_PAIRS = "f4_e2m1"
 _SEAL = re.compile(rb', "sha256": "([0-9a-f]{64})"\}\n')
 _SEAL_BYTES = len(', "sha256": ""}\n') + 64
 
@@ -101,8 +103,8 @@ class _Checker:
     def _tensor(self, item: Any, field: str) -> StoredTensor:
         tensor = self._members(item, field, ("dtype", "shape", "chunks"))
         dtype = self._text(tensor["dtype"], f"{field}.dtype")
-        if dtype not in BITS or is_packed(dtype):
-            raise self._wrong(f"{field}.dtype", dtype, "an element type of whole bytes")
+        if dtype not in BITS or (is_packed(dtype) and dtype != _PAIRS):
+            raise self._wrong(f"{field}.dtype", dtype, f"an element type of whole bytes, or {_PAIRS}")
         shape = self._extents(tensor["shape"], f"{field}.shape")
         if math.prod(shape) * BITS[dtype] // 8 >= 1 << 63:
             raise self._wrong(f"{field}.shape", shape, "less than 2^63 bytes")
@@ -116,6 +118,10 @@ class _Checker:
             raise wrong_value(self._path, f"{field}.chunks", str(error), "parts of a grid", "limit_exceeded") from None
         if not covered:
             raise self._wrong(f"{field}.chunks", len(chunks), f"chunks that cover {list(shape)}, each element once")
+        if dtype == _PAIRS:
+            for last in (shape[-1:], *(each[-1:] for chunk in chunks for each in (chunk.offset, chunk.shape))):
+                if not last or last[0] % 2:
+                    raise self._wrong(f"{field}.shape", list(shape), "pairs in the last dimension, of every chunk too")
         return StoredTensor(dtype, shape, chunks)
 
     def _chunk(self, item: Any, field: str, whole: tuple[int, ...]) -> Chunk:

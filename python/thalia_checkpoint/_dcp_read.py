@@ -14,11 +14,11 @@ from torch.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPla
 from . import _torch_tree
 from ._core import printable
 from ._dcp_metadata import Chunk, Document, StoredFile, StoredValue
-from ._dtypes import carrier_dtype
+from ._dtypes import carrier_dtype, is_packed
 from ._file import Access, File, Region
 from ._file import open as open_file
 from ._tensor import Tensor
-from ._torch_tensors import bytes_of, slice_of, tensor_dtype, tensor_of
+from ._torch_tensors import bytes_of, element_dtype, in_elements, in_torch, slice_of, tensor_of
 from .errors import FormatError, make_error
 
 
@@ -94,7 +94,7 @@ def read_items(files: OpenFiles, document: Document, plan: LoadPlan, planner: Lo
     Raises MissingFileError, IoError, FormatError, IntegrityError.
     """
     chunks = {
-        (name, chunk.offset): (chunk, tensor.dtype)
+        (name, in_torch(tensor.dtype, chunk.offset)): (chunk, tensor.dtype)
         for name, tensor in document.tensors.items()
         for chunk in tensor.chunks
     }
@@ -121,16 +121,19 @@ def read_part(tensor: Tensor, begin: Sequence[int], target: torch.Tensor) -> Non
     """Fills a target of any device, layout and dtype with the part of its shape that begins there."""
     if target.numel() == 0:
         return
-    ranges = [(first, first + n) for first, n in zip(begin, target.shape, strict=True)]
+    first, extents = in_elements(tensor.dtype, begin), in_elements(tensor.dtype, target.shape)
+    ranges = [(at, at + n) for at, n in zip(first, extents, strict=True)]
     index = tuple(slice(*span) for span in ranges)
-    if target.device.type != "cpu" or target.dtype != tensor_dtype(tensor) or target.is_conj() or target.is_neg():
+    if target.device.type != "cpu" or target.dtype != element_dtype(tensor) or target.is_conj() or target.is_neg():
+        target.copy_(slice_of(tensor, index))
+    elif not target.is_contiguous() and is_packed(tensor.dtype):
         target.copy_(slice_of(tensor, index))
     elif not target.is_contiguous():
         # numpy lacks some types: numbers of the same width stand for them.
         carrier = carrier_dtype(tensor.dtype)
         plain = target if carrier.kind not in "u" else target.view(getattr(torch, carrier.name))
         plain.numpy()[...] = tensor._get(index, carrier)
-    elif tuple(target.shape) == tensor.shape:
+    elif extents == tensor.shape:
         tensor._source.read(bytes_of(target))
     else:
         tensor._source.read_slice(ranges, bytes_of(target))

@@ -16,7 +16,7 @@ from . import _core, _torch_tree
 from ._dcp_metadata import StoredFile, StoredValue
 from ._file import File
 from ._file import open as open_file
-from ._torch_tensors import FLOAT4, named
+from ._torch_tensors import named
 from ._writer import Writer
 from .errors import UnsupportedError, UsageError, make_error
 
@@ -61,15 +61,6 @@ class _RankWriter:
                 "unsupported_feature",
                 tensor=full_name,
                 value=type(tensor).__qualname__,
-            )
-        if tensor.dtype == FLOAT4:
-            # Chunks and offsets would be in pairs, and in elements in the file.
-            raise make_error(
-                UnsupportedError,
-                f"{full_name}: elements of {tensor.dtype} have no place in a folder; save() stores these",
-                "unsupported_dtype",
-                tensor=full_name,
-                value=str(tensor.dtype),
             )
         stored = named(full_name, tensor)
         key = (

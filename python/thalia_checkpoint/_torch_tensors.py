@@ -33,6 +33,8 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}
 #: Two elements of f4_e2m1 in a byte, of which torch has the pairs; None where it has none. A tensor of
 #: these has half the last extent that the file's has.
 FLOAT4: torch.dtype | None = getattr(torch, "float4_e2m1fn_x2", None)
+#: Of all that torch has in memory as a file has it.
+TORCH_DTYPES: dict[str, torch.dtype] = DTYPES if FLOAT4 is None else {**DTYPES, "f4_e2m1": FLOAT4}
 _STRIDED = torch.strided
 _NUMPY = {dtype for name, dtype in DTYPES.items() if name != "bf16" and not name.startswith("f8_")}
 #: Packed integers come out a byte each.
@@ -167,7 +169,7 @@ def named(name: str, tensor: torch.Tensor, host: Callable[[torch.Tensor], torch.
         )
     if FLOAT4 is not None and tensor.dtype == FLOAT4 and tensor.dim() != 0:
         pairs = named(name, tensor.detach().view(torch.uint8), host)
-        return Named(name, "f4_e2m1", (*tensor.shape[:-1], 2 * tensor.shape[-1]), pairs.data)
+        return Named(name, "f4_e2m1", in_elements("f4_e2m1", tensor.shape), pairs.data)
     if tensor.dtype not in NAMES:
         raise make_error(
             UnsupportedError,
@@ -283,9 +285,17 @@ def element_dtype(tensor: Tensor) -> torch.dtype | None:
 
 def torch_shape(tensor: Tensor) -> tuple[int, ...]:
     """Of the tensor that is made of it."""
-    if tensor.dtype == "f4_e2m1" and element_dtype(tensor) is not None:
-        return (*tensor.shape[:-1], tensor.shape[-1] // 2)
-    return tensor.shape
+    return tensor.shape if element_dtype(tensor) is None else in_torch(tensor.dtype, tensor.shape)
+
+
+def in_torch(dtype: str, place: Sequence[int]) -> tuple[int, ...]:
+    """A shape, or an offset, in elements of a file as torch counts them; of f4_e2m1 the last of them is even."""
+    return (*place[:-1], place[-1] // 2) if dtype == "f4_e2m1" else tuple(place)
+
+
+def in_elements(dtype: str, place: Sequence[int]) -> tuple[int, ...]:
+    """The other way round."""
+    return (*place[:-1], 2 * place[-1]) if dtype == "f4_e2m1" else tuple(place)
 
 
 def mapped_tensor(tensor: Tensor) -> torch.Tensor:

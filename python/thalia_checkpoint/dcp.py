@@ -42,7 +42,8 @@ from ._dcp_write import Place, stored_file
 from ._file import Access, Path
 from ._keywords import suggests
 from ._operations import io_errors
-from ._torch_tensors import DTYPES
+from ._torch_tensors import TORCH_DTYPES, in_elements, in_torch
+from ._writer import checked
 from .errors import IoError, UnsupportedError, UsageError, make_error
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
         torch_metadata: bool = False,
         **options: Unpack[SaveOptions],
     ) -> None:
-        """Raises UsageError for ranks_per_file under 1."""
+        """Raises UsageError for ranks_per_file under 1, and for an option that cannot be."""
         super().__init__()
         if ranks_per_file < 1:
             raise make_error(
@@ -98,7 +99,7 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
         self._folder = None if path is None else os.path.abspath(path)
         self._ranks_per_file = ranks_per_file
         self._torch_metadata = torch_metadata
-        self._options: dict[str, Any] = dict(options)
+        self._options = checked(options)
         self._replace = self._options.pop("replace", None) is not False
         self._rank = 0
         self._save_id = ""
@@ -309,11 +310,18 @@ def _document(metadata: Metadata, results: list[WriteResult]) -> Document:
             values[name] = find(MetadataIndex(name))
             continue
         places: list[Place] = [find(MetadataIndex(name, chunk.offsets)) for chunk in facts.chunks]
+        dtype = places[0].dtype
         chunks = [
-            Chunk(tuple(chunk.offsets), tuple(chunk.sizes), place.file, place.region, place.name)
+            Chunk(
+                in_elements(dtype, chunk.offsets),
+                in_elements(dtype, chunk.sizes),
+                place.file,
+                place.region,
+                place.name,
+            )
             for chunk, place in zip(facts.chunks, places, strict=True)
         ]
-        tensors[name] = StoredTensor(places[0].dtype, tuple(facts.size), chunks)
+        tensors[name] = StoredTensor(dtype, in_elements(dtype, facts.size), chunks)
     used = {chunk.file: None for tensor in tensors.values() for chunk in tensor.chunks}
     used |= {value.file: None for value in values.values() if value.file is not None}
     files: list[StoredFile] = sorted(used, key=lambda file: file.name)
@@ -338,7 +346,8 @@ def _paths(metadata: Metadata) -> dict[str, tuple[str | int, ...]] | None:
 def _metadata(document: Document, folder: str) -> Metadata:
     known: dict[str, TensorStorageMetadata | BytesStorageMetadata] = {}
     for name, tensor in document.tensors.items():
-        if tensor.dtype not in DTYPES:
+        dtype = TORCH_DTYPES.get(tensor.dtype)
+        if dtype is None:
             raise make_error(
                 UnsupportedError,
                 f"{folder}: {name}: torch has no {tensor.dtype}",
@@ -347,11 +356,14 @@ def _metadata(document: Document, folder: str) -> Metadata:
                 value=tensor.dtype,
             )
         chunks = [
-            ChunkStorageMetadata(offsets=torch.Size(chunk.offset), sizes=torch.Size(chunk.shape))
+            ChunkStorageMetadata(
+                offsets=torch.Size(in_torch(tensor.dtype, chunk.offset)),
+                sizes=torch.Size(in_torch(tensor.dtype, chunk.shape)),
+            )
             for chunk in tensor.chunks
         ]
-        properties = TensorProperties(dtype=DTYPES[tensor.dtype])
-        known[name] = TensorStorageMetadata(properties=properties, size=torch.Size(tensor.shape), chunks=chunks)
+        size = torch.Size(in_torch(tensor.dtype, tensor.shape))
+        known[name] = TensorStorageMetadata(properties=TensorProperties(dtype=dtype), size=size, chunks=chunks)
     known |= {name: BytesStorageMetadata() for name in document.values}
     return Metadata(
         state_dict_metadata=known, planner_data=document.paths, storage_meta=StorageMeta(checkpoint_id=folder)

@@ -1,5 +1,6 @@
 """Checkpoints of torch.distributed.checkpoint in one process: values, damage, slices, one file."""
 
+import hashlib
 import json
 import os
 import pickle
@@ -17,11 +18,12 @@ import thalia_checkpoint.torch as thalia_torch
 import torch
 import torch.distributed.checkpoint as dcp
 from states import same_state
+from thalia_checkpoint import _dcp_parse, safe_open
 from thalia_checkpoint.dcp import ThaliaStorageReader, ThaliaStorageWriter, consolidate
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
-from torch.distributed.checkpoint.metadata import ChunkStorageMetadata
-from torch.distributed.checkpoint.planner import LoadPlan
+from torch.distributed.checkpoint.metadata import ChunkStorageMetadata, MetadataIndex, TensorProperties
+from torch.distributed.checkpoint.planner import LoadPlan, SavePlan, TensorWriteData, WriteItem, WriteItemType
 from torch.distributed.checkpoint.planner_helpers import create_read_items_for_chunk_list
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.checkpoint.state_dict_loader import _load_state_dict_from_keys
@@ -324,7 +326,8 @@ def test_arguments_that_cannot_be(tmp_path):
     writer = ThaliaStorageWriter(tmp_path / "run")
     error = failure(dcp.save, {"w": torch.ones(1), "n": 5}, storage_writer=writer, planner=Planner())
     assert "n: a value that is no tensor needs a planner with lookup_object()" in str(error)
-    assert "compression" in str(failure(save, state, tmp_path / "run", compression="best"))
+    with pytest.raises(thalia.UsageError, match="compression: got 'best'"):
+        ThaliaStorageWriter(tmp_path / "run", compression="best")
     assert load({"w": torch.zeros(1)}, tmp_path / "run")["w"] == 1
     assert ThaliaStorageReader.validate_checkpoint_id(tmp_path / "run")
     assert not ThaliaStorageReader.validate_checkpoint_id(tmp_path / "full")
@@ -547,8 +550,74 @@ def test_warnings_are_dcps_alone(tmp_path):
     assert all("torch.distributed is" in str(warning.message) for warning in caught)
 
 
-@pytest.mark.skipif(not hasattr(torch, "float4_e2m1fn_x2"), reason="this torch has no pairs of f4_e2m1")
-def test_pairs_of_four_bits_are_refused_by_name(tmp_path):
-    pairs = torch.zeros(2, 4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
-    with pytest.raises(CheckpointException, match=r"f4: elements of torch.float4_e2m1fn_x2 have no place in a folder"):
-        dcp.save({"f4": pairs}, storage_writer=ThaliaStorageWriter(tmp_path / "folder"))
+FLOAT4 = getattr(torch, "float4_e2m1fn_x2", None)
+needs_pairs = pytest.mark.skipif(FLOAT4 is None, reason="this torch has no pairs of f4_e2m1")
+
+
+def pairs_of(*shape):
+    return torch.randint(256, shape, dtype=torch.uint8).view(FLOAT4)
+
+
+def same_pairs(a, b):
+    return a.dtype == b.dtype == FLOAT4 and torch.equal(a.view(torch.uint8), b.view(torch.uint8))
+
+
+@needs_pairs
+def test_pairs_of_four_bits(tmp_path):
+    state = {"f4": pairs_of(3, 5), "vector": pairs_of(7), "empty": pairs_of(0, 2), "value": (pairs_of(2), "text")}
+    save(state, tmp_path / "run", torch_metadata=True)
+    found = load({**{name: torch.zeros_like(state[name].view(torch.uint8)).view(FLOAT4) for name in ("f4", "vector",
+                  "empty")}, "value": None}, tmp_path / "run")  # fmt: skip
+    assert all(same_pairs(found[name], state[name]) for name in ("f4", "vector", "empty"))
+    assert same_pairs(found["value"][0], state["value"][0]) and found["value"][1] == "text"
+    transposed = torch.zeros(5, 3, dtype=torch.uint8).t().view(FLOAT4)
+    assert same_pairs(load({"f4": transposed}, tmp_path / "run")["f4"], state["f4"])
+    consolidate(tmp_path / "run", tmp_path / "one.thalia")
+    one = thalia_torch.load(tmp_path / "one.thalia")
+    assert all(same_pairs(one[name], state[name]) for name in ("f4", "vector", "empty"))
+    consolidate(tmp_path / "run", tmp_path / "one.safetensors")
+    with safe_open(tmp_path / "one.safetensors", framework="pt") as file:
+        assert file.get_slice("f4").get_dtype() == "F4" and same_pairs(file.get_tensor("f4"), state["f4"])
+
+
+class InColumns(DefaultSavePlanner):
+    """Writes "f4" as parts of some columns each."""
+
+    def create_local_plan(self):
+        whole = self.state_dict["f4"]
+        items = []
+        for begin, end in ((0, 2), (2, 3), (3, whole.shape[1])):
+            chunk = ChunkStorageMetadata(torch.Size((0, begin)), torch.Size((whole.shape[0], end - begin)))
+            data = TensorWriteData(chunk=chunk, properties=TensorProperties(dtype=FLOAT4), size=whole.shape)
+            items.append(WriteItem(MetadataIndex("f4", chunk.offsets), WriteItemType.SHARD, tensor_data=data))
+        self.plan = SavePlan(items, planner_data={"f4": ("f4",)})
+        return self.plan
+
+    def resolve_data(self, write_item):
+        chunk = write_item.tensor_data.chunk
+        return self.state_dict["f4"][:, chunk.offsets[1] : chunk.offsets[1] + chunk.sizes[1]]
+
+
+@needs_pairs
+@pytest.mark.parametrize("compression", [None, "zstd"])
+def test_parts_of_pairs_of_four_bits(tmp_path, compression):
+    state = {"f4": pairs_of(4, 6)}
+    writer = ThaliaStorageWriter(tmp_path / "run", durability="none", compression=compression)
+    dcp.save(dict(state), storage_writer=writer, planner=InColumns())
+    with thalia.open(tmp_path / "run" / "rank-0.thalia") as file:
+        assert [tensor.shape for tensor in file.tensors.values()] == [(4, 4), (4, 2), (4, 6)]
+    assert same_pairs(load({"f4": pairs_of(4, 6)}, tmp_path / "run")["f4"], state["f4"])
+    consolidate(tmp_path / "run", tmp_path / "one.thalia")
+    assert same_pairs(thalia_torch.load(tmp_path / "one.thalia")["f4"], state["f4"])
+    path = tmp_path / "run" / "checkpoint.json"
+    for old, new in (('"shape": [4, 12]', '"shape": [4, 11]'), ('"offset": [0, 4]', '"offset": [0, 5]')):
+        text = path.read_text()
+        assert old in text
+        body = text[: text.rindex(', "sha256"')].replace(old, new)
+        if new.startswith('"offset"'):
+            body = body.replace('"shape": [4, 4]', '"shape": [4, 5]').replace('"shape": [4, 2]', '"shape": [4, 1]')
+        else:
+            body = body.replace('"shape": [4, 6]', '"shape": [4, 5]')
+        changed = f'{body}, "sha256": "{hashlib.sha256(body.encode()).hexdigest()}"}}\n'
+        with pytest.raises(thalia.FormatError, match="pairs in the last dimension, of every chunk too"):
+            _dcp_parse.from_bytes(changed.encode(), str(path))
