@@ -109,7 +109,7 @@ class Carrying {
     std::erase_if(metadata.members(),
                   [&](const Value::Member& member) { return is_reset(member.name); });
     if (Value* const tree = python_tree(metadata))
-      erase_keys(*tree, [&](const std::string& key) { return is_reset(key); });
+      erase_keys(*tree, [&](const std::string& key, const Value&) { return is_reset(key); });
   }
 
   void add_copy(const TransitionCopy& copy) {
@@ -230,13 +230,12 @@ StatePart anchor_state(const TransitionPlan& plan, const ChainReader& gate) {
     for_each_key_of(names, [&](const model::TensorNames& part) { use.see(part); });
   });
   use.check();
-  StatePart part =
-      part_of(std::move(state),
-              {.keeps_tensor = [&](const model::TensorNames& names,
-                                   const TensorSpec&) { return fits_record(plan.anchor, names); },
-               .keeps_empty = [](const std::string&) { return false; }});
-  forget_training(part);
-  return part;
+  return part_of(std::move(state), {.keeps_tensor =
+                                        [&](const model::TensorNames& names, const TensorSpec&) {
+                                          return fits_record(plan.anchor, names);
+                                        },
+                                    .keeps_empty = [](const std::string&) { return false; },
+                                    .forgets_training = true});
 }
 
 }  // namespace thalia::store

@@ -11,6 +11,7 @@
 #include "store/pool/member_text.h"
 #include "store/pool/pool_folder.h"
 #include "store/pool/state_part.h"
+#include "store/pool/training_state.h"
 #include "store/run/names.h"
 #include "store/save/impl.h"
 #include "store/save/payload.h"
@@ -64,14 +65,14 @@ store::StatePart stripped(const ChainReader& chain, const std::vector<std::strin
     if (!use.is_empty()) use.see(names);
   });
   use.check();
-  store::StatePart part =
-      store::part_of(std::move(state),
-                     {.keeps_tensor = [&](const model::TensorNames& names, const TensorSpec& spec) {
-                       return patterns.empty() ? store::is_for_inference(names, spec)
-                                               : store::fits_any(patterns, names);
-                     }});
-  store::forget_training(part);
-  return part;
+  const store::TrainingTensors training(state);
+  return store::part_of(std::move(state),
+                        {.keeps_tensor =
+                             [&](const model::TensorNames& names, const TensorSpec& spec) {
+                               return patterns.empty() ? !training.has(names, spec)
+                                                       : store::fits_any(patterns, names);
+                             },
+                         .forgets_training = true});
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "store/pool/state_part.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -9,37 +8,15 @@
 #include "model/brain/edit_tree.h"
 #include "model/brain/stored_region.h"
 #include "model/value/path_names.h"
+#include "store/pool/training_state.h"
 #include "store/run/python_tree.h"
 #include "thalia/brain_region.h"
-#include "thalia/tensor_role.h"
 
 namespace thalia::store {
 namespace {
 
 std::string path_of_tensor(const RegionSpec& region, const TensorSpec& tensor) {
   return model::path_in_region(region.name, component_of_role(tensor.role), tensor.name);
-}
-
-// As frameworks and their users name them: "optimizer_record", "optimizer_states", "lr_schedulers",
-// "rng_state". Whole words alone: a network may have parts of any name.
-bool is_of_training(std::string_view key) {
-  constexpr std::string_view kWords[] = {"optimizer",  "optimizers", "optim", "optims", "scheduler",
-                                         "schedulers", "sched",      "rng",   "rngs"};
-  if (key == "opt" || key.starts_with("opt_state")) return true;
-  while (!key.empty()) {
-    const std::size_t end = std::min(key.find_first_of("_.-/ "), key.size());
-    std::string word(key.substr(0, end));
-    for (char& c : word)
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if (std::ranges::find(kWords, word) != std::end(kWords)) return true;
-    key.remove_prefix(std::min(end + 1, key.size()));
-  }
-  return false;
-}
-
-// What scales gradients is of training, but a network may scale what it is given.
-bool is_scaler(std::string_view key) {
-  return key == "scaler" || key == "grad_scaler" || key == "amp_scaler";
 }
 
 class Parting {
@@ -52,8 +29,14 @@ class Parting {
   StatePart run() {
     part_connections();
     std::erase_if(part_.state.regions, [&](RegionSource& region) { return !part_region(region); });
-    if (Value* const tree = python_tree(part_.metadata))
+    if (Value* const tree = python_tree(part_.metadata)) {
+      if (rules_.forgets_training) {
+        forget_training(*tree, Tree::file,
+                        [&](const std::string& name) { return kept_names_.contains(name); });
+      }
       if (!part_.gone.empty()) keep_tensors(*tree, kept_names_);
+    }
+    if (rules_.forgets_training) forget_members();
     return std::move(part_);
   }
 
@@ -101,7 +84,9 @@ class Parting {
       }
       return !stays;
     });
-    if (region.tensors.empty() && !is_end) return false;
+    // That of a brain itself also has what is no tensor, and of no region.
+    const bool has_more = region.spec.name == model::kBrainRegion && !rules_.keeps_empty;
+    if (region.tensors.empty() && !is_end && !has_more) return false;
     edit_texts(region.spec, gone);
     return true;
   }
@@ -110,11 +95,30 @@ class Parting {
     const bool tells_of_connections =
         region.name == model::kBrainRegion &&
         std::ranges::find(connections_gone_, true) != connections_gone_.end();
-    if (region.metadata_json.empty() || (gone.empty() && !tells_of_connections)) return;
+    const bool changes = !gone.empty() || tells_of_connections || rules_.forgets_training;
+    if (region.metadata_json.empty() || !changes) return;
     Value metadata = parse_json(region.metadata_json);
-    if (Value* const tree = metadata.find(model::kTreeMember)) model::edit_tree(*tree, gone);
+    if (Value* const tree = metadata.find(model::kTreeMember)) {
+      if (rules_.forgets_training) {
+        forget_training(*tree, Tree::region,
+                        [&](const std::string& name) { return !gone.contains(name); });
+      }
+      model::edit_tree(*tree, gone);
+    }
     if (tells_of_connections) model::forget_connections(metadata, connections_gone_);
     region.metadata_json = to_json(metadata);
+  }
+
+  // A key names the tensors whose region, or whose name, begins with it.
+  void forget_members() {
+    std::set<std::string, std::less<>> used;
+    for (const std::string& name : part_.kept) {
+      const std::size_t slash = name.find('/');
+      for (const std::string_view path :
+           {std::string_view(name), std::string_view(name).substr(slash + 1)})
+        used.emplace(path.substr(0, path.find_first_of("./")));
+    }
+    forget_training(part_.metadata, [&](const std::string& key) { return used.contains(key); });
   }
 
   const PartRules& rules_;
@@ -151,35 +155,6 @@ StateSource StatePart::finish() && {
 
 StatePart part_of(StateSource state, const PartRules& rules) {
   return Parting(std::move(state), rules).run();
-}
-
-bool is_for_inference(const model::TensorNames& names, const TensorSpec& spec) {
-  const Role role = likely_role(spec.role, spec.name, spec.shape.rank());
-  if (role == Role::optimizer || role == Role::learning_state) return false;
-  bool is_training = false;
-  for (const std::string_view name : {names.region, names.name})
-    is_training |= is_of_training(name.substr(0, name.find_first_of("./")));
-  return !is_training;
-}
-
-void forget_training(StatePart& part) {
-  std::set<std::string, std::less<>> used;
-  for (const std::string& name : part.kept) {
-    const std::size_t slash = name.find('/');
-    for (const std::string_view path :
-         {std::string_view(name), std::string_view(name).substr(slash + 1)})
-      used.emplace(path.substr(0, path.find_first_of("./")));
-  }
-  const auto goes = [&](const std::string& key) {
-    return (is_of_training(key) || is_scaler(key)) && !used.contains(key);
-  };
-  if (part.metadata.is_object()) {
-    std::vector<std::string> gone;
-    for (const Value::Member& member : part.metadata.members())
-      if (goes(member.name)) gone.push_back(member.name);
-    for (const std::string& name : gone) part.metadata.erase(name);
-  }
-  if (Value* const tree = python_tree(part.metadata)) erase_keys(*tree, goes);
 }
 
 bool fits_any(const std::vector<std::string>& patterns, const model::TensorNames& names) {

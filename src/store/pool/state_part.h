@@ -29,18 +29,12 @@ struct PartRules {
   std::function<bool(const model::TensorNames& names, const TensorSpec& spec)> keeps_tensor;
   /// Of regions that have no tensors; not set: they stay.
   std::function<bool(const std::string& region)> keeps_empty{};
+  /// What texts have of training goes if no tensor of theirs stays: training_state.h.
+  bool forgets_training = false;
 };
 /// A region that loses all of its tensors goes, unless a connection that stays ends there.
 /// @throws FormatError for metadata that is no JSON.
 StatePart part_of(StateSource state, const PartRules& rules);
-
-/// False of what an optimizer or a schedule keeps, of a learning state, and of random numbers: by
-/// the tensor's role and name, and by the record's key that it belongs to.
-bool is_for_inference(const model::TensorNames& names, const TensorSpec& spec);
-
-/// Of what a network does, and not of how it learned: optimizers, schedules, random numbers. Such
-/// members of the metadata, and keys of a tree of Python's in it, go if no tensor of theirs stays.
-void forget_training(StatePart& part);
 
 /// True if one of the patterns fits.
 bool fits_any(const std::vector<std::string>& patterns, const model::TensorNames& names);

@@ -102,13 +102,30 @@ void add_key(Value& node, std::string key, Value value) {
   pairs->push_back(std::move(pair));
 }
 
-void erase_keys(Value& node, const std::function<bool(const std::string&)>& goes) {
+void erase_keys(Value& node, const std::function<bool(const std::string&, Value&)>& goes) {
   std::vector<Value>* const pairs = contents(node, kDictionaries);
   if (pairs == nullptr) return;
-  std::erase_if(*pairs, [&](const Value& pair) {
+  std::erase_if(*pairs, [&](Value& pair) {
     const std::string* const key = key_of(pair);
-    return key != nullptr && goes(*key);
+    return key != nullptr && goes(*key, pair.elements()[1]);
   });
+}
+
+void for_each_inner(Value& node, const std::function<void(const std::string*, Value&)>& visit) {
+  if (std::vector<Value>* const pairs = contents(node, kDictionaries)) {
+    for (Value& pair : *pairs)
+      if (is_pair(pair)) visit(key_of(pair), pair.elements()[1]);
+    return;
+  }
+  std::vector<Value>* elements = contents(node, kSequences);
+  if (elements == nullptr) elements = contents(node, kSets);
+  if (elements == nullptr) return;
+  for (Value& element : *elements) visit(nullptr, element);
+}
+
+const std::string* tensor_of(const Value& node) {
+  const Value* const name = tensor_name(const_cast<Value&>(node));
+  return name == nullptr ? nullptr : &name->as_string();
 }
 
 void keep_tensors(Value& node, const std::set<std::string, std::less<>>& kept) {

@@ -24,7 +24,13 @@ const Value* find_key(const Value& node, std::string_view key);
 /// Adds to a dictionary. Does nothing to other NODEs.
 void add_key(Value& node, std::string key, Value value);
 /// Takes keys out of a dictionary.
-void erase_keys(Value& node, const std::function<bool(const std::string& key)>& goes);
+void erase_keys(Value& node, const std::function<bool(const std::string& key, Value& value)>& goes);
+/// Calls visit(key, NODE) for all that a container holds. The key is null where it is no text, or
+/// that of no dictionary.
+void for_each_inner(Value& node,
+                    const std::function<void(const std::string* key, Value& inner)>& visit);
+/// The name of the tensor that a NODE stands for; nullptr for any other.
+const std::string* tensor_of(const Value& node);
 
 /// Takes out tensors that are not in `kept`, and containers that are empty then. In a list they
 /// leave None, where an index is a path.

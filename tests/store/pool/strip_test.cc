@@ -173,6 +173,65 @@ BOOST_AUTO_TEST_CASE(a_tree_of_python_loses_what_is_gone_and_nothing_else) {
       "[\"step\",7]]}");
 }
 
+BOOST_AUTO_TEST_CASE(a_record_within_a_tree_loses_what_only_training_needs) {
+  const std::string tree =
+      R"({"dict":[["model",{"dict":[["scheduler.w",{"tensor":"model.scheduler.w"}],)"
+      R"(["rng",{"dict":[["w",{"tensor":"model.rng.w"}],["k",1]]}]]}],)"
+      R"(["extra",{"dict":[["rng",{"tensor":"extra.rng"}],["sched",{"dict":[["epoch",3]]}],["note","n"]]}],)"
+      R"(["state",{"dict":[["optimizer",{"dict":[["m",{"tensor":"state.m"}],["lr",1]]}],["rng_state",{"list":[7]}],)"
+      R"(["scaler",{"dict":[["scale",2]]}]]}],)"
+      R"(["agents",{"list":[{"dict":[["w",{"tensor":"agents.0.w"}],["optimizer",{"dict":[["exp_avg",{"tensor":"agents.0.exp_avg"}],)"
+      R"(["groups",{"list":[1]}]]}],["scheduler",{"dict":[["epoch",3]]}]]}]}]]})";
+  PlainRun run(plain_config());
+  const PoolMember member =
+      run.add(state_of({{"model", "model.scheduler.w"},
+                        {"model", "model.rng.w"},
+                        {"extra", "extra.rng", Role::other},
+                        {"state", "state.m", Role::other},
+                        {"agents", "agents.0.w"},
+                        {"agents", "agents.0.exp_avg", Role::optimizer}},
+                       R"({"thalia_checkpoint":{"version":1,"tree":)" + tree + "}}"));
+  BOOST_TEST((tensor_names(member.path) ==
+              Names{"agents/agents.0.w", "model/model.rng.w", "model/model.scheduler.w"}));
+  BOOST_TEST(
+      to_json(metadata_of(member.path).at("thalia_checkpoint").at("tree")) ==
+      R"({"dict":[["model",{"dict":[["scheduler.w",{"tensor":"model.scheduler.w"}],)"
+      R"(["rng",{"dict":[["w",{"tensor":"model.rng.w"}],["k",1]]}]]}],)"
+      R"(["extra",{"dict":[["note","n"]]}],["state",{"dict":[]}],)"
+      R"(["agents",{"list":[{"dict":[["w",{"tensor":"agents.0.w"}],["scheduler",{"dict":[["epoch",3]]}]]}]}]]})");
+}
+
+BOOST_AUTO_TEST_CASE(trees_of_regions_lose_what_only_training_needs) {
+  const auto tree = [](const std::string& components) {
+    return R"({"thalia_state":{"version":1,"components":)" + components + "}}";
+  };
+  StateSource state = state_of({{"brain:state", "m", Role::other},
+                                {"brain:state", "theta", Role::oscillator},
+                                {"net", "w"},
+                                {"net", "trace", Role::learning_state},
+                                {"net", "p", Role::learning_state},
+                                {"net", "state.0.exp_avg", Role::optimizer}});
+  state.regions[0].spec.metadata_json =
+      tree(R"({"optimizer":{"m":{"_type":"tensor","_name":"m"},"lr":1},"scheduler":{"epoch":3},)"
+           R"("oscillators":{"theta":{"_type":"tensor","_name":"theta"}},"note":"n"})");
+  state.regions[1].spec.metadata_json = tree(
+      R"({"weights":{"w":{"_type":"tensor","_name":"w"}},)"
+      R"("learning_state":{"e":{"_type":"python","_kind":"numpy","_value":{"_type":"tensor","_name":"trace"}},)"
+      R"("p":{"_type":"python","_kind":"tuple","_value":[{"_type":"tensor","_name":"p"},1]}},)"
+      R"("optimizer":{"state":{"_type":"python","_kind":"dict","_value":[[0,{"exp_avg":{"_type":"tensor","_name":"state.0.exp_avg"}}]]},)"
+      R"("param_groups":[{"lr":1}]},"scheduler":{"epoch":3}})");
+  PlainRun run(plain_config());
+  const Reader reader = Reader::open(run.add(state).path);
+  BOOST_TEST(reader.region("brain:state").tensor_count() == 1u);
+  BOOST_TEST(std::string(reader.region("brain:state").metadata_json()) ==
+             tree(R"({"oscillators":{"theta":{"_type":"tensor","_name":"theta"}},"note":"n"})"));
+  BOOST_TEST(reader.region("net").tensor_count() == 1u);
+  BOOST_TEST(
+      std::string(reader.region("net").metadata_json()) ==
+      tree(R"({"weights":{"w":{"_type":"tensor","_name":"w"}},)"
+           R"("learning_state":{"p":{"_type":"python","_kind":"tuple","_value":[null,1]}}})"));
+}
+
 BOOST_AUTO_TEST_CASE(a_tree_that_loses_nothing_stays_as_it_is) {
   PlainRun run(plain_config({"*"}));
   const PoolMember member = run.add(state_of(
