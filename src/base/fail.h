@@ -66,6 +66,17 @@ decltype(auto) with_path(std::string_view path, const Call& call) {
   }
 }
 
+/// Errors of `call` that name no tensor name this one.
+template <typename Call>
+decltype(auto) with_tensor(std::string_view tensor, const Call& call) {
+  try {
+    return call();
+  } catch (Error& error) {
+    error.add_tensor(tensor);
+    throw;
+  }
+}
+
 /// Throws CancelledError once a stop was requested. Long work calls it where it may end.
 inline void stop_if_cancelled(const std::stop_token& cancel) {
   if (cancel.stop_requested()) throw CancelledError(ErrorCode::cancelled, "cancelled on request");

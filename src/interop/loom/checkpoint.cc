@@ -22,12 +22,7 @@ LoomNetwork settled_text(std::string_view json, const ReadLimits& limits) {
 void take_from(LoomLayer& layer, const std::string& path, std::vector<BlobRecord>& blobs,
                std::vector<StoredBytes>& bytes) {
   if (layer.weights) {
-    try {
-      check_weights(layer);
-    } catch (Error& error) {
-      error.add_tensor(path);
-      throw;
-    }
+    with_tensor(path, [&] { check_weights(layer); });
     LoomWeights& weights = *layer.weights;
     const bool is_master = !weights.master.bytes.empty() || weights.master.owner != nullptr;
     StoredBytes& stored = is_master ? weights.master : weights.native;

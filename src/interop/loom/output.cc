@@ -89,6 +89,12 @@ class Outputs {
                     .native = true};
     StoredBytes bytes = std::move(ready.native);
     const bool entity = kind_ == Kind::entity;
+    // Readers of JSON checkpoints hold weights against their layer, those of .entity files do not.
+    if (!entity) {
+      with_tensor(path, [&] {
+        check_weights(layer, {.dtype = ready.dtype, .native = true, .length = bytes.bytes.size()});
+      });
+    }
     if (!entity && scale_before_morph_ && !layer.weights->has_native())
       blob.scale = layer.weights->scale;
     // The original keeps this type's weights as they were before they were quantised.

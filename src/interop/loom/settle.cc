@@ -25,11 +25,15 @@ namespace {
 }
 
 // f32 have to be whole; of other types the original drops what is left over.
-void cut_to_whole_elements(LoomDType dtype, ByteSpan& bytes) {
+std::uint64_t whole_elements(LoomDType dtype, std::uint64_t length) {
   const unsigned width = loom_element_bytes(dtype);
-  if (dtype == LoomDType::float32 && bytes.size() % width != 0)
-    fail_weights(ErrorCode::bad_value, "no whole f32", bytes.size(), "a multiple of 4 bytes");
-  bytes = bytes.first(bytes.size() / width * width);
+  if (dtype == LoomDType::float32 && length % width != 0)
+    fail_weights(ErrorCode::bad_value, "no whole f32", length, "a multiple of 4 bytes");
+  return length / width * width;
+}
+
+void cut_to_whole_elements(LoomDType dtype, ByteSpan& bytes) {
+  bytes = bytes.first(whole_elements(dtype, bytes.size()));
 }
 
 // Where the original would index past its array.
@@ -55,28 +59,32 @@ bool has_no_weights(LoomLayerType type) noexcept {
          type == LoomLayerType::metacognition;
 }
 
-// Those bytes of a layer's weights that count, after a check that they are enough.
-ByteSpan usable_bytes(const LoomLayer& layer) {
+// How many bytes of a layer's weights count, after a check that they are enough.
+std::uint64_t usable_length(const LoomLayer& layer, const WeightBytes& weights) {
   if (has_no_weights(layer.type)) {
     throw FormatError(ErrorCode::inconsistent, "layers of this type have no weights",
                       {.field = "weights", .value = std::string(loom_name(layer.type))});
   }
-  const LoomWeights& weights = *layer.weights;
-  const bool native = !weights.native.bytes.empty();
-  const LoomDType stored = native ? weights.dtype : LoomDType::float32;
-  ByteSpan bytes = native ? weights.native.bytes : weights.master.bytes;
-  cut_to_whole_elements(stored, bytes);
+  const LoomDType stored = weights.native ? weights.dtype : LoomDType::float32;
+  const std::uint64_t length = whole_elements(stored, weights.length);
   const std::uint64_t count = counted_weights(layer);
-  const std::uint64_t there = loom_element_count(stored, bytes.size());
+  const std::uint64_t there = loom_element_count(stored, length);
   if (there < count) {
     fail_weights(ErrorCode::inconsistent, "fewer weights than the layer has", there,
                  std::to_string(count));
   }
-  if (native && there > count && refuses_more(stored)) {
+  if (weights.native && there > count && refuses_more(stored)) {
     fail_weights(ErrorCode::inconsistent, "more weights than the layer has", there,
                  std::to_string(count));
   }
-  return native && stored == LoomDType::float32 ? bytes.first(count * sizeof(float)) : bytes;
+  return weights.native && stored == LoomDType::float32 ? count * sizeof(float) : length;
+}
+
+WeightBytes bytes_of(const LoomWeights& weights) {
+  const bool native = !weights.native.bytes.empty();
+  return {.dtype = weights.dtype,
+          .native = native,
+          .length = (native ? weights.native : weights.master).bytes.size()};
 }
 
 void settle_weights(LoomLayer& layer) {
@@ -86,11 +94,11 @@ void settle_weights(LoomLayer& layer) {
     layer.weights.reset();
     return;
   }
-  const ByteSpan bytes = usable_bytes(layer);
+  const std::uint64_t length = usable_length(layer, bytes_of(weights));
   if (weights.native.bytes.empty()) {
     settle_master(weights);
   } else {
-    weights.native.bytes = bytes;
+    weights.native.bytes = weights.native.bytes.first(length);
   }
 }
 
@@ -109,12 +117,7 @@ void visit_inner(LoomLayer& layer, const std::string& path, const Call& call) {
 void settle_layer(LoomLayer& layer, const std::string& path, bool inner) {
   if (inner) layer.z = layer.y = layer.x = layer.l = 0;
   fill_loom_defaults(layer);
-  try {
-    settle_weights(layer);
-  } catch (Error& error) {
-    error.add_tensor(path);
-    throw;
-  }
+  with_tensor(path, [&] { settle_weights(layer); });
   visit_inner(layer, path,
               [](LoomLayer& one, const std::string& at) { settle_layer(one, at, true); });
 }
@@ -171,10 +174,8 @@ void put_blob(LoomLayer& layer, const BlobRecord& blob, StoredBytes bytes) {
 
 }  // namespace
 
-void check_weights(const LoomLayer& stored) {
-  if (!stored.weights ||
-      (stored.weights->native.bytes.empty() && stored.weights->master.bytes.empty()))
-    return;
+void check_weights(const LoomLayer& stored, const WeightBytes& weights) {
+  if (weights.length == 0) return;
   // Counts depend on what is filled in, and not on the layers within.
   LoomLayer layer{.type = stored.type};
   layer.input_height = stored.input_height, layer.output_height = stored.output_height;
@@ -183,9 +184,13 @@ void check_weights(const LoomLayer& stored) {
   layer.num_heads = stored.num_heads, layer.num_kv_heads = stored.num_kv_heads;
   layer.head_dim = stored.head_dim, layer.query_dim = stored.query_dim;
   layer.vocab_size = stored.vocab_size, layer.embedding_dim = stored.embedding_dim;
-  layer.num_clusters = stored.num_clusters, layer.weights = stored.weights;
+  layer.num_clusters = stored.num_clusters;
   fill_loom_defaults(layer);
-  static_cast<void>(usable_bytes(layer));
+  static_cast<void>(usable_length(layer, weights));
+}
+
+void check_weights(const LoomLayer& layer) {
+  if (layer.weights) check_weights(layer, bytes_of(*layer.weights));
 }
 
 LoomNetwork settle_checkpoint(LoomNetwork&& network, const ReadLimits& limits,
@@ -224,7 +229,7 @@ LoomNetwork settle_entity(const Document& document, const ReadLimits& limits,
     }
     if (!wanted(found.index)) continue;
     LoomLayer& layer = *find_own_layer(network, blob.path);
-    try {
+    with_tensor(printable(blob.path), [&] {
       // Blobs may overlap, so all of them may be far more than the file.
       if (const auto bytes = quantised_bytes(blob, found.suffix)) budget.take("blobs", *bytes);
       if (found.suffix.empty()) {
@@ -232,10 +237,7 @@ LoomNetwork settle_entity(const Document& document, const ReadLimits& limits,
       } else {
         put_component(layer, found.suffix, blob, bytes_of(i));
       }
-    } catch (Error& error) {
-      error.add_tensor(printable(blob.path));
-      throw;
-    }
+    });
   }
   return network;
 }

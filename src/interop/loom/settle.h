@@ -28,9 +28,16 @@ LoomTransformer settle_transformer(const Document& document,
                                    const std::function<StoredBytes(std::size_t blob)>& bytes_of,
                                    bool whole);
 
+/// Weights of a layer, by what they take.
+struct WeightBytes {
+  LoomDType dtype;
+  bool native;           ///< of that type; else f32 that become it
+  std::uint64_t length;  ///< 0: there are none
+};
 /// Checks the weights of one layer of a JSON checkpoint, not those of layers within it.
 /// @throws FormatError, as settle_checkpoint().
 void check_weights(const LoomLayer& layer);
+void check_weights(const LoomLayer& layer, const WeightBytes& weights);
 
 struct OutputNetwork {
   LoomNetwork network;             ///< layers with their coordinates, without weights
@@ -38,6 +45,7 @@ struct OutputNetwork {
   std::vector<StoredBytes> bytes;  ///< of each of them
 };
 /// @throws UsageError where layers are not those of the grid; as loom_json() and entity_bytes().
+/// FormatError for weights that no JSON checkpoint of the layer can have.
 OutputNetwork checkpoint_output(const LoomNetwork& network, bool scale_before_morph);
 OutputNetwork entity_output(const LoomNetwork& network);
 

@@ -119,7 +119,14 @@ void check_for_checkpoint(Plan& plan) {
       refuse_tensor(ErrorCode::unsupported_feature,
                     "JSON checkpoints hold no parts of layers, only .entity files do", blob.path);
     }
-    if (found.layer == nullptr) lost.push_back(printable(blob.path));
+    if (found.layer == nullptr) {
+      lost.push_back(printable(blob.path));
+    } else if (plan.origin.kind == FileKind::checkpoint) {
+      with_tensor(printable(blob.path), [&] {
+        check_weights(*found.layer,
+                      {.dtype = found.layer->dtype, .native = blob.native, .length = blob.length});
+      });
+    }
   }
   if (document.network.transformer)
     plan.losses.emplace_back("what the header says of the transformer");

@@ -7,6 +7,7 @@
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "thalia/convert.h"
 #include "thalia/formats/loom.h"
 #include "thalia/formats/loom_blocks.h"
 
@@ -52,6 +53,51 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }
 
 }  // namespace
+
+// An .entity file may have any number of weights, and a JSON checkpoint has those of its layers.
+BOOST_FIXTURE_TEST_CASE(a_checkpoint_that_nobody_could_open_is_not_written, LoomFiles) {
+  const struct {
+    std::size_t weights;
+    const char* said;
+  } cases[] = {{30, "more weights than the layer has"}, {10, "fewer weights than the layer has"}};
+  for (const auto& [weights, said] : cases) {
+    const std::string length = std::to_string(weights * sizeof(double));
+    const std::string text = test::entity_with_header(
+        R"({"format_version":1,"network":{"id":"n","depth":1,"rows":1,"cols":1,"layers_per_cell":1,)"
+        R"("layers":[{"z":0,"y":0,"x":0,"l":0,"type":"Dense","activation":"Linear","dtype":"float64",)"
+        R"("input_height":5,"output_height":3}]},"blobs":[{"path":"layers.0","offset":0,"length":)" +
+            length + R"(,"dtype":"float64","scale":1,"native":true}]})",
+        std::string(weights * sizeof(double), '\0'));
+    const auto refused = test::says(ErrorCode::inconsistent, "layers.0", said);
+    BOOST_CHECK_EXCEPTION(loom_json(test::open_entity(text).network()), FormatError, refused);
+    if (weights < 15) continue;  // which no source of tensors takes either
+    test::write_file(folder / "a.entity", text);
+    convert(folder / "a.entity", folder / "a.thalia");
+    for (const char* const from : {"a.entity", "a.thalia"}) {
+      BOOST_CHECK_EXCEPTION(
+          convert(folder / from, folder / "out.json", {.to = FileFormat::loom_json}), FormatError,
+          refused);
+      BOOST_TEST(!std::filesystem::exists(folder / "out.json"));
+    }
+  }
+}
+
+// Of a file that was made of a checkpoint, with a tensor of another size in its place.
+BOOST_FIXTURE_TEST_CASE(other_weights_than_a_checkpoint_had_are_held_against_its_layer, LoomFiles) {
+  const std::string text = loom_json(test::nested_network());
+  const auto source = json(text);
+  SinkInput input{.tensors = {}, .metadata = source->facts().metadata};
+  for (const auto& tensor : source->facts().tensors)
+    input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});
+  auto& first = input.tensors.front();
+  BOOST_TEST_REQUIRE((first.layout.encoding == Encoding::dense));
+  first.layout = {.dtype = DType::f64, .shape = {1}};
+  BOOST_CHECK_EXCEPTION(interop::write_loom_json(folder / "o.json", input, {},
+                                                 [](std::size_t, const interop::PieceSink&) {}),
+                        FormatError,
+                        test::says(ErrorCode::inconsistent, first.name, "fewer weights"));
+  BOOST_TEST(!std::filesystem::exists(folder / "o.json"));
+}
 
 BOOST_FIXTURE_TEST_CASE(blobs_are_tensors_by_their_paths, LoomFiles) {
   const std::string text = as_entity(test::nested_network());
