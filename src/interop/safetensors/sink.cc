@@ -26,6 +26,7 @@
 #include "interop/shared/list_names.h"
 #include "interop/shared/lost_metadata.h"
 #include "io/folder/folder.h"
+#include "json/reader.h"
 #include "thalia/error.h"
 #include "thalia/tensor.h"
 
@@ -167,6 +168,22 @@ bool is_plain_model(const OriginModel& model) {
              model.index_text;
 }
 
+// Whether a model's index and files say more than what is where.
+bool says_more(const OriginModel& model, unsigned max_json_depth) {
+  bool more =
+      std::ranges::any_of(model.files, [](const auto& file) { return file.metadata.has_value(); });
+  const auto see = [&](std::string_view key, json::Value& value) {
+    if (key == "weight_map") return;
+    if (key == "metadata" && value.kind() == json::Kind::object)
+      value.for_each_member(
+          [&](std::string_view own, json::Value&) { more |= own != "total_size"; });
+    else
+      more |= key != "metadata" || value.kind() != json::Kind::null;
+  };
+  json::walk_object(model.index_text, max_json_depth, see, json::Dialect::python);
+  return more;
+}
+
 }  // namespace
 
 std::uint64_t write_safetensors_tensors(const std::filesystem::path& output, const SinkInput& input,
@@ -209,7 +226,8 @@ bool is_safetensors_made_of(const SinkInput& input, std::string_view metadata,
 
 bool is_safetensors_note_only(std::string_view metadata, unsigned max_json_depth) {
   const SafetensorsOrigin found = origin_from_json(metadata, max_json_depth);
-  return found.found && found.other_keys.empty() && !found.metadata && !found.model;
+  return found.found && found.other_keys.empty() && !found.metadata &&
+         (!found.model || !says_more(*found.model, max_json_depth));
 }
 
 }  // namespace thalia::interop

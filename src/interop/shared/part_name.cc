@@ -33,7 +33,9 @@ bool take_part_text(std::string_view& text, std::string_view end) noexcept {
 }  // namespace
 
 std::optional<PartName> part_name(std::string_view name) noexcept {
-  const std::size_t dot = name.rfind('.');
+  std::string_view uncompressed = name;
+  if (!take_part_text(uncompressed, ".zst")) take_part_text(uncompressed, ".lz4");
+  const std::size_t dot = uncompressed.rfind('.');
   if (dot == std::string_view::npos) return std::nullopt;
   std::string_view rest = name.substr(0, dot);
   const auto count = take_part_number(rest);

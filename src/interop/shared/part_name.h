@@ -14,7 +14,7 @@ struct PartName {
   std::string_view prefix;     ///< in front of -00001-of-00003
   std::uint64_t number = 0;    ///< from 1 on
   std::uint64_t count = 0;     ///< of all parts
-  std::string_view extension;  ///< ".safetensors"
+  std::string_view extension;  ///< ".safetensors", ".thalia.zst"
 };
 
 /// Which of how many files of a model one is.

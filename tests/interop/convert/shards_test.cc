@@ -15,6 +15,7 @@
 #include "thalia/formats/model_index.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
+#include "thalia/wrap.h"
 #include "thalia/writer.h"
 
 using namespace thalia;
@@ -157,6 +158,12 @@ BOOST_AUTO_TEST_CASE(a_part_of_a_model_is_said_to_be_one) {
   // By the name of a .thalia file too, and whatever it becomes.
   for (const char* const out : {"out.thalia", "out.safetensors"})
     BOOST_TEST(lost(folder / "part-00002-of-00003.thalia", folder / out) == lacks + "\n");
+  for (const char* const end : {".zst", ".lz4"}) {
+    const auto compressed = folder / (std::string("part-00002-of-00003.thalia") + end);
+    compress_checkpoint(folder / "part-00002-of-00003.thalia", compressed);
+    BOOST_TEST(open_any(compressed).lacks().value_or("") == lacks);
+    BOOST_TEST(lost(compressed, folder / "out.npz") == lacks + "\n");
+  }
   write_file(folder / "model.safetensors.index.json", "{}");
   BOOST_TEST(open_any(part).lacks().value_or("") ==
              lacks + "; model.safetensors.index.json opens all");
@@ -201,6 +208,25 @@ BOOST_AUTO_TEST_CASE(a_note_of_how_a_file_was_written_is_no_loss) {
   BOOST_TEST(lost(folder / "kept.thalia", folder / "out.npz").find("metadata") ==
              std::string::npos);
   BOOST_TEST(lost(folder / "out.npz", folder / "again.gptrsten").empty());
+}
+
+BOOST_AUTO_TEST_CASE(an_index_that_tells_where_tensors_are_is_no_loss) {
+  const TemporaryFolder folder;
+  const std::string part = "model-00001-of-00001.safetensors";
+  const std::filesystem::path index = folder / "model.safetensors.index.json";
+  const auto lost_of = [&](const std::string& more) {
+    write_file(index, R"({"weight_map":{"w":")" + part + "\"}" + more + "}");
+    return lost(index, folder / "out.npz");
+  };
+  save_safetensors(folder / part, borrow({make_tensor("w", DType::f32, {2})}));
+  BOOST_TEST(lost_of("").empty());
+  BOOST_TEST(lost_of(R"(,"metadata":{"total_size":8})").empty());
+  BOOST_TEST(lost_of(R"(,"metadata":null)").empty());
+  BOOST_TEST(lost_of(R"(,"metadata":{"by":"me"})") != "");
+  BOOST_TEST(lost_of(R"(,"more":1)") != "");
+  save_safetensors(folder / part, borrow({make_tensor("w", DType::f32, {2})}),
+                   SafetensorsMetadata{{"by", "me"}});
+  BOOST_TEST(lost_of("") != "");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
