@@ -63,7 +63,7 @@ int run_decompress(const CompressArguments& arguments, const Session& session) {
 }
 
 void declare_shared(CLI::App& app, CompressArguments& arguments) {
-  add_model(app, "IN", arguments.input, "The file to read");
+  add_file(app, "IN", arguments.input, "The file to read");
   add_file(app, "OUT", arguments.output, "The file to write");
 }
 
