@@ -23,14 +23,20 @@ class LeaksAllowed {
   LeaksAllowed& operator=(const LeaksAllowed&) = delete;
 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kAddressSanitized = true;
+inline constexpr bool kThreadSanitized = false;
+#elif defined(__SANITIZE_THREAD__)
+inline constexpr bool kAddressSanitized = false;
+inline constexpr bool kThreadSanitized = true;
 #elif defined(__has_feature)
-inline constexpr bool kSanitized =
-    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+inline constexpr bool kAddressSanitized = __has_feature(address_sanitizer);
+inline constexpr bool kThreadSanitized = __has_feature(thread_sanitizer);
 #else
-inline constexpr bool kSanitized = false;
+inline constexpr bool kAddressSanitized = false;
+inline constexpr bool kThreadSanitized = false;
 #endif
+inline constexpr bool kSanitized = kAddressSanitized || kThreadSanitized;
 
 /// How many of `all` random cases are tried: one in ten where each takes ten times as long. The
 /// round without sanitizers tries all.
