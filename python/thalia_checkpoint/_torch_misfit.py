@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ._file import Path
@@ -83,19 +83,12 @@ def difference(file_names: Sequence[str], own_names: Iterable[str], prefix: str)
     """
     there, own = set(file_names), set(own_names)
     begin_so = [name for name in file_names if name.startswith(prefix)]
-    if own - {name.removeprefix(prefix) for name in begin_so}:
-        front, n = _front(own, there)
-        if n and front != prefix:
-            return _said(n, len(own), f"{front!r} in front in the file", f"prefix={front!r}")
-        front, n = _front({name.removeprefix(prefix) for name in begin_so}, own)
-        if n and front:
-            return _said(n, len(own), f"{front!r} in front in the module", f"rename={{'': {front!r}}}")
-        for wrapper in _WRAPPERS:
-            plain = {name.removeprefix(prefix).replace(wrapper, "") for name in begin_so}
-            if 2 * (n := len(plain & own)) >= len(own):
-                return _said(
-                    n, len(own), f"{wrapper!r} in the file", f'rename=lambda name: name.replace("{wrapper}", "")'
-                )
+    given = {name.removeprefix(prefix) for name in begin_so}
+    if own - given:
+        ways = [way for way in _ways(there, given, own, prefix) if 2 * len(way.fitting) >= len(own)]
+        best = max(ways, key=lambda way: len(way.fitting), default=None)
+        if best is not None and len(best.fitting) > len(given & own):
+            return _said(len(best.fitting - given), len(own), best.what, best.how)
     if prefix and not begin_so and there:
         fronts = sorted({f"{name.partition('.')[0]}." for name in file_names if "." in name})
         return f"no name of the file begins with {prefix!r}" + (f"; they begin with {_shown(fronts)}" if fronts else "")
@@ -104,16 +97,70 @@ def difference(file_names: Sequence[str], own_names: Iterable[str], prefix: str)
     return ""
 
 
-def _front(names: set[str], longer: set[str]) -> tuple[str, int]:
-    """What most of some names lack in front, of other names; and how many of them. None where it is not
-    half of the names at least."""
+class _Way(NamedTuple):
+    """A way to call names of a file otherwise."""
+
+    what: str
+    """That names differ by."""
+    how: str
+    """Of load_into(), in Python."""
+    fitting: set[str]
+    """Of the module, those that are found so."""
+
+
+def _ways(there: set[str], given: set[str], own: set[str], prefix: str) -> Iterator[_Way]:
+    """The simplest first. there: names of the file; given: what the prefix leaves of them."""
+
+    def way(what: str, how: str, rename: Callable[[str], str]) -> _Way:
+        names = list(map(rename, given))
+        # Two that become one are refused.
+        return _Way(what, how, own.intersection(names) if len(set(names)) == len(names) else set())
+
+    front = _front(own, there)
+    if front and front != prefix:
+        fitting = {name for name in own if front + name in there}
+        yield _Way(f"{front!r} in front in the file", f"prefix={front!r}", fitting)
+    if front := _front(given, own):
+        what, how = f"{front!r} in front in the module", f"rename={{'': {front!r}}}"
+        yield way(what, how, lambda name: front + name)
+    for wrapper in _WRAPPERS:
+        for other in ("", *_WRAPPERS):
+            what = f"{wrapper!r} in the file" + (f" and {other!r} in the module" if other else "")
+            how = f'rename=lambda name: name.replace("{wrapper}", "{other}")'
+            yield way(what, how, lambda name, w=wrapper, o=other: name.replace(w, o))  # type: ignore[misc]
+        how = f'rename={{name.replace("{wrapper}", ""): name for name in module.state_dict()}}.get'
+        fitting = {name for name in own if name.replace(wrapper, "") in given}
+        yield _Way(f"{wrapper!r} in the module", how, fitting)
+    for before, after in _fronts(given, own):
+        what = f"{before!r} in front in the file and {after!r} in the module"
+        how = f"rename={{{before!r}: {after!r}}}"
+        yield way(
+            what,
+            how,
+            lambda name, b=before, a=after: a + name.removeprefix(b) if name.startswith(b) else name,  # type: ignore[misc]
+        )
+
+
+def _front(names: set[str], longer: set[str]) -> str:
+    """What most of some names lack in front, of other names."""
     found: Counter[str] = Counter()
     for name in sorted(names - longer)[:_LOOKED_AT]:
         found.update({other.removesuffix(name) for other in longer if other.endswith(f".{name}")})
     counts = {front: sum(front + name in longer for name in names) for front, _ in found.most_common(_LOOKED_AT)}
-    front = max(counts, key=lambda front: (counts[front], -len(front)), default="")
-    n = counts.get(front, 0)
-    return (front, n) if 2 * n >= min(len(names), len(longer)) else ("", 0)
+    return max(counts, key=lambda front: (counts[front], -len(front)), default="")
+
+
+def _fronts(given: set[str], own: set[str]) -> Iterator[tuple[str, str]]:
+    """What names of a file and of a module have in front of what is the same in both."""
+    found: Counter[tuple[str, str]] = Counter()
+    for name in sorted(own - given)[:_LOOKED_AT]:
+        parts = name.split(".")
+        for n in range(1, min(len(parts), _LOOKED_AT + 1)):
+            after, end = ".".join(parts[:n]) + ".", ".".join(parts[n:])
+            found.update((other.removesuffix(end), after) for other in given if other.endswith(f".{end}"))
+    for (before, after), _ in found.most_common(3 * _LOOKED_AT):
+        if before != after:
+            yield before, after
 
 
 def _said(n: int, of: int, what: str, how: str) -> str:

@@ -71,11 +71,75 @@ def test_wrapped_modules_are_loaded_in_both_directions(tmp_path):
     with pytest.raises(thalia.UsageError) as error:
         ours.load_into(make(5), tmp_path / "part.thalia")
     assert str(error.value).splitlines()[-1] == (
-        '  all names differ by \'_orig_mod.\' in the file alone: rename=lambda name: name.replace("_orig_mod.", "")'
+        '  7 of 9 names differ by \'_orig_mod.\' in the file alone: rename=lambda name: name.replace("_orig_mod.", "")'
     )
     other = make(6)
     assert ours.load_into(other, tmp_path / "part.thalia", rename=lambda name: name.replace("_orig_mod.", "")).fits
     assert same(other, part)
+
+
+class Three(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = (nn.Linear(2, 2) for _ in range(3))
+
+
+def within(wrap):
+    module = Three()
+    module.a = wrap(module.a)
+    return module
+
+
+def model():
+    outer = nn.Module()
+    outer.model = Three()
+    return outer
+
+
+WRAPPED = {
+    "plain": Three,
+    "compiled": lambda: torch.compile(Three()),
+    "parallel": lambda: nn.DataParallel(Three()),
+    "both": lambda: nn.DataParallel(torch.compile(Three())),
+    "model": model,
+    "compiled model": lambda: torch.compile(model()),
+    "compiled within": lambda: within(torch.compile),
+    "parallel within": lambda: within(nn.DataParallel),
+}
+
+
+@pytest.mark.parametrize("file", WRAPPED)
+@pytest.mark.parametrize("module", WRAPPED)
+def test_what_is_told_of_wrappers_is_so_and_works(tmp_path, file, module):
+    """The advice is followed as it stands."""
+    path, module = tmp_path / "f.thalia", WRAPPED[module]()
+    names = list(WRAPPED[file]().state_dict())
+    state = dict(zip(names, (torch.full_like(t, i) for i, t in enumerate(Three().state_dict().values())), strict=True))
+    ours.save(state, path)
+    if list(module.state_dict()) == names:
+        assert ours.load_into(module, path).fits
+        return
+    with pytest.raises(thalia.UsageError) as error:
+        ours.load_into(module, path)
+    told, _, how = str(error.value).splitlines()[-1].strip().partition(" alone: ")
+    options = eval(f"dict({how})", {"module": module})
+    report = ours.load_into(module, path, strict=False, **options)
+    if told.startswith("all names"):
+        assert report.fits
+    else:
+        n = int(told.partition(" of 6 names differ ")[0])
+        # Those that differ by it, and those that did not differ.
+        assert n == (4 if len(report.loaded) == 4 else 2) and len(report.loaded) in (4, 6)
+
+
+@pytest.mark.parametrize("wrap", [Three, lambda: torch.compile(Three()), lambda: within(torch.compile)])
+def test_nothing_is_told_of_wrappers_where_a_tensor_is_missing(tmp_path, wrap):
+    state = wrap().state_dict()
+    del state["_orig_mod.c.bias" if "_orig_mod.c.bias" in state else "c.bias"]
+    ours.save(state, tmp_path / "f.thalia")
+    with pytest.raises(thalia.UsageError) as error:
+        ours.load_into(wrap(), tmp_path / "f.thalia")
+    assert "differ" not in str(error.value) and str(error.value).splitlines()[-1].startswith("  missing: ")
 
 
 def test_a_checkpoint_of_a_training_is_told_by_its_parts(tmp_path):
