@@ -213,6 +213,14 @@ class _Leaf:
 class _Numbered(dict[Any, Any]):
     """A dictionary whose keys are numbers, and no list."""
 
+    kind = "dict"
+
+
+class _Counted(_Numbered):
+    """The same of a Counter, as MultiStepLR has one."""
+
+    kind = "counter"
+
 
 def _node(inner: Any) -> Any:
     if isinstance(inner, _Leaf):
@@ -221,10 +229,11 @@ def _node(inner: Any) -> Any:
         # Items without a name were empty.
         return {"list": [_node(inner[i]) if i in inner else {"dict": []} for i in range(max(inner) + 1)]}
     # dcp makes texts of all keys. torch has numbers here, and knows nothing else.
-    for name, numbers in (("state", _parameters(inner)), ("milestones", _epochs(inner))):
+    for name, numbers, kind in (("state", _parameters(inner), _Numbered), ("milestones", _epochs(inner), _Counted)):
         if numbers:
-            inner[name] = _Numbered((numbers[key], value) for key, value in inner[name].items())
-    return {"dict": [[key, _node(value)] for key, value in inner.items()]}
+            inner[name] = kind((numbers[key], value) for key, value in inner[name].items())
+    pairs = [[key, _node(value)] for key, value in inner.items()]
+    return {inner.kind if isinstance(inner, _Numbered) else "dict": pairs}
 
 
 def _parameters(inner: Mapping[str | int, Any]) -> dict[Any, int]:

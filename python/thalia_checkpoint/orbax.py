@@ -26,7 +26,7 @@ from orbax.checkpoint import future
 from . import _jax_tree
 from ._file import Path
 from ._file import open as open_file
-from ._jax_arrays import Stored, Wanted, mismatch, restored, shape_of
+from ._jax_arrays import Stored, Wanted, is_key, mismatch, restored, shape_of
 from ._jax_tree import PLACEHOLDER, Encoded, described, is_empty
 from ._keywords import suggests
 from ._leaves import MEMBER
@@ -204,8 +204,10 @@ def _decoded(file: Any, path: str) -> Any:
 def _target(args: ThaliaRestore) -> Any:
     if args.item is None or args.restore_args is None:
         return args.item if args.restore_args is None else args.restore_args
+    # What is made of metadata leaf by leaf is a dictionary.
+    item = dict(args.item) if isinstance(args.item, ItemMetadata) else args.item
     try:
-        return jax.tree.map(_asked, args.item, args.restore_args, is_leaf=is_empty)
+        return jax.tree.map(_asked, item, args.restore_args, is_leaf=is_empty)
     except ValueError as error:
         raise make_error(
             UsageError,
@@ -247,7 +249,9 @@ def _wanted(asked: Any) -> Wanted | None:
         shape = None if asked.global_shape is None else tuple(asked.global_shape)
         return Wanted(jax.Array, shape, asked.dtype, _sharding(asked))
     if isinstance(asked, ocp.RestoreArgs):
-        return Wanted(np.ndarray if asked.restore_type is np.ndarray else None, None, asked.dtype)
+        # Where no sharding is known, Orbax asks for arrays of numpy. Of random keys there are none.
+        is_array = asked.restore_type is np.ndarray and (asked.dtype is None or not is_key(asked))
+        return Wanted(np.ndarray if is_array else None, None, asked.dtype)
     return None
 
 

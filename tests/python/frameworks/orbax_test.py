@@ -244,6 +244,18 @@ def test_metadata_tell_the_arrays_and_make_a_target(tmp_path):
     assert restore(tmp_path / "a", found)["numpy"] is ocp.PLACEHOLDER
 
 
+def test_metadata_and_the_arguments_that_orbax_makes_of_them(tmp_path):
+    item = {"w": jnp.ones((4, 2)), "key": jax.random.key(3), "list": [np.arange(3), 5], "none": None}
+    save(tmp_path / "a", item)
+    found = ocp.Checkpointer(ThaliaCheckpointHandler()).metadata(tmp_path / "a").item_metadata
+    for target in (found, dict(found)):
+        again = restore(tmp_path / "a", target, ocp.checkpoint_utils.construct_restore_args(target))
+        assert np.array_equal(again.pop("w"), np.ones((4, 2), np.float32))
+        assert same(again, {name: item[name] for name in ("key", "list", "none")})
+        alone = restore(tmp_path / "a", None, ocp.checkpoint_utils.construct_restore_args(target))
+        assert same(alone["key"], item["key"])
+
+
 def test_shapes_without_shardings_bring_back_what_was_saved(tmp_path):
     item = {"numpy": np.arange(3), "narrow": np.ones(2, np.float32), "jax": jnp.ones(4), "key": jax.random.key(0)}
     save(tmp_path / "a", item)
