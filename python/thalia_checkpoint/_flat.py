@@ -13,7 +13,7 @@ from . import _core
 from ._file import File, FlatFile, Path, SafetensorsFile
 from ._shards import ShardedFile
 from ._writer import Writer
-from .errors import UsageError, make_error
+from .errors import ThaliaError, UsageError, make_error
 
 Format = Literal["safetensors", "thalia"]
 
@@ -102,11 +102,16 @@ def committed_bytes(declared: Callable[[int], Writer]) -> bytes:
 
 @contextmanager
 def path_of_bytes(data: bytes | bytearray | memoryview) -> Iterator[str]:
-    """A path that these bytes can be opened at as long as the context; in memory alone."""
+    """A path that these bytes can be opened at as long as the context; in memory alone. Errors do not name it."""
     memory = os.memfd_create("thalia", os.MFD_CLOEXEC)
+    path = f"/proc/self/fd/{memory}"
     try:
         with os.fdopen(memory, "wb", closefd=False) as file:
             file.write(data)
-        yield f"/proc/self/fd/{memory}"
+        yield path
+    except ThaliaError as error:
+        error.args = tuple(str(line).replace(path, "the bytes") for line in error.args)
+        error.path = None
+        raise
     finally:
         os.close(memory)

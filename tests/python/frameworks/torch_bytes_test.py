@@ -89,3 +89,11 @@ def test_what_cannot_be_bytes_is_refused_with_the_way_on():
         thalia_torch.load(b"junk" * 20)
     with pytest.raises(thalia.UnsupportedError, match="a"):
         thalia_torch.save({"a": len}, format="thalia")
+
+
+@pytest.mark.parametrize("load", [thalia_torch.load, thalia_numpy.load])
+@pytest.mark.parametrize("data", [b"", b"THAL" + bytes(200), b"abc" * 50])
+def test_errors_of_bytes_name_no_path(load, data):
+    with pytest.raises(thalia.FormatError, match=r"^the bytes: header") as error:
+        load(data)
+    assert error.value.path is None
