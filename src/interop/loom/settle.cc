@@ -175,7 +175,6 @@ void put_blob(LoomLayer& layer, const BlobRecord& blob, StoredBytes bytes) {
 }  // namespace
 
 void check_weights(const LoomLayer& stored, const WeightBytes& weights) {
-  if (weights.length == 0) return;
   // Counts depend on what is filled in, and not on the layers within.
   LoomLayer layer{.type = stored.type};
   layer.input_height = stored.input_height, layer.output_height = stored.output_height;
@@ -190,7 +189,9 @@ void check_weights(const LoomLayer& stored, const WeightBytes& weights) {
 }
 
 void check_weights(const LoomLayer& layer) {
-  if (layer.weights) check_weights(layer, bytes_of(*layer.weights));
+  if (!layer.weights) return;
+  const WeightBytes weights = bytes_of(*layer.weights);
+  if (weights.length != 0) check_weights(layer, weights);
 }
 
 LoomNetwork settle_checkpoint(LoomNetwork&& network, const ReadLimits& limits,

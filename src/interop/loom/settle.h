@@ -31,11 +31,11 @@ LoomTransformer settle_transformer(const Document& document,
 /// Weights of a layer, by what they take.
 struct WeightBytes {
   LoomDType dtype;
-  bool native;           ///< of that type; else f32 that become it
-  std::uint64_t length;  ///< 0: there are none
+  bool native;  ///< of that type; else f32 that become it
+  std::uint64_t length;
 };
-/// Checks the weights of one layer of a JSON checkpoint, not those of layers within it.
-/// @throws FormatError, as settle_checkpoint().
+/// Checks the weights of one layer of a JSON checkpoint, not those of layers within it. A layer may
+/// have none. @throws FormatError, as settle_checkpoint().
 void check_weights(const LoomLayer& layer);
 void check_weights(const LoomLayer& layer, const WeightBytes& weights);
 

@@ -325,6 +325,11 @@ BOOST_FIXTURE_TEST_CASE(what_check_refuses_is_not_read, LoomFiles) {
   BOOST_CHECK_THROW(none->check(0), FormatError);
   BOOST_CHECK_EXCEPTION(none->read(0), FormatError,
                         test::says(ErrorCode::inconsistent, "a.json", "layers.0"));
+  // Nor written again, though there is no byte to read for it.
+  BOOST_CHECK_EXCEPTION(
+      convert(folder / "a.json", folder / "o.json", {.to = FileFormat::loom_json}), FormatError,
+      test::says(ErrorCode::inconsistent, "layers.0", "fewer weights"));
+  BOOST_TEST(!std::filesystem::exists(folder / "o.json"));
 }
 
 BOOST_FIXTURE_TEST_CASE(blobs_that_overlap_are_tensors_as_far_as_memory_goes, LoomFiles) {
