@@ -214,8 +214,8 @@ def test_asking_whether_a_name_is_there_compares_none(tmp_path):
     save_file({f"layers.{i}.weight": np.ones(1) for i in range(8000)}, tmp_path / "f.thalia", durability="none")
     with thalia.open(tmp_path / "f.thalia") as file:
         tensors = file.tensors
-        begin = time.monotonic()
+        begin = time.process_time()
         for i in range(20_000):
             assert f"layers.{i}.wieght" not in tensors and tensors.get(f"layers.{i}.wieght") is None
-        assert time.monotonic() - begin < 2  # two seconds are a dozen comparisons with all
+        assert time.process_time() - begin < 2  # two seconds are a dozen comparisons with all
         assert tensors.get("layers.1.weight").shape == (1,) and tensors.get("x", 3) == 3

@@ -1,9 +1,9 @@
 // What is alike for files of all formats: numbers of tensors, options, files that lie.
 #include "thalia/formats/any_file.h"
 
+#include <ctime>
 #include <string>
 
-#include "base/stopwatch.h"
 #include "boost_test.h"
 #include "interop/samples.h"
 #include "support/errors.h"
@@ -107,14 +107,14 @@ BOOST_AUTO_TEST_CASE(many_texts_are_carried_in_no_time) {
     writer.set_metadata(R"({"format":"safetensors","safetensors":{},)" + texts + "}");
     writer.commit();
   }
-  const Stopwatch watch;
+  const std::clock_t begin = std::clock();  // of the processor: others may be busy
   for (const FileFormat format : {FileFormat::gguf, FileFormat::onnx, FileFormat::mst,
                                   FileFormat::orbax, FileFormat::safetensors}) {
     const std::string name(file_format_name(format));
     convert(folder / "in", folder / name, to(format));
     if (format != FileFormat::orbax) convert(folder / "in.thalia", folder / name, to(format));
   }
-  BOOST_TEST(watch.seconds() < 60);
+  BOOST_TEST((std::clock() - begin) / CLOCKS_PER_SEC < 60);
 }
 
 // The shape says 16 PiB, which the original finds out when it reads the tensor.
