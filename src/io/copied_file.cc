@@ -31,6 +31,7 @@
 #include "io/huge_pages.h"
 #include "io/posix_error.h"
 #include "io/posix_file.h"
+#include "thalia/error.h"
 
 namespace thalia::io {
 namespace {
@@ -118,7 +119,7 @@ std::shared_ptr<const CopiedFile> CopiedFile::open(UniqueFd fd, const std::files
     auto has_memory = std::make_unique<bool[]>(groups);
     const std::uintptr_t place = failed == ENOMEM ? claim(size) : 0;
     if (place == 0) throw_mapping(path, size, failed);
-    address = reinterpret_cast<void*>(place);
+    address = reinterpret_cast<void*>(place);  // NOLINT(performance-no-int-to-ptr): of nothing yet
     file->has_memory_ = std::move(has_memory);
   } else {
     // A huge page for a piece would make look-ups cost thirty times their memory.
