@@ -55,7 +55,7 @@ class Appender::Impl {
     steps_.require_open();
     // Reading may fail. Done before the plan is changed, so that the appender can go on.
     std::vector<container::DraftTensor> tensors = container::region_to_copy(from, region);
-    RegionSpec spec = container::region_spec(region);
+    RegionSpec spec = container::region_to_write(region);
     return {change([&](container::AppendPlan& plan) {
       return plan.copy_region(std::move(spec), std::move(tensors));
     })};

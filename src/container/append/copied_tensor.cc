@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/fail.h"
+#include "base/utf8.h"
 #include "container/read/chunk_reader.h"
 #include "container/read/stored_connection.h"
 #include "container/read/tensor_reading.h"
@@ -21,6 +23,7 @@
 #include "format/tensor.h"
 #include "integrity/crc32.h"
 #include "thalia/reader.h"
+#include "thalia/text.h"
 
 namespace thalia::container {
 namespace {
@@ -74,6 +77,21 @@ std::vector<std::uint32_t> tensors_by_offset(const detail::OpenFile& file, std::
   return numbers;
 }
 
+// docs/format.md, "Names". Who looks at a file is shown them as they are.
+[[noreturn]] void fail_name(std::string_view name, const char* bound,
+                            std::string_view region = {}) {
+  throw FormatError(ErrorCode::bad_name, "",
+                    {.section = "directory",
+                     .field = "name_offset",
+                     .region = printable(region),
+                     .value = "'" + printable(name) + "'",
+                     .bound = bound});
+}
+
+void require_utf8(std::string_view name, std::string_view region = {}) {
+  if (!is_valid_utf8(name)) fail_name(name, "valid UTF-8", region);
+}
+
 // Calls make(entry, tensor) with what the directory says of a tensor, checked. Refuses encodings
 // that need a base: their bytes mean nothing elsewhere.
 template <typename Make>
@@ -85,7 +103,7 @@ DraftTensor from_entry(const detail::OpenFile& file, std::uint32_t region, std::
     if (!quantized && !is_plain(view.encoding())) fail_unresolved(view.encoding());
     const format::TensorEntry& entry = file.tensor_entry(number);
     DraftTensor tensor;
-    tensor.spec = TensorSpec::of(std::string(view.name()), view.layout(), view.role());
+    tensor.spec = TensorSpec::of(name_to_write(view), view.layout(), view.role());
     if (quantized) {
       tensor.quantized = std::make_unique<format::QuantizedTensor>(file.quantized_tensor(entry));
     }
@@ -162,6 +180,19 @@ RegionSpec region_spec(const RegionView& region) {
           .homeostatic_updated = region.homeostatic_updated().value_or(0)};
 }
 
+RegionSpec region_to_write(const RegionView& region) {
+  RegionSpec spec = region_spec(region);
+  if (spec.name.find('\0') != std::string::npos) fail_name(spec.name, "a name without NUL");
+  require_utf8(spec.name);
+  return spec;
+}
+
+std::string name_to_write(const TensorView& tensor) {
+  std::string name(tensor.name());
+  require_utf8(name, Reader::region_name(tensor));
+  return name;
+}
+
 std::vector<DraftTensor> region_to_copy(const detail::OpenFile& file, const RegionView& region) {
   std::vector<DraftTensor> tensors;
   for (const std::uint32_t number : tensors_by_offset(file, region.index()))
@@ -210,7 +241,7 @@ Draft copied_file(const detail::OpenFile& file,
     if (change) {
       for (DraftTensor& tensor : tensors) change(region, tensor);
     }
-    add_copied(draft, draft.add_region(region_spec(region)), std::move(tensors));
+    add_copied(draft, draft.add_region(region_to_write(region)), std::move(tensors));
   }
   for (std::uint32_t i = 0; i < file.connection_count(); ++i)
     add_stored_connection(draft, file, i, tensor_to_copy);

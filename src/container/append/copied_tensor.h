@@ -32,6 +32,10 @@ DraftTensor tensor_to_copy(const detail::OpenFile& file, std::uint32_t region,
 
 /// A region's headers and texts; an empty object where it has no config.
 RegionSpec region_spec(const RegionView& region);
+/// The same for another file. @throws FormatError (bad_name) for a name that none may have.
+RegionSpec region_to_write(const RegionView& region);
+/// A tensor's name for another file. @throws as region_to_write().
+std::string name_to_write(const TensorView& tensor);
 
 /// Everything that is alive in a file, with payloads borrowed from its mapping. @param change may
 /// put another tensor in the place of a region's. @throws as check_can_be_rewritten() and

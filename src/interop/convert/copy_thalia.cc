@@ -11,7 +11,7 @@ void copy_thalia(const Reader& reader, const std::vector<std::uint32_t>& regions
   ThaliaCopy copy(output, options, result);
   copy.set_metadata(std::string(reader.metadata_json()));
   copy.set_training_steps(reader.header().training_steps);
-  for (const std::uint32_t i : regions) copy.copy_region(reader.region(i));
+  for (const std::uint32_t i : regions) copy.copy_region(reader, i);
   for (std::uint32_t i = 0; i < reader.connection_count(); ++i)
     copy.copy_connection(reader.connection(i));
   copy.finish();

@@ -52,7 +52,7 @@ ConvertResult merge(const std::vector<std::filesystem::path>& inputs,
     steps = std::max<std::uint64_t>(steps, reader.header().training_steps);
   copy.set_training_steps(steps);
   for (const interop::Taken& region : regions)
-    copy.copy_region(readers[region.input].region(region.number));
+    copy.copy_region(readers[region.input], region.number);
   for (const interop::Taken& connection : connections)
     copy.copy_connection(readers[connection.input].connection(connection.number));
   copy.finish();

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/fail.h"
 #include "base/utf8.h"
 #include "container/append/copied_tensor.h"
 #include "container/file/short_name.h"
@@ -76,12 +77,16 @@ ThaliaCopy::ThaliaCopy(const path& output, const ConvertOptions& options, Conver
 
 // Raw payloads that keep their dtype are borrowed from the mapping. Others are streamed by
 // finish(), so that at most one decoded payload, or one converted piece, is in memory.
-void ThaliaCopy::copy_region(const RegionView& region) {
-  const RegionId id = writer_.add_region(container::region_spec(region));
+void ThaliaCopy::copy_region(const Reader& reader, std::uint32_t number) {
+  const RegionView region = reader.region(number);
+  const auto of_file = [&](const auto& call) { return with_path(reader.path().native(), call); };
+  const RegionId id =
+      writer_.add_region(of_file([&] { return container::region_to_write(region); }));
   full_names_.emplace(container::short_name_string(region.name()), region.name());
   for (const TensorView& tensor : tensors_of(region)) {
     check_encoding(tensor);
     TensorSpec spec = spec_of(tensor);
+    spec.name = of_file([&] { return container::name_to_write(tensor); });
     const DType dtype = spec.dtype = precision_.choose(region.name(), spec);
     if (is_in_place(tensor) && dtype == tensor.dtype()) {
       writer_.add_tensor(id, std::move(spec), legal_bytes(tensor));

@@ -60,7 +60,7 @@ class FileEdit {
   }
 
   void rewrite(const RegionView& region, const NewNames& names) {
-    RegionSpec spec = container::region_spec(region);
+    RegionSpec spec = container::region_to_write(region);
     if (!spec.metadata_json.empty()) {
       Value metadata = object_of(spec.metadata_json);
       if (Value* tree = metadata.find(model::kTreeMember); tree != nullptr) edit_tree(*tree, names);

@@ -208,6 +208,7 @@ StateSource state_source(const ChainReader& chain) {
   const Reader& reader = chain.reader();
   const auto source = [&](const TensorView& view) {
     const model::FileChain& files = DeltaAccess::files(chain);
+    const std::string name = named(files, view, [&] { return container::name_to_write(view); });
     const auto [tensor, in_place] = named(files, view, [&] {
       const model::TensorChain found = model::find_tensor(files, view);
       return std::pair(found.result(), found.is_in_place());
@@ -227,11 +228,10 @@ StateSource state_source(const ChainReader& chain) {
         });
       };
     };
-    return TensorSource{
-        .spec = TensorSpec::of(std::string(view.name()), tensor.layout, view.role()),
-        .load = [chain, view] { return chain.read(view); },
-        .content_hash = tensor.content_hash,
-        .open = in_place ? std::function<PartReader()>() : open};
+    return TensorSource{.spec = TensorSpec::of(name, tensor.layout, view.role()),
+                        .load = [chain, view] { return chain.read(view); },
+                        .content_hash = tensor.content_hash,
+                        .open = in_place ? std::function<PartReader()>() : open};
   };
   std::map<std::string, std::string> full_names;  // connections know regions by short ones
   StateSource state;
@@ -241,7 +241,8 @@ StateSource state_source(const ChainReader& chain) {
   for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
     const RegionView region = reader.region(r);
     RegionSource& out = state.regions.emplace_back();
-    out.spec = container::region_spec(region);
+    out.spec =
+        with_path(reader.path().native(), [&] { return container::region_to_write(region); });
     full_names.emplace(container::short_name_string(out.spec.name), out.spec.name);
     std::vector<TensorView> views;
     add_tensors(region, views);
