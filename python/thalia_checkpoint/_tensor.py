@@ -352,7 +352,7 @@ class Tensor:
         if planned is None:
             return np.asarray(self.numpy()[index])
         array = self._read_ranges(planned, dtype)
-        return array[planned.rest] if planned.rest else array
+        return array[(*planned.rest, ...)] if planned.rest else array
 
     def _all_bytes(self) -> npt.NDArray[np.uint8]:
         if self._source.is_mapped:

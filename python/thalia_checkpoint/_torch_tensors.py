@@ -232,16 +232,23 @@ def _not_dense(tensor: torch.Tensor) -> str | None:
 
 
 def slice_of(tensor: Tensor, index: Any, *, device: torch.device | str | None = None) -> torch.Tensor:
-    """The elements that an index of ints, slices, None and ... takes; no others are read."""
-    dtype = DTYPES.get(tensor.dtype)
+    """The elements that an index of ints, slices, None and ... takes; of whole bytes no others are read.
+
+    Raises IndexError as numpy does; UnsupportedError for a dtype that torch lacks; else as Tensor.numpy().
+    """
     if element_dtype(tensor) == FLOAT4 and FLOAT4 is not None:
         return _pairs_of(tensor, index).view(FLOAT4).to(device)
+    dtype = DTYPES.get(tensor.dtype)
     if dtype is None:
-        return tensor_of(tensor)[index].to(device)
-    # As numbers of the same width, where numpy does not have the type.
-    array = np.ascontiguousarray(tensor._get(index, carrier_dtype(tensor.dtype)))
-    out = torch.from_numpy(array.reshape(-1).view(np.uint8).copy()).view(dtype)
-    return out.reshape(array.shape).to(device)
+        codes = tensor_of(tensor)
+        dtype, taken = codes.dtype, codes.numpy()[index]
+    else:
+        # As numbers of the same width, where numpy does not have the type.
+        taken = tensor._get(index, carrier_dtype(tensor.dtype))
+    out = torch.empty(taken.shape, dtype=dtype)
+    if out.numel() != 0:
+        bytes_of(out).reshape(-1).view(taken.dtype).reshape(taken.shape)[...] = taken
+    return out.to(device)
 
 
 def _pairs_of(tensor: Tensor, index: Any) -> torch.Tensor:
@@ -268,7 +275,7 @@ def _pairs_of(tensor: Tensor, index: Any) -> torch.Tensor:
     elif out.size != 0:
         source.read_slice(planned.ranges, out)
     taken = out.reshape(shape)
-    return torch.from_numpy(np.ascontiguousarray(taken[planned.rest] if planned.rest else taken))
+    return torch.from_numpy(taken[planned.rest].copy() if planned.rest else taken)
 
 
 def tensor_dtype(tensor: Tensor) -> torch.dtype | None:
