@@ -17,6 +17,7 @@ from ._elements import elements
 from ._file import File, FlatFile, Path
 from ._flat import Format, Named, path_of_bytes, save_named, saved_bytes
 from ._keywords import suggests
+from ._safe_open import access_of
 from ._shards import ShardedFile, verify_ahead
 from ._shards import open as open_file
 from ._tensor import claim
@@ -48,14 +49,16 @@ def save_file(
 
 
 @suggests
-def load_file(filename: Path, *, mmap: bool = False) -> dict[str, npt.NDArray[Any]]:
+def load_file(filename: Path, *, mmap: bool = False, backend: str = "mmap") -> dict[str, npt.NDArray[Any]]:
     """All tensors by their names, in memory of their own; the zeros of sparse ones included.
     Of a model in several files: its folder or its index.
 
     mmap: without a copy where that goes: read-only, and read from the file when touched.
-    Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that needs ml_dtypes.
+    backend: "mmap" maps the file, "pread" reads it into memory.
+    Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that needs ml_dtypes;
+    UsageError for another backend.
     """
-    with open_file(filename) as file:
+    with open_file(filename, access=access_of(backend)) as file:
         if mmap:
             verify_ahead(file)
         return _all_of(file, writable=not mmap)

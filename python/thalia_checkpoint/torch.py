@@ -35,6 +35,7 @@ from ._torch_load_into import load_into
 from ._torch_misfit import LoadReport
 from ._torch_tensors import mapped_tensor, named, overlapping, tensor_of
 from ._writer import Writer
+from .errors import UsageError, make_error
 
 __all__ = [
     "AsyncCheckpointer",
@@ -200,6 +201,7 @@ def save(
     obj: Mapping[str, torch.Tensor],
     path: Mapping[str, str] | None = None,
     *,
+    metadata: Mapping[str, str] | None = None,
     format: Literal["safetensors"] = "safetensors",
 ) -> bytes: ...
 @overload
@@ -207,7 +209,7 @@ def save(obj: Any, path: Mapping[str, str] | None = None, *, format: Literal["th
 @overload
 def save(obj: Any, path: Path, **options: Any) -> None: ...
 @suggests
-def save(obj: Any, path: Any = None, **options: Any) -> bytes | None:
+def save(obj: Any, path: Any = None, *, metadata: Mapping[str, str] | None = None, **options: Any) -> bytes | None:
     """Saves an object to a .thalia file: save(obj, path), as torch.save() is called.
 
     obj: tensors of any device, numpy arrays, numbers, texts, bytes, lists, tuples, sets and
@@ -217,17 +219,28 @@ def save(obj: Any, path: Any = None, **options: Any) -> bytes | None:
     options: those of SaveOptions.
 
     The file is there whole, and on the disk, when this returns. Ctrl-C leaves the old one.
-    Raises UnsupportedError that names the place of what is none of these; IoError.
+    Raises UnsupportedError that names the place of what is none of these; IoError; UsageError for
+    `metadata` beside a path.
 
     Without a path: the bytes of that file with format="thalia", for load(). By itself `format` is
     "safetensors", of a dictionary of tensors alone: what safetensors.torch.save() gives. With texts
-    in the path's place: the bytes of save_file(obj). No file is written meanwhile.
+    as `metadata`, or in the path's place: the bytes of save_file(obj). No file is written meanwhile.
     """
-    if path is None or isinstance(path, Mapping):
+    if metadata is None and isinstance(path, Mapping):
+        metadata, path = path, None
+    if path is None:
         format = check_format(options.pop("format", "safetensors"))
-        if path is None and format == "thalia":
+        if metadata is None and format == "thalia":
             return committed_bytes(lambda memory: declare(obj, memory, options))
-        return saved_bytes(_named(obj), path, format, **options)
+        return saved_bytes(_named(obj), metadata, format, **options)
+    if metadata is not None:
+        raise make_error(
+            UsageError,
+            f"metadata: got texts beside {path!r}; save() has them in bytes alone, save_file() in a file of tensors",
+            "bad_argument",
+            field="metadata",
+            expected="no path",
+        )
     declare(obj, path, options).commit()
     return None
 
