@@ -6,6 +6,16 @@ import thalia_checkpoint as thalia
 
 
 @pytest.fixture
+def silent_tracker(monkeypatch):
+    """Processes that are started say nothing of semaphores.
+
+    multiprocessing unlinks one of its own and then unregisters it. Where its daemon thread is frozen
+    between the two, at the end of a process, the interpreter's tracker warns of it. We have none.
+    """
+    monkeypatch.setenv("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
+
+
+@pytest.fixture
 def path(tmp_path):
     return tmp_path / "file.thalia"
 

@@ -146,6 +146,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.usefixtures("silent_tracker")
 @pytest.mark.parametrize("where", ["main", "thread"])
 @pytest.mark.parametrize("method", ["alone", "fork", "spawn", "forkserver"])
 def test_what_is_held_at_the_end_of_a_process_is_no_matter(many, tmp_path, method, where):

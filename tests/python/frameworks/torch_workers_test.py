@@ -48,6 +48,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.usefixtures("silent_tracker")
 @pytest.mark.parametrize("kept", ["kept", "ended"])
 @pytest.mark.parametrize("method, opened", [("fork", "before"), ("fork", "within"), ("spawn", "within")])
 def test_workers_of_a_loader_hold_mapped_tensors_at_their_end(tmp_path, method, opened, kept):
