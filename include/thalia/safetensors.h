@@ -43,6 +43,14 @@ class SafetensorsFile {
   static SafetensorsFile open(const std::filesystem::path& path, const ReadOptions& options,
                               std::uint64_t max_header_bytes = 100'000'000);
 
+  /// The same, where a file may be larger than memory: with Access::copied nothing but the header
+  /// is read, and a tensor's bytes hold nothing before touch().
+  static SafetensorsFile open_header(const std::filesystem::path& path, const ReadOptions& options,
+                                     std::uint64_t max_header_bytes = 100'000'000);
+  /// Reads a part of a tensor's bytes, once; does nothing but with Access::copied. @throws IoError;
+  /// FormatError (truncated) where the file has become shorter.
+  void touch(ByteSpan part) const;
+
   const std::vector<SafetensorsTensor>& tensors()
       const noexcept;  ///< in the order of their bytes in the file
   /// In the order of the header; empty where there is none.

@@ -490,13 +490,27 @@ class FlatFile(Mapping[str, Tensor]):
         return f"<{type(self).__name__} {self.path!r}: {len(self)} tensors>"
 
 
+class _TouchedSource(FlatSource):
+    """One whose bytes are read as they are asked for, where the file is copied."""
+
+    __slots__ = ("_file", "_number")
+
+    def __init__(self, file: _core.SafetensorsFile, number: int) -> None:
+        super().__init__(*file.tensor(number))
+        self._file, self._number = file, number
+
+    def payload(self) -> Buffer:
+        self._file.touch(self._number)
+        return self._payload
+
+
 class SafetensorsFile(FlatFile):
     """An open safetensors file."""
 
     _open: _core.SafetensorsFile | None
 
     def __init__(self, raw: _core.SafetensorsFile, path: str) -> None:
-        super().__init__(raw, path, FlatTensors(raw.names, lambda i: Tensor(FlatSource(*raw.tensor(i)))))
+        super().__init__(raw, path, FlatTensors(raw.names, lambda i: Tensor(_TouchedSource(raw, i))))
 
     @property
     def metadata(self) -> dict[str, str]:

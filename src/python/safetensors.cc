@@ -35,7 +35,7 @@ struct Opened {
 Opened open_safetensors(const Path& path, const std::string& access) {
   const ReadOptions options = read_options(access, "off", 0);
   const Unlocked unlocked;
-  return {SafetensorsFile::open(path, options), options.input.access == Access::writable};
+  return {SafetensorsFile::open_header(path, options), options.input.access == Access::writable};
 }
 
 // In the order of the file: (name, dtype, shape, payload) each.
@@ -54,6 +54,11 @@ nb::tuple tensor_of(const Opened& opened, std::size_t i) {
   return nb::make_tuple(opened.file.file_bytes() - to_end, tensor.name, dtype_name(tensor.dtype),
                         shape_tuple(tensor.shape),
                         Payload(tensor.bytes, opened.file, opened.writable));
+}
+
+void touch(const Opened& opened, std::size_t i) {
+  const Unlocked unlocked;
+  opened.file.touch(opened.file.tensors().at(i).bytes);
 }
 
 using Named = std::vector<std::pair<std::string, std::string>>;
@@ -131,6 +136,8 @@ void bind_safetensors(nb::module_& module) {
       .def_static("open", open_safetensors, nb::arg("path"), nb::arg("access"))
       .def_prop_ro("names", names_of)
       .def("tensor", tensor_of)
+      .def("touch", touch,
+           "Reads a tensor's bytes where they are copied. Before that they hold nothing.")
       .def_prop_ro("file_bytes", [](const Opened& opened) { return opened.file.file_bytes(); })
       .def_prop_ro("metadata", [](const Opened& opened) -> std::optional<Named> {
         if (!opened.file.has_metadata()) return std::nullopt;

@@ -177,3 +177,45 @@ def test_the_limit_holds_for_each_call_and_is_set_back(tmp_path):
     finally:
         thalia.set_default_allocation_limit(None)
     assert thalia_numpy.load_file(path)["a.w"].shape == (100_000,)
+
+
+LARGE = """
+import resource, sys
+import thalia_checkpoint as thalia
+
+path, most, access = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+with thalia.open(path, access=access) as file:
+    print(file["large"].shape, file["small"].numpy().tolist())
+    try:
+        file["large"].numpy()
+    except thalia.IoError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif("THALIA_SANITIZED" in os.environ, reason="sanitizers reserve more address space")
+@pytest.mark.parametrize("access", ["mapped", "copied"])
+def test_a_file_that_the_address_space_does_not_hold(tmp_path, access):
+    large, most = 3 << 30, 2_000_000 << 10
+    header = (
+        f'{{"large":{{"dtype":"U8","shape":[{large}],"data_offsets":[0,{large}]}},'
+        f'"small":{{"dtype":"I64","shape":[2],"data_offsets":[{large},{large + 16}]}}}}'
+    ).encode()
+    path = tmp_path / "large.safetensors"
+    with path.open("wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(8 + len(header) + large + 16)
+    done = subprocess.run(
+        [sys.executable, "-c", LARGE, path, str(most), access],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    path.unlink()
+    assert (done.returncode, done.stderr) == (0, "")
+    first, second = done.stdout.splitlines()
+    assert first == f"({large},) [0, 0]"
+    assert "address space" in second and "ulimit -v" in second and "large.safetensors" in second

@@ -196,7 +196,7 @@ void flow_to_thalia(const SourceFile& source, const FormatRow& from, const path&
     const RegionId region = regions.of(writer, region_name);
     TensorSpec spec = spec_in_region(tensor, place);
     spec.dtype = precision.choose(region_name, spec);
-    if (spec.dtype == tensor.layout.dtype && tensor.in_place) {
+    if (spec.dtype == tensor.layout.dtype && source.is_mapped(i)) {
       kept.push_back(source.read(i));
       naming_tensor(tensor, [&] { check_legal(spec.layout(), kept.back().bytes()); });
       writer.add_tensor(region, std::move(spec), kept.back().bytes());

@@ -141,13 +141,33 @@ OpenedModel open_model(const std::filesystem::path& path, const SafetensorsModel
   }
 }
 
+namespace {
+
+std::uint64_t offset_of(const OpenedFile& file, const SafetensorsTensor& tensor) {
+  return static_cast<std::uint64_t>(tensor.bytes.data() - file.bytes->bytes().data());
+}
+
+}  // namespace
+
 Tensor tensor_of(const OpenedFile& file, const SafetensorsTensor& tensor) {
   return with_path(file.path.native(), [&] {
-    const auto offset =
-        static_cast<std::uint64_t>(tensor.bytes.data() - file.bytes->bytes().data());
-    file.bytes->touch(offset, tensor.bytes.size());
+    file.bytes->touch(offset_of(file, tensor), tensor.bytes.size());
     return Tensor::adopt({.dtype = tensor.dtype, .shape = tensor.shape}, tensor.bytes, file.bytes);
   });
+}
+
+void visit_tensor(const OpenedFile& file, const SafetensorsTensor& tensor, const PieceSink& sink) {
+  // Of whole elements, whatever their type.
+  constexpr std::uint64_t kPiece = 1 << 20;
+  if (file.bytes->access() != Access::copied) return sink(tensor.bytes);
+  std::vector<std::byte> piece(std::min<std::uint64_t>(kPiece, tensor.bytes.size()));
+  const std::uint64_t begin = offset_of(file, tensor);
+  for (std::uint64_t at = 0; at < tensor.bytes.size(); at += kPiece) {
+    const MutableByteSpan part =
+        MutableByteSpan(piece).first(std::min(kPiece, tensor.bytes.size() - at));
+    with_path(file.path.native(), [&] { file.bytes->read(begin + at, part); });
+    sink(part);
+  }
 }
 
 }  // namespace thalia::interop::safetensors

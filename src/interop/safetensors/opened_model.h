@@ -11,6 +11,7 @@
 #include "interop/safetensors/index.h"
 #include "interop/safetensors/index_match.h"
 #include "interop/safetensors/parse.h"
+#include "interop/shared/piece_sink.h"
 #include "io/file_bytes.h"
 #include "thalia/formats/safetensors_model.h"
 #include "thalia/tensor_value.h"
@@ -50,5 +51,7 @@ OpenedModel open_model(const std::filesystem::path& path, const SafetensorsModel
 
 /// The tensor in its file. @throws as SafetensorsModel::read().
 Tensor tensor_of(const OpenedFile& file, const SafetensorsTensor& tensor);
+/// Its bytes in order; of a file that is copied in pieces, none of which is kept. @throws the same.
+void visit_tensor(const OpenedFile& file, const SafetensorsTensor& tensor, const PieceSink& sink);
 
 }  // namespace thalia::interop::safetensors

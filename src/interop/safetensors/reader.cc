@@ -22,15 +22,30 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path,
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path, const ReadOptions& options,
                                       std::uint64_t max_header_bytes) {
+  SafetensorsFile file = open_header(path, options, max_header_bytes);
+  file.impl_->file->touch_whole(options.work.cancel);
+  return file;
+}
+
+SafetensorsFile SafetensorsFile::open_header(const std::filesystem::path& path,
+                                             const ReadOptions& options,
+                                             std::uint64_t max_header_bytes) {
   auto impl = std::make_shared<Impl>();
-  impl->file = io::FileBytes::open_whole(path, options.input.access, options.work.cancel);
+  impl->file = io::FileBytes::open(path, options.input.access);
   with_path(path.native(), [&] {
-    impl->parsed =
-        interop::parse_safetensors(impl->file->bytes(), max_header_bytes, options.input.limits);
+    const io::FileBytes& bytes = *impl->file;
+    impl->parsed = interop::parse_safetensors(
+        bytes.bytes(), max_header_bytes, options.input.limits,
+        [&](std::uint64_t offset, std::uint64_t length) { bytes.touch(offset, length); });
   });
   SafetensorsFile file;
   file.impl_ = std::move(impl);
   return file;
+}
+
+void SafetensorsFile::touch(ByteSpan part) const {
+  const auto offset = static_cast<std::uint64_t>(part.data() - impl_->file->bytes().data());
+  impl_->file->touch(offset, part.size());
 }
 
 const std::vector<SafetensorsTensor>& SafetensorsFile::tensors() const noexcept {

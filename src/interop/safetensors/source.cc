@@ -78,6 +78,16 @@ class SafetensorsSource : public SourceFile {
     return safetensors::tensor_of(*tensors_.at(i).first, *tensors_.at(i).second);
   }
 
+  bool is_mapped(std::size_t i) const override {
+    return tensors_[i].first->bytes->access() != Access::copied;
+  }
+  void visit(std::size_t i, const PieceSink& sink) const override {
+    safetensors::visit_tensor(*tensors_.at(i).first, *tensors_.at(i).second, sink);
+  }
+  void check(std::size_t i) const override {
+    visit(i, [](ByteSpan) {});
+  }
+
  private:
   OpenedModel model_;
   std::vector<std::pair<const OpenedFile*, const SafetensorsTensor*>> tensors_;

@@ -67,6 +67,8 @@ class SourceFile {
   /// In the mapping where it lies there as it is, and holds the file open then; else decoded.
   /// @throws FormatError, IntegrityError, IoError that name the file and the tensor.
   virtual Tensor read(std::size_t i) const = 0;
+  /// Whether read(i) takes no memory of its own.
+  virtual bool is_mapped(std::size_t i) const { return facts_.tensors[i].in_place; }
   /// Hands on the bytes of read(i) in order; of a dense tensor in pieces of whole elements where a
   /// format need not decode all at once.
   virtual void visit(std::size_t i, const PieceSink& sink) const { sink(read(i).bytes()); }
