@@ -270,6 +270,9 @@ class BrainCheckpoint {
   /// FormatError (limit_exceeded) for a file larger than the limit.
   static BrainState load(const std::filesystem::path& path, const BrainLoadOptions& options = {},
                          BrainLoadReport* report = nullptr);
+  /// The same of a file that is open; `options.read` is for the bases of a delta.
+  static BrainState load(const Reader& file, const BrainLoadOptions& options = {},
+                         BrainLoadReport* report = nullptr);
 
   /// Reads header, names and metadata, no payload. @throws as Reader::open().
   static BrainInfo info(const std::filesystem::path& path, const ReadOptions& options = {});

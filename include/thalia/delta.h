@@ -108,8 +108,6 @@ class ChainReader {
 
  private:
   friend struct DeltaAccess;
-  friend class ResolvedFile;
-  static Reader reader_over(std::shared_ptr<const detail::OpenFile> file);
   ChainReader(std::shared_ptr<const model::FileChain> chain, Reader reader);
   detail::Shared<const model::FileChain> chain_;
   Reader reader_;
@@ -259,8 +257,9 @@ struct ResolveResult {
 };
 
 /// Writes the state of a chain as a full file: equal texts, and tensors that are equal byte for
-/// byte. @throws as ChainReader, and Writer.
-ResolveResult resolve(const std::filesystem::path& delta, const std::filesystem::path& target,
+/// byte. @param input also an index of .thalia files, or its folder. @throws as state_source() of
+/// that path, and Writer.
+ResolveResult resolve(const std::filesystem::path& input, const std::filesystem::path& target,
                       const ChainOptions& options = {}, const SaveOptions& save = {});
 
 /// What verify() finds of a file and, where it is a delta without errors, what it finds of all that
@@ -269,27 +268,5 @@ ResolveResult resolve(const std::filesystem::path& delta, const std::filesystem:
 VerifyReport verify_chain(const std::filesystem::path& path, const VerifyOptions& options = {},
                           const std::vector<std::filesystem::path>& search = {},
                           const BasePolicy& bases = {});
-
-/// A .thalia file for those who take full ones: itself, or the state of a delta as a file without a
-/// name, which nobody else can open, and which is gone with its last reader, however the process
-/// ends. Errors about it name the delta.
-class ResolvedFile {
- public:
-  /// @param folder on whose file system a delta's state is kept meanwhile; empty: the temporary
-  /// folder's. In memory where that has no files without names. @throws as ChainReader::open() and
-  /// resolve().
-  ResolvedFile(const std::filesystem::path& file, const std::filesystem::path& folder,
-               const ChainOptions& options = {});
-
-  /// Valid after this is gone, as a copy of it.
-  const Reader& reader() const noexcept { return reader_; }
-  bool is_copy() const noexcept { return input_bytes_ != 0; }
-  /// Of all files of the chain; 0 where this is no copy.
-  std::uint64_t input_bytes() const noexcept { return input_bytes_; }
-
- private:
-  Reader reader_;
-  std::uint64_t input_bytes_ = 0;
-};
 
 }  // namespace thalia

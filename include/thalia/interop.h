@@ -16,6 +16,7 @@
 #include "thalia/formats/param_id.h"
 #include "thalia/formats/param_source.h"
 #include "thalia/formats/pt.h"
+#include "thalia/formats/resolved_file.h"
 #include "thalia/formats/safetensors_model.h"
 #include "thalia/mckp.h"
 #include "thalia/merge.h"

@@ -23,12 +23,13 @@ struct MergePreference {
 };
 
 /// Copies the regions and connections of several .thalia files into a new one, in the order of the
-/// inputs; of a delta its state, as convert() does. What two inputs have alike (by facts, texts and
-/// content hashes, as diff() tells) is taken once. Metadata: the first's, with the members that
-/// only others have, and no conflict in version, thalia_version and created, which say something of
-/// one file; growth histories one behind the other in the order of their steps, an event without a
-/// step behind the one before it, and an event that several files have once. Training steps are the
-/// greatest. Precision and formats of the options are not used.
+/// inputs; of a delta, and of a model in several files, its state, as a ResolvedFile. What two
+/// inputs have alike (by facts, texts and content hashes, as diff() tells) is taken once. Metadata:
+/// the first's, with the members that only others have, and no conflict in version, thalia_version
+/// and created, which say something of one file; growth histories one behind the other in the order
+/// of their steps, an event without a step behind the one before it, and an event that several
+/// files have once. Training steps are the greatest. Precision and formats of the options are not
+/// used.
 /// @return as convert(); losses tell what gave way to what was preferred.
 /// @throws UsageError (duplicate) naming what is in conflict, and the files; (bad_argument) without
 /// an input. FormatError, IntegrityError, IoError; UnsupportedError as extract(). On an error

@@ -25,6 +25,8 @@
 
 namespace thalia {
 
+class Reader;
+
 /// What a file says of a quantized tensor.
 struct TensorQuantization {
   unsigned bits = 0;             ///< of every code; 0 where each group has a width of its own
@@ -151,12 +153,17 @@ struct QuantizeFileResult {
 
 /// Writes `input` to `output` with tensors quantized; all others are taken over as they are stored,
 /// quantized ones too. The tensors that are quantized are restored in memory and kept there as
-/// codes until the file is written. An output that is there is replaced as by a save.
+/// codes until the file is written. An output that is there is replaced as by a save. A delta, and
+/// a model in several files, is read as a ResolvedFile of the output's folder.
 /// @throws UsageError for a bad option, a pattern that fits no tensor (not_found), sensitivities of
-/// another number of elements, or a state that went through its bound of lossy generations already;
-/// UnsupportedError for a delta; as reading and saving do.
+/// another number of elements, a state that went through its bound of lossy generations already, or
+/// an output that is one of several files that are read; as reading and saving do.
 QuantizeFileResult quantize_file(const std::filesystem::path& input,
                                  const std::filesystem::path& output,
+                                 const QuantizationOptions& options,
+                                 const QuantizeFileOptions& file_options = {});
+/// The same of a full file that is open. @throws as above; UnsupportedError for a delta.
+QuantizeFileResult quantize_file(const Reader& input, const std::filesystem::path& output,
                                  const QuantizationOptions& options,
                                  const QuantizeFileOptions& file_options = {});
 

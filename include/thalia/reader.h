@@ -140,8 +140,7 @@ class Reader {
   std::uint64_t resident_bytes() const;
 
  private:
-  friend class ChainReader;
-  friend class StreamReader;
+  friend struct ReaderAccess;
   explicit Reader(std::shared_ptr<const detail::OpenFile> file) : file_(std::move(file)) {}
   detail::Shared<const detail::OpenFile> file_;
 };

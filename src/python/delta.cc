@@ -1,5 +1,6 @@
 // Deltas: written against a base, and made full files again.
 #include "thalia/delta.h"
+#include "thalia/formats/resolved_file.h"
 
 #include <optional>
 #include <string>
@@ -93,8 +94,7 @@ nb::dict run_delta(const Path& base, const Path& input, const Path& target, doub
   return result_of(interruptible([&](const std::stop_token& stop) {
     chain.read.work.cancel = stop;
     options.work.cancel = stop;
-    const ChainReader before = ChainReader::open(base, chain);
-    return write_delta(state_source(ChainReader::open(input, chain)), before, target, options);
+    return write_delta(base, input, target, chain, options);
   }));
 }
 

@@ -63,6 +63,32 @@ def test_a_folder_and_its_index_open_as_one_model(model):
     assert_same(load_file(index, mmap=True))
 
 
+@pytest.mark.parametrize("model", ["thalia"], indirect=True)
+@pytest.mark.parametrize("by", ["folder", "index"])
+def test_what_takes_a_file_takes_its_state(model, tmp_path_factory, by):
+    folder, _, index = model
+    path = folder if by == "folder" else index
+    out = tmp_path_factory.mktemp("out")
+    save_file({**ARRAYS, "embed.weight": ARRAYS["embed.weight"] + 1}, out / "base.thalia")
+    thalia.merge([path], out / "merged.thalia")
+    assert_same(load_file(out / "merged.thalia"))
+    thalia.resolve(path, out / "resolved.thalia")
+    assert_same(load_file(out / "resolved.thalia"))
+    assert thalia.delta(out / "base.thalia", path, out / "new.delta.thalia").tensors == 4
+    assert_same(load_file(out / "new.delta.thalia"))
+    quantized = thalia.quantize(path, out / "quantized.thalia", include=["embed.weight"], min_elements=1)
+    assert quantized.tensors == 4 and len(quantized.quantized) == 1
+    thalia.migrate(path, out / "old.thalia", to="0.1", across_major=True)
+    assert thalia.open(out / "old.thalia").format == "thalia-0.1"
+    with pytest.raises(thalia.UsageError, match=r"a delta names one file as its base.*expected one file"):
+        thalia.delta(path, out / "base.thalia", out / "other.delta.thalia")
+    with pytest.raises(thalia.UsageError, match="a file that is read"):
+        thalia.quantize(path, folder / shard(2, "thalia"), replace=True)
+    with pytest.raises(thalia.ThaliaError, match=r"list of the files that a model is in|a folder"):
+        thalia.compact(path)  # a change in place is one of one file
+    assert_same(load_file(path))
+
+
 def test_parts_of_it_are_read_by_safe_open(model):
     folder, _, _ = model
     with thalia.safe_open(folder, framework="np") as file:

@@ -102,6 +102,7 @@ PUBLIC_PLACES = {
     "formats/onnx.h": "interop/onnx",
     "formats/param_source.h": "interop/params",
     "formats/pt.h": "interop/pt",
+    "formats/resolved_file.h": "interop/convert",
     "checkpoint_compressor.h": "interop/mckp",
     "merge.h": "interop/convert",
     "thalia.h": "interop",

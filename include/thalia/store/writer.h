@@ -188,7 +188,8 @@ class RunWriter {
   StoredCheckpoint save_stream(std::string_view phase, std::uint64_t step,
                                const ByteProducer& produce, const SaveInfo& info = {});
   /// A copy of a file, which shares its blocks where the file system can. In a run of .thalia files
-  /// it has to be one, and of a delta the state that it stands for is saved.
+  /// it has to be one, and of a delta, or of a model in parts, the state that it stands for is
+  /// saved.
   StoredCheckpoint save_file(std::string_view phase, std::uint64_t step,
                              const std::filesystem::path& file, const SaveInfo& info = {});
 

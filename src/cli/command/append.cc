@@ -11,6 +11,8 @@
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
+#include "thalia/formats/resolved_file.h"
+#include "thalia/paths.h"
 #include "thalia/reader.h"
 
 namespace thalia::cli {
@@ -24,12 +26,14 @@ struct AppendArguments {
 
 int run_append(const AppendArguments& arguments, const Session& session) {
   ProgressBar bar("appending to " + arguments.file);
-  auto read = session.options<ReadOptions>();
-  const Reader from = Reader::open(arguments.from, read);
+  const auto chain = session.options<ChainOptions>();
+  const ResolvedFile opened(arguments.from, folder_of(arguments.file), chain);
+  const Reader& from = opened.reader();
   auto options = session.options<AppendOptions>();
   options.work.progress = bar.callback();
   Appender appender(arguments.file, options);
-  const std::vector<std::string> names = region_names(arguments.regions, arguments.from, read);
+  const std::vector<std::string> names =
+      region_names(arguments.regions, arguments.from, chain.read);
   for (const std::string& name : names) appender.copy_region(from.region(name));
   const AppendResult result = appender.commit();
   bar.finish();

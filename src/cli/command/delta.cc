@@ -1,5 +1,5 @@
-// thalia delta, thalia resolve: what changed between two checkpoints, and the full file again. Base
-// and input are opened as chains, so that either may be a delta itself.
+// thalia delta, thalia resolve: what changed between two checkpoints, and the full file again.
+// Either may be a delta itself.
 #include "thalia/delta.h"
 
 #include <memory>
@@ -13,6 +13,7 @@
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
 #include "thalia/convert.h"
+#include "thalia/formats/resolved_file.h"
 #include "thalia/mckp.h"
 #include "thalia/paths.h"
 
@@ -144,15 +145,14 @@ int run_delta(const DeltaArguments& arguments, const Session& session) {
   }
   ProgressBar bar("comparing " + arguments.input);
   const ChainOptions chain = session.options<ChainOptions>();
-  const ChainReader base = ChainReader::open(arguments.base, chain);
-  const ChainReader input = ChainReader::open(arguments.input, chain);
   auto options = session.options<DeltaOptions>();
   options.threshold = arguments.threshold;
   options.exclude = arguments.exclude;
   if (arguments.low_rank) options.low_rank = arguments.low_rank_options;
   options.compression = arguments.compression.compression(std::nullopt);
   options.work.progress = bar.callback();
-  const DeltaResult result = write_delta(state_source(input), base, arguments.output, options);
+  const DeltaResult result =
+      write_delta(arguments.base, arguments.input, arguments.output, chain, options);
   // The bar goes before anything is printed in its line.
   bar.finish();
   print_delta(session, arguments, result);

@@ -24,6 +24,7 @@
 #include "cli/terminal/escape.h"
 #include "thalia/brain_checkpoint.h"
 #include "thalia/error.h"
+#include "thalia/formats/resolved_file.h"
 #include "thalia/paths.h"
 
 namespace thalia::cli {
@@ -183,7 +184,13 @@ Pruned prune_file(const PruneArguments& arguments, const Session& session) {
   auto load = session.options<BrainLoadOptions>();
   load.read.input.limits.max_file_bytes = 0;
   load.on_warning = [&](const std::string& warning) { pruned.warnings.push_back(warning); };
-  BrainState brain = BrainCheckpoint::load(arguments.input, load);
+  BrainState brain =
+      is_in_parts(arguments.input, session.access())
+          ? BrainCheckpoint::load(ResolvedFile(arguments.input, folder_of(arguments.output),
+                                               session.options<ChainOptions>())
+                                      .reader(),
+                                  load)
+          : BrainCheckpoint::load(arguments.input, load);
   pruned.input_bytes = file_bytes(arguments.input);
   prune(brain, arguments, pruned);
   if (pruned.is_written()) {

@@ -11,6 +11,7 @@
 #include "inspect/verify_file.h"
 #include "thalia/error.h"
 #include "thalia/formats/file_format.h"
+#include "thalia/formats/resolved_file.h"
 
 namespace thalia::cli {
 namespace {

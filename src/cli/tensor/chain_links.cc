@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "inspect/packed_file.h"
 #include "thalia/error.h"
 #include "thalia/formats/file_format.h"
+#include "thalia/formats/model_index.h"
 #include "thalia/mckp.h"
 #include "thalia/paths.h"
 #include "thalia/reader.h"
@@ -44,6 +47,17 @@ std::vector<ChainLink> links_of_mckp(const std::filesystem::path& path,
   return links;
 }
 
+// Those of one part behind those of another.
+std::vector<ChainLink> links_of_parts(const std::filesystem::path& index,
+                                      const ChainOptions& options) {
+  std::vector<ChainLink> links;
+  const ModelIndex content = read_model_index(index, options.read.input.limits);
+  for (const std::string& name : content.files)
+    for (ChainLink& link : links_of(folder_of(index) / name, options))
+      links.push_back(std::move(link));
+  return links;
+}
+
 }  // namespace
 
 std::vector<ChainLink> chain_links(const std::filesystem::path& path, const ChainOptions& options,
@@ -51,6 +65,7 @@ std::vector<ChainLink> chain_links(const std::filesystem::path& path, const Chai
   const FileFormat format = input_format(path, options.read.input.access);
   if (format == FileFormat::mckp) return links_of_mckp(path, options);
   if (format == FileFormat::thalia) return links_of(path, options);
+  if (format == FileFormat::thalia_shards) return links_of_parts(path, options);
   throw UsageError(ErrorCode::bad_argument,
                    fmt::format("{} shows what .thalia and .mckp files are based on, not {}", what,
                                file_format_name(format)),

@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "base/utf8.h"
 #include "container/file/open_file.h"
+#include "container/read/reader_access.h"
 #include "container/stream/access.h"
 #include "container/stream/plan.h"
 #include "container/stream/session.h"
@@ -71,13 +72,14 @@ class StreamReader::Impl {
   template <typename Collect>
   Impl(const Reader& reader, const StreamOptions& options, Collect collect) {
     check_stream_options(options);
-    check_length(*reader.file_);
+    check_length(ReaderAccess::file(reader));
     Sources sources;
-    collect(*reader.file_, sources);
-    container::StreamPlan plan = container::plan_stream(*reader.file_, sources, options);
-    settle(*reader.file_, plan);
-    session_ = std::make_unique<container::StreamSession>(reader.file_.pointer(), std::move(plan),
-                                                          options);
+    collect(ReaderAccess::file(reader), sources);
+    container::StreamPlan plan =
+        container::plan_stream(ReaderAccess::file(reader), sources, options);
+    settle(ReaderAccess::file(reader), plan);
+    session_ = std::make_unique<container::StreamSession>(ReaderAccess::shared(reader),
+                                                          std::move(plan), options);
   }
   explicit Impl(std::unique_ptr<container::StreamSession> session) : session_(std::move(session)) {}
 

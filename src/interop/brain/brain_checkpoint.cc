@@ -106,12 +106,19 @@ void BrainCheckpoint::reserve(AsyncSaver& saver, const BrainState& brain, const 
 
 BrainState BrainCheckpoint::load(const path& source, const BrainLoadOptions& options,
                                  BrainLoadReport* report) {
+  const std::optional<Reader> opened = open_unless_v01(source, options.read);
+  if (opened) return load(*opened, options, report);
   BrainLoadReport of_no_use;
   BrainLoadReport& told = report == nullptr ? of_no_use : *report;
   told = {};
-  const std::optional<Reader> opened = open_unless_v01(source, options.read);
-  if (!opened) return interop::load_v01_brain(source, options, told);
-  const Reader& reader = *opened;
+  return interop::load_v01_brain(source, options, told);
+}
+
+BrainState BrainCheckpoint::load(const Reader& reader, const BrainLoadOptions& options,
+                                 BrainLoadReport* report) {
+  BrainLoadReport of_no_use;
+  BrainLoadReport& told = report == nullptr ? of_no_use : *report;
+  told = {};
   model::BrainReadOptions read{.regions = options.regions,
                                .lazy = options.lazy,
                                .state = {.restore = options.restore,

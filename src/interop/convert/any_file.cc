@@ -20,6 +20,7 @@
 #include "io/read_ahead.h"
 #include "thalia/delta.h"
 #include "thalia/formats/model_index.h"
+#include "thalia/formats/resolved_file.h"
 
 namespace thalia {
 namespace {

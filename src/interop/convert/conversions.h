@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "thalia/convert.h"
-#include "thalia/delta.h"
 #include "thalia/formats/any_tensor.h"
 #include "thalia/formats/file_format.h"
+#include "thalia/formats/resolved_file.h"
 #include "thalia/reader.h"
 
 namespace thalia::interop {
@@ -26,13 +26,13 @@ path opened_path(const path& input, std::optional<FileFormat> from);
 void copy_thalia(const Reader& reader, const std::vector<std::uint32_t>& regions,
                  const path& output, const ConvertOptions& options, ConvertResult& result);
 
-/// A delta is resolved into an unnamed file in the output's folder, which has to have room for a
-/// file of this size anyway.
+/// A delta, and a model in parts, is resolved into an unnamed file in the output's folder, which
+/// has to have room for a file of this size anyway.
 ResolvedFile resolved_for(const path& input, const path& output, const ConvertOptions& options);
 
 /// Of an output that is there, and would be replaced. It may take the place of the input as a
-/// whole, which is open by then. @throws UsageError (bad_argument) where it is another one of
-/// files_read(); what that throws.
+/// whole, which is open by then, but not that of an index of .thalia files. @throws UsageError
+/// (bad_argument) where it is another one of files_read(); what that throws.
 void check_not_read(const path& input, const path& output, const OutputOptions& written,
                     const OpenOptions& options, std::optional<FileFormat> from);
 

@@ -314,9 +314,11 @@ ResolvedFile resolved_for(const path& input, const path& output, const ConvertOp
 // Nothing is read from where nothing lies, and what is not to be replaced is refused later.
 void check_not_read(const path& input, const path& output, const OutputOptions& written,
                     const OpenOptions& options, std::optional<FileFormat> from) {
-  if (!written.replace || !is_file(output) || is_same_file(input, output)) return;
+  if (!written.replace || !is_file(output)) return;
+  const bool in_parts = from == FileFormat::thalia_shards;
+  if (!in_parts && is_same_file(input, output)) return;
   const std::vector<path> files = files_read(input, options, from);
-  if (!is_same_file(files.front(), output)) io::refuse_read(output, files);
+  if (in_parts || !is_same_file(files.front(), output)) io::refuse_read(output, files);
 }
 
 TensorSpec spec_of(const TensorView& tensor) {

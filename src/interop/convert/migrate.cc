@@ -20,6 +20,8 @@
 #include "interop/v01/wrapper.h"
 #include "thalia/brain_checkpoint.h"
 #include "thalia/convert.h"
+#include "thalia/formats/any_file.h"
+#include "thalia/formats/resolved_file.h"
 #include "thalia/paths.h"
 #include "thalia/v01.h"
 
@@ -47,7 +49,7 @@ void same_major(const path& source, const path& target, const MigrateOptions& op
                   "a name that does not end in .zst or .lz4",
                   "files of 1.0 are compressed by compress_checkpoint()");
   }
-  ConvertOptions convert_options{.from = FileFormat::thalia, .to = FileFormat::thalia};
+  ConvertOptions convert_options{.to = FileFormat::thalia};
   convert_options.search = options.search;
   convert_options.bases = options.bases;
   convert_options.read = options.read;
@@ -56,6 +58,15 @@ void same_major(const path& source, const path& target, const MigrateOptions& op
   result.losses = std::move(converted.losses);
   result.tensors = converted.tensors;
   result.output_bytes = converted.output_bytes;
+}
+
+// Of a model in parts, those of all its files.
+std::uint64_t bytes_of(const path& source, const MigrateOptions& options) {
+  if (!is_in_parts(source, options.read.input.access)) return file_bytes(source);
+  const OpenOptions open{.read = options.read, .search = options.search, .bases = options.bases};
+  std::uint64_t bytes = 0;
+  for (const path& file : files_read(source, open)) bytes += file_bytes(file);
+  return bytes;
 }
 
 void check_asked_for(const path& source, const FormatVersion& from, const FormatVersion& to,
@@ -77,7 +88,8 @@ void tell(const MigrateOptions& options, const std::vector<std::string>& losses)
 }
 
 // A delta of the original gets an error of its own: it has the magic of no full file.
-FormatVersion version_of(const path& source) {
+FormatVersion version_of(const path& source, Access access) {
+  if (is_in_parts(source, access)) return {};  // parts are of the version that has them
   if (const auto version = read_format_version(source)) return *version;
   if (is_v01_delta(source)) interop::refuse_v01_delta(source.string());
   throw FormatError(ErrorCode::bad_magic, "no .thalia file",
@@ -111,14 +123,16 @@ void thalia_to_v01(const path& source, const path& target, const MigrateOptions&
                    MigrateResult& result) {
   // As they are stored: the original has sparse tensors and half precision too, and the same note
   // on them in its metadata.
-  const BrainState brain = BrainCheckpoint::load(
-      source,
-      {.restore = false, .search = options.search, .bases = options.bases, .read = options.read});
+  const ResolvedFile file(source, folder_of(target),
+                          {.read = options.read, .search = options.search, .bases = options.bases});
+  const BrainState brain =
+      BrainCheckpoint::load(file.reader(), {.restore = false, .read = options.read});
   V01StateOptions state{.timestamp = options.save.timestamp,
                         .limits = options.read.input.limits,
-                        .stored_bytes = file_bytes(source)};
-  // A brain that came from 0.1 has the time of the original in a note.
-  if (!state.timestamp && !noted_v01_timestamp(brain))
+                        .stored_bytes = result.input_bytes};
+  // A brain that came from 0.1 has the time of the original in a note; parts have one each.
+  if (!state.timestamp && !noted_v01_timestamp(brain) &&
+      !is_in_parts(source, options.read.input.access))
     state.timestamp = BrainCheckpoint::info(source, options.read).timestamp;
   V01Conversion conversion = to_v01(brain, state);
   tell(options, conversion.losses);
@@ -138,14 +152,14 @@ void v01_to_v01(const path& source, const path& target, const MigrateOptions& op
 MigrateResult migrate(const path& source, const path& target, const FormatVersion& target_version,
                       const MigrateOptions& options) {
   const Stopwatch watch;
-  MigrateResult result{.from = version_of(source), .to = target_version};
+  MigrateResult result{.from = version_of(source, options.read.input.access), .to = target_version};
   check_asked_for(source, result.from, target_version, options);
   // The source is read while the target is written.
   if (is_same_file(source, target)) {
     fail_argument(ErrorCode::bad_argument, "target", printable(target.string()),
                   "another file than the source");
   }
-  result.input_bytes = file_bytes(source);
+  result.input_bytes = bytes_of(source, options);
   if (result.from.major == 0 && target_version.major == 0) {
     interop::v01_to_v01(source, target, options, result);
   } else if (result.from.major == 0) {

@@ -8,13 +8,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <exception>
+#include <iterator>
 #include <string>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "interop/convert/conversions.h"
+#include "interop/convert/merge_plan.h"
 #include "interop/convert/thalia_source.h"
 #include "interop/safetensors/index_match.h"
 #include "interop/safetensors/opened_model.h"
@@ -23,12 +27,21 @@
 #include "io/posix_file.h"
 #include "thalia/delta.h"
 #include "thalia/formats/model_index.h"
+#include "thalia/formats/resolved_file.h"
 #include "thalia/paths.h"
 
 namespace thalia::interop {
 namespace {
 
 using Shards = std::vector<std::shared_ptr<const ThaliaSource>>;
+
+// All parts of a model, held against their index.
+struct OpenedShards {
+  ModelIndex content;
+  std::uint64_t index_bytes;
+  std::vector<Reader> readers;
+  Shards sources;
+};
 
 // What an index names was named by a stranger: a regular file, and within the policy's folder.
 void check_shard(const path& file, const SourceOptions& options) {
@@ -39,13 +52,13 @@ void check_shard(const path& file, const SourceOptions& options) {
   throw FormatError(ErrorCode::bad_value, "the index names this file: " + found.reason, context);
 }
 
-std::shared_ptr<const ThaliaSource> open_shard(const path& file, const SourceOptions& options) {
+Reader open_shard(const path& file, const SourceOptions& options) {
   stop_if_cancelled(options.read.work.cancel);
   check_shard(file, options);
   return with_path(file.native(), [&] {
-    const ResolvedFile resolved(
-        file, {}, {.read = options.read, .search = options.search, .bases = options.bases});
-    return std::make_shared<const ThaliaSource>(resolved.reader(), RegionGrouping{}, options.read);
+    return ResolvedFile(file, {},
+                        {.read = options.read, .search = options.search, .bases = options.bases})
+        .reader();
   });
 }
 
@@ -112,32 +125,35 @@ class ThaliaShards final : public SourceFile {
   std::vector<Place> places_;
 };
 
-std::shared_ptr<const SourceFile> open_once(const path& index, const io::FileBytes& text,
-                                            const SourceOptions& options) {
-  const ModelIndex content = read_model_index(index, options.read.input.limits);
+OpenedShards open_once(const path& index, const io::FileBytes& text, const SourceOptions& options) {
+  OpenedShards opened{.content = read_model_index(index, options.read.input.limits),
+                      .index_bytes = text.bytes().size(),
+                      .readers = {},
+                      .sources = {}};
+  const ModelIndex& content = opened.content;
   if (content.kind != ShardKind::thalia && !content.files.empty()) {
     throw FormatError(ErrorCode::bad_value, "the index names no .thalia files",
                       {.path = index.string(), .section = "index", .value = content.files.front()});
   }
-  Shards shards;
   std::vector<safetensors::ShardContent> held;
   for (const std::string& name : content.files) {
-    shards.push_back(open_shard(folder_of(index) / name, options));
+    const path file = folder_of(index) / name;
+    const Reader& reader = opened.readers.emplace_back(open_shard(file, options));
+    with_path(file.native(), [&] {
+      opened.sources.push_back(
+          std::make_shared<const ThaliaSource>(reader, RegionGrouping{}, options.read));
+    });
     safetensors::ShardContent& one = held.emplace_back();
     one.is_known = true;
-    for (const SourceTensor& tensor : shards.back()->facts().tensors)
+    for (const SourceTensor& tensor : opened.sources.back()->facts().tensors)
       one.tensors.push_back(tensor.name);
   }
   safetensors::refuse_mismatch(safetensors::compare_with_index(content, held), content,
                                index.string());
-  return std::make_shared<ThaliaShards>(index, content, text.bytes().size(), std::move(shards));
+  return opened;
 }
 
-}  // namespace
-
-std::shared_ptr<const SourceFile> open_thalia_shards(const std::filesystem::path& path,
-                                                     const SourceOptions& options) {
-  const std::filesystem::path index = find_model(path);
+OpenedShards open_shards(const path& index, const SourceOptions& options) {
   for (int tries = 1;; ++tries) {
     const auto text = io::FileBytes::open(index, options.read.input.access);
     try {
@@ -146,6 +162,71 @@ std::shared_ptr<const SourceFile> open_thalia_shards(const std::filesystem::path
       if (tries >= safetensors::kOpenTries || io::is_at_path(text->fd(), index)) throw;
     }
   }
+}
+
+bool is_same(const RegionSpec& a, const RegionSpec& b) {
+  const auto facts = [](const RegionSpec& spec) {
+    return std::tie(spec.config_json, spec.metadata_json, spec.n_neurons, spec.n_inputs,
+                    spec.neuron_type, spec.homeostatic_updated);
+  };
+  return facts(a) == facts(b);
+}
+
+// The regions of all parts, those of one name as one.
+class JoinedRegions {
+ public:
+  void add(RegionSource region, const path& file) {
+    const auto [place, is_new] = places_.emplace(region.spec.name, regions_.size());
+    if (is_new) {
+      regions_.push_back(std::move(region));
+      return;
+    }
+    RegionSource& found = regions_[place->second];
+    if (!is_same(found.spec, region.spec)) {
+      throw UsageError(ErrorCode::duplicate, "an earlier part has other texts or sizes for it",
+                       {.path = file.string(), .region = printable(region.spec.name)});
+    }
+    std::ranges::move(region.tensors, std::back_inserter(found.tensors));
+  }
+  std::vector<RegionSource> finish() && { return std::move(regions_); }
+
+ private:
+  std::unordered_map<std::string, std::size_t> places_;
+  std::vector<RegionSource> regions_;
+};
+
+}  // namespace
+
+std::shared_ptr<const SourceFile> open_thalia_shards(const std::filesystem::path& path,
+                                                     const SourceOptions& options) {
+  const std::filesystem::path index = find_model(path);
+  OpenedShards opened = open_shards(index, options);
+  return std::make_shared<ThaliaShards>(index, opened.content, opened.index_bytes,
+                                        std::move(opened.sources));
+}
+
+ShardsState open_shards_state(const std::filesystem::path& path, const ChainOptions& options) {
+  const std::filesystem::path index = find_model(path);
+  const OpenedShards opened =
+      open_shards(index, {.read = options.read, .search = options.search, .bases = options.bases});
+  ShardsState out{.state = {}, .files = {index}, .file_bytes = opened.index_bytes};
+  StateSource& joined = out.state;
+  const MergePreference none;
+  MergeConflicts conflicts(opened.readers, none);
+  std::string metadata = merge_metadata(opened.readers, options.read.input.limits, conflicts);
+  conflicts.throw_if_open();
+  if (!metadata.empty()) joined.metadata_json = std::move(metadata);
+  JoinedRegions regions;
+  for (const Reader& reader : opened.readers) {
+    out.files.push_back(reader.path());
+    out.file_bytes += reader.file_bytes();
+    StateSource part = state_source(ChainReader::open(reader, options));
+    joined.training_steps = std::max(joined.training_steps, part.training_steps);
+    for (RegionSource& region : part.regions) regions.add(std::move(region), reader.path());
+    std::ranges::move(part.connections, std::back_inserter(joined.connections));
+  }
+  joined.regions = std::move(regions).finish();
+  return out;
 }
 
 }  // namespace thalia::interop

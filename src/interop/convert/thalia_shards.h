@@ -2,10 +2,13 @@
 // writes it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <vector>
 
 #include "interop/shared/source_file.h"
+#include "thalia/delta.h"
 
 namespace thalia::interop {
 
@@ -14,5 +17,16 @@ namespace thalia::interop {
 /// index and files do not have the same tensors.
 std::shared_ptr<const SourceFile> open_thalia_shards(const std::filesystem::path& path,
                                                      const SourceOptions& options);
+
+/// The same as one state, which keeps the files open.
+struct ShardsState {
+  StateSource state;
+  std::vector<std::filesystem::path> files;  ///< the index, and the parts
+  std::uint64_t file_bytes = 0;              ///< of all of them
+};
+
+/// Regions of one name become one, metadata are joined. @throws as open_thalia_shards(); UsageError
+/// (duplicate) where two parts say something else of a region, or in a member of the metadata.
+ShardsState open_shards_state(const std::filesystem::path& path, const ChainOptions& options);
 
 }  // namespace thalia::interop

@@ -11,6 +11,7 @@
 #include "base/stopwatch.h"
 #include "container/append/copied_tensor.h"
 #include "container/file/open_file.h"
+#include "container/read/reader_access.h"
 #include "container/write/file_save.h"
 #include "format/header.h"
 #include "format/quantized.h"
@@ -125,15 +126,13 @@ class FileQuantization {
 
 }  // namespace
 
-QuantizeFileResult quantize_file(const std::filesystem::path& input,
-                                 const std::filesystem::path& output,
+QuantizeFileResult quantize_file(const Reader& input, const std::filesystem::path& output,
                                  const QuantizationOptions& options,
                                  const QuantizeFileOptions& file_options) {
   const Stopwatch watch;
-  const auto file =
-      detail::OpenFile::open(input, {.input = file_options.input, .work = file_options.save.work});
+  const detail::OpenFile& file = ReaderAccess::file(input);
   QuantizeFileResult result =
-      file->named([&] { return FileQuantization(*file, options, file_options).run(output); });
+      file.named([&] { return FileQuantization(file, options, file_options).run(output); });
   result.seconds = watch.seconds();
   return result;
 }

@@ -13,8 +13,6 @@ struct DeltaAccess {
   /// before.
   static Tensor read(const ChainReader& reader, const TensorView& tensor,
                      std::shared_ptr<io::MemoryBudget> budget);
-  /// A reader of bytes that are at hand.
-  static Reader reader_over(std::shared_ptr<const detail::OpenFile> file);
 };
 
 }  // namespace thalia

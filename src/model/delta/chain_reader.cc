@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "container/append/copied_tensor.h"
 #include "container/file/short_name.h"
+#include "container/read/reader_access.h"
 #include "container/read/tensor_reading.h"
 #include "format/extent.h"
 #include "io/allocation_limit.h"
@@ -110,11 +111,7 @@ ChainReader ChainReader::open(const std::filesystem::path& path, const ChainOpti
 }
 
 ChainReader ChainReader::open(const Reader& top, const ChainOptions& options) {
-  return {std::make_shared<const model::FileChain>(top.file_.pointer(), options), top};
-}
-
-Reader ChainReader::reader_over(std::shared_ptr<const detail::OpenFile> file) {
-  return Reader(std::move(file));
+  return {std::make_shared<const model::FileChain>(ReaderAccess::shared(top), options), top};
 }
 
 unsigned ChainReader::depth() const noexcept {
@@ -194,10 +191,6 @@ StreamReader ChainReader::stream(std::span<const TensorView> tensors,
                                  const StreamOptions& options) const {
   if (depth() == 0) return StreamReader(reader_, tensors, options);
   return model::stream_chain(*this, {tensors.begin(), tensors.end()}, options);
-}
-
-Reader DeltaAccess::reader_over(std::shared_ptr<const detail::OpenFile> file) {
-  return ChainReader::reader_over(std::move(file));
 }
 
 const model::FileChain& DeltaAccess::files(const ChainReader& reader) noexcept {

@@ -2,15 +2,12 @@
 // file, and each tensor is held against the content hash that the chain's top has for it: a full
 // file of wrong bytes is never put in place.
 #include <algorithm>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/fail.h"
-#include "base/stopwatch.h"
 #include "base/utf8.h"
 #include "container/write/file_save.h"
-#include "io/atomic_file.h"
 #include "model/delta/draft.h"
 #include "model/delta/save_state.h"
 #include "model/value/in_order.h"
@@ -81,23 +78,5 @@ SaveResult save_state(const StateSource& state, int fd, const std::filesystem::p
 }
 
 }  // namespace model
-
-ResolveResult resolve(const std::filesystem::path& delta, const std::filesystem::path& target,
-                      const ChainOptions& options, const SaveOptions& save) {
-  const Stopwatch watch;
-  const container::CheckedOptions checked(save);  // before the chain is read
-  const ChainReader chain = ChainReader::open(delta, options);
-  const std::vector<std::filesystem::path> files = chain.paths();
-  io::refuse_read(target, std::span(files).subspan(1));  // the first may become what it stands for
-  const StateSource state = state_source(chain);
-  const SaveResult saved = model::save_state(state, target, checked);
-  return {.input_bytes = chain.disk_bytes(),
-          .output_bytes = saved.file_bytes,
-          .depth = chain.depth(),
-          .regions = saved.regions,
-          .tensors = saved.tensors,
-          .closing_checksum = saved.closing_checksum,
-          .seconds = watch.seconds()};
-}
 
 }  // namespace thalia

@@ -8,11 +8,11 @@
 #include "base/fail.h"
 #include "container/file/open_bytes.h"
 #include "container/file/open_file.h"
+#include "container/read/reader_access.h"
 #include "io/folder/beneath.h"
 #include "io/folder/inner_file.h"
 #include "io/folder/line_log.h"
 #include "io/posix_file.h"
-#include "model/delta/access.h"
 #include "thalia/output_file.h"
 #include "thalia/paths.h"
 
@@ -43,7 +43,7 @@ std::optional<std::string> read_text(const io::Folder& folder, const std::string
 Reader read_over(std::shared_ptr<const io::FileBytes> file, const ReadOptions& read) {
   const std::string path = file->path().string();
   return with_path(path, [&] {
-    return DeltaAccess::reader_over(
+    return ReaderAccess::over(
         detail::OpenFile::over(container::contents_of(std::move(file), read.input.limits), read));
   });
 }

@@ -13,6 +13,7 @@
 #include "store/save/impl.h"
 #include "store/save/payload.h"
 #include "thalia/formats/any_file.h"
+#include "thalia/formats/resolved_file.h"
 #include "thalia/text.h"
 
 namespace thalia {
@@ -282,6 +283,9 @@ StoredCheckpoint RunWriter::save_stream(std::string_view phase, std::uint64_t st
 
 StoredCheckpoint RunWriter::save_file(std::string_view phase, std::uint64_t step,
                                       const std::filesystem::path& file, const SaveInfo& info) {
+  const ChainOptions options{.read = {.input = {.access = impl_->options().access}}};
+  if (run().config().is_thalia() && is_in_parts(file, impl_->options().access))
+    return save(phase, step, state_source(file, options), info);
   const io::UniqueFd source = io::open_for_reading(file);
   const auto copy = [&](const store::SavePlace& at) {
     return saved_file(store::copy_payload(impl_->session(), at.path, {source.get(), file},
@@ -292,8 +296,7 @@ StoredCheckpoint RunWriter::save_file(std::string_view phase, std::uint64_t step
     return impl_->save(impl_->place(phase, step, info), copy);
   }
   // What is damaged is not kept as if it were whole.
-  const ChainReader chain =
-      ChainReader::open(file, {.read = {.input = {.access = impl_->options().access}}});
+  const ChainReader chain = ChainReader::open(file, options);
   chain.reader().verify_all(impl_->options().cancel);
   const StateSource state = state_source(chain);
   if (chain.depth() != 0) return save(phase, step, state, info);

@@ -8,11 +8,18 @@
 #include "interop/samples.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "thalia/brain_checkpoint.h"
 #include "thalia/convert.h"
+#include "thalia/delta.h"
+#include "thalia/diff.h"
 #include "thalia/error.h"
 #include "thalia/formats/any_file.h"
 #include "thalia/formats/gguf.h"
 #include "thalia/formats/model_index.h"
+#include "thalia/formats/resolved_file.h"
+#include "thalia/merge.h"
+#include "thalia/migrate.h"
+#include "thalia/quantization.h"
 #include "thalia/reader.h"
 #include "thalia/safetensors.h"
 #include "thalia/wrap.h"
@@ -97,6 +104,82 @@ BOOST_AUTO_TEST_CASE(several_thalia_files_are_one_model) {
                         UsageError, says(ErrorCode::bad_argument, "a file that is read"));
   BOOST_CHECK_EXCEPTION(convert(folder.path(), folder / "x.thalia.index.json"), UnsupportedError,
                         says(ErrorCode::unsupported_feature, "read only"));
+}
+
+BOOST_AUTO_TEST_CASE(who_takes_one_file_takes_one_of_several_parts) {
+  const TemporaryFolder folder;
+  const auto parts = folder / "parts";
+  std::filesystem::create_directory(parts);
+  write_shard(parts / "model-00001-of-00002.thalia", "a.", 0);
+  write_shard(parts / "model-00002-of-00002.thalia", "b.", 1);
+  const auto index = parts / "model.thalia.index.json";
+  write_index(index, {{"a.cortex", "model-00001-of-00002.thalia"},
+                      {"b.cortex", "model-00002-of-00002.thalia"},
+                      {"b.thalamus", "model-00002-of-00002.thalia"},
+                      {"a.thalamus", "model-00001-of-00002.thalia"}});
+  convert(parts, folder / "whole.thalia");
+  write_shard(folder / "old.thalia", "a.", 2);
+  const auto is_whole = [&](const std::filesystem::path& file) {
+    const Reader whole = Reader::open(folder / "whole.thalia");
+    BOOST_TEST(diff(Reader::open(file), whole).same());
+  };
+  for (const auto& path : {parts, index}) {
+    BOOST_TEST(is_in_parts(path));
+    const ResolvedFile one(path, folder.path());
+    BOOST_TEST(one.is_copy());
+    BOOST_TEST(one.reader().region("cortex").tensor_count() == 2u);
+    merge({path}, folder / "merged.thalia", {}, {.save = {.output = {.replace = true}}});
+    is_whole(folder / "merged.thalia");
+    resolve(path, folder / "resolved.thalia", {}, {.output = {.replace = true}});
+    is_whole(folder / "resolved.thalia");
+    const DeltaResult delta = write_delta(folder / "old.thalia", path, folder / "new.delta.thalia",
+                                          {}, {.output = {.replace = true}});
+    BOOST_TEST(delta.tensors == 4u);
+    resolve(folder / "new.delta.thalia", folder / "resolved.thalia", {},
+            {.output = {.replace = true}});
+    is_whole(folder / "resolved.thalia");
+    const QuantizeFileResult quantized = quantize_file(path, folder / "quantized.thalia", {},
+                                                       {.save = {.output = {.replace = true}}});
+    BOOST_TEST(quantized.tensors == 4u);
+    is_whole(folder / "quantized.thalia");  // of integers nothing is quantized
+    BOOST_TEST(BrainCheckpoint::load(one.reader()).regions.size() == 2u);
+    const MigrateResult down = migrate(path, folder / "v01.thalia", {0, 1, 0}, [] {
+      MigrateOptions options;
+      options.across_major = true;
+      options.save.output.replace = true;
+      return options;
+    }());
+    BOOST_TEST(down.tensors == 4u);
+    BOOST_CHECK_EXCEPTION(write_delta(path, folder / "old.thalia", folder / "x.delta.thalia"),
+                          UsageError, says(ErrorCode::bad_argument, "base", "one file"));
+    // What is read is not written over.
+    const auto part = parts / "model-00002-of-00002.thalia";
+    const auto refused = says(ErrorCode::bad_argument, "a file that is read");
+    const SaveOptions over{.output = {.replace = true}};
+    for (const auto& file : {part, index}) {
+      BOOST_CHECK_EXCEPTION(merge({path}, file, {}, {.save = over}), UsageError, refused);
+      BOOST_CHECK_EXCEPTION(resolve(path, file, {}, over), UsageError, refused);
+      BOOST_CHECK_EXCEPTION(
+          write_delta(folder / "old.thalia", path, file, {}, {.output = {.replace = true}}),
+          UsageError, refused);
+      BOOST_CHECK_EXCEPTION(quantize_file(path, file, {}, {.save = over}), UsageError, refused);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(parts_that_say_something_else_of_one_region_are_no_model) {
+  const TemporaryFolder folder;
+  write_shards(folder);
+  Writer writer(folder / "model-00001-of-00002.thalia", {.output = {.replace = true}});
+  for (const char* const region : {"cortex", "thalamus"}) {
+    const RegionId id = writer.add_region({.name = region, .n_neurons = 7});
+    writer.add_tensor(id, {.name = std::string("a.") + region, .dtype = DType::u32, .shape = {1}},
+                      std::as_bytes(std::span(&kOfModel[0], 1)));
+  }
+  writer.commit();
+  BOOST_CHECK_EXCEPTION(ResolvedFile(folder.path(), {}), UsageError,
+                        says(ErrorCode::duplicate, "model-00002-of-00002.thalia", "cortex",
+                             "an earlier part has other texts or sizes for it"));
 }
 
 BOOST_AUTO_TEST_CASE(index_and_thalia_files_have_the_same_tensors) {
