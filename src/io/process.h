@@ -91,6 +91,10 @@ class Once {
   ThreadLock lock_;
 };
 
+/// Writes `text` to stderr and ends the process as a signal would: of a forked child that has
+/// nobody to return to.
+[[noreturn]] void end_at_once(std::string_view text) noexcept;
+
 /// Raises the calling thread's nice value by `steps` (0 to 19); threads that it starts from now on
 /// have the new value too. Best effort.
 void be_nice(int steps) noexcept;

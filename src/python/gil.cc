@@ -104,6 +104,12 @@ void fail_process_ends() {
   throw CancelledError(ErrorCode::cancelled, "the process ends");
 }
 
+void end_forked_child() noexcept {
+  io::end_at_once(
+      "thalia_checkpoint: a child that was forked in a callback cannot return from it: end it with "
+      "os._exit()\n");
+}
+
 void bind_gil(nb::module_&) {
   // The last of the package's functions there, as the first that is registered: savers have ended
   // their saves by then.

@@ -2,7 +2,12 @@
 // either.
 #pragma once
 
+#include <memory>
+#include <utility>
+
 #include <nanobind/nanobind.h>
+
+#include "io/process.h"
 
 namespace thalia::python {
 
@@ -35,15 +40,39 @@ class Locked {
   PyGILState_STATE state_{};
 };
 
+/// What its end may wait for needs the GIL: whoever lets go of it last, with the GIL or not, ends
+/// it without.
+template <typename T, typename... Arguments>
+std::shared_ptr<T> make_ended_unlocked(Arguments&&... arguments) {
+  const auto end = [](T* object) {
+    std::unique_ptr<T> last(object);
+    if (PyGILState_Check() == 0) return;
+    const Unlocked unlocked;
+    last.reset();
+  };
+  return {new T(std::forward<Arguments>(arguments)...), end};
+}
+
 /// @throws CancelledError that says so.
 [[noreturn]] void fail_process_ends();
+
+/// Where a callback forked, for the child, which has no other thread and nobody to come back to:
+/// says so and ends it.
+[[noreturn]] void end_forked_child() noexcept;
 
 /// action() with the GIL, for callbacks. @throws CancelledError once the interpreter ends.
 template <typename Action>
 void with_gil(const Action& action) {
   const Locked locked;
   if (!locked) fail_process_ends();
-  action();
+  const io::OwnProcess process;
+  try {
+    action();
+  } catch (...) {
+    if (!process.is_this()) end_forked_child();
+    throw;
+  }
+  if (!process.is_this()) end_forked_child();
 }
 
 }  // namespace thalia::python

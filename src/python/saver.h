@@ -34,7 +34,8 @@ struct Saver {
   std::vector<Save> saves{};
   std::shared_ptr<AsyncSaver> saver;  ///< none once it was closed
 
-  explicit Saver(const AsyncSaveOptions& options) : saver(std::make_shared<AsyncSaver>(options)) {}
+  explicit Saver(const AsyncSaveOptions& options)
+      : saver(make_ended_unlocked<AsyncSaver>(options)) {}
   Saver(const Saver&) = delete;
   Saver& operator=(const Saver&) = delete;
   ~Saver() { close(); }
@@ -50,11 +51,7 @@ struct Saver {
   }
 
   // Waits for its saves, whose callbacks need the GIL, and ends its thread.
-  void close() {
-    std::shared_ptr<AsyncSaver> gone = std::exchange(saver, nullptr);
-    const Unlocked unlocked;
-    gone.reset();
-  }
+  void close() { const std::shared_ptr<AsyncSaver> gone = std::exchange(saver, nullptr); }
 
   // Of what has ended. To let go of a buffer may run Python, and that a save: out of the list
   // first.

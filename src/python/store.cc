@@ -69,7 +69,7 @@ struct PyRunWriter {
       std::stop_source own;
       const std::stop_callback forward(stop, [&] { own.request_stop(); });
       options.cancel = own.get_token();
-      return std::make_shared<RunWriter>(folder, options);
+      return make_ended_unlocked<RunWriter>(folder, options);
     });
   }
   PyRunWriter(const PyRunWriter&) = delete;
@@ -93,11 +93,7 @@ struct PyRunWriter {
   }
 
   // Waits for its saves.
-  void close() {
-    std::shared_ptr<RunWriter> last = std::exchange(writer, nullptr);
-    const Unlocked unlocked;
-    last.reset();
-  }
+  void close() { const std::shared_ptr<RunWriter> last = std::exchange(writer, nullptr); }
 };
 
 const char* name_of(Condition condition) {

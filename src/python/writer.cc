@@ -198,6 +198,7 @@ OpenWriter::OpenWriter(int descriptor, SaveOptions options)
       }) {}
 
 Writer& OpenWriter::get() {
+  process.require("the writer");
   if (writer) return *writer;
   throw UsageError(ErrorCode::wrong_state, "the writer was committed or abandoned already");
 }

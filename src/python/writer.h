@@ -11,6 +11,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include "io/process.h"
 #include "python/buffers.h"
 #include "python/exclusive.h"
 #include "thalia/tensor_value.h"
@@ -20,6 +21,7 @@ namespace thalia::python {
 
 /// Used with the GIL held; a save of it needs none.
 struct OpenWriter {
+  io::OwnProcess process{};
   std::stop_source stop{};       ///< of the save
   std::optional<Writer> writer;  ///< none once it was committed, given away or abandoned
   std::vector<HeldBuffer> held{};
@@ -31,7 +33,7 @@ struct OpenWriter {
   OpenWriter(int descriptor, SaveOptions options);
   /// Of what made(options) gives: options with the token that ends the save.
   OpenWriter(SaveOptions options, const std::function<Writer(const SaveOptions&)>& made);
-  /// @throws UsageError (wrong_state) where there is none.
+  /// @throws UsageError (wrong_state) where there is none, and in a forked child.
   Writer& get();
   /// Of everything: there is no writer then.
   void let_go();

@@ -159,8 +159,11 @@ def test_callbacks_of_a_save_cannot_wait_for_their_saver(path, when_busy):
     assert is_as_declared(path) and is_as_declared(path.with_name("other.thalia"))
 
 
-def run(code, path, timeout=120):
-    """A process of its own, which may hang or end in a signal: (status, what it prints, what is left)."""
+def run(code, path, timeout=120, errors=False):
+    """A process of its own, which may hang or end in a signal: (status, what it prints, what is left).
+
+    errors: that it writes to stderr comes behind these; else it writes nothing there.
+    """
     before = f"""
 import os, sys, threading, time, signal
 import numpy as np, thalia_checkpoint as thalia
@@ -169,8 +172,9 @@ path = {os.fspath(path)!r}
     # Newer versions of Python warn of any fork beside threads.
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", before + code]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
-    assert ended.stderr == ""
-    return ended.returncode, ended.stdout, sorted(os.listdir(path.parent))
+    assert errors or ended.stderr == ""
+    told = ended.returncode, ended.stdout, sorted(os.listdir(path.parent))
+    return (*told, ended.stderr) if errors else told
 
 
 def test_a_callback_may_hold_the_last_reference_to_its_saver(path):
@@ -325,13 +329,16 @@ print(handle.wait().tensors)
     "call, told",
     [
         ("writer.commit()", REFUSED),
+        ("writer.add('r/v', array)", REFUSED),
+        ("writer.region('q')", REFUSED),
         ("writer.abandon()", "child None\n"),
         ("globals().pop('writer') and None", "child None\n"),
     ],
 )
-def test_a_writer_that_is_open_over_a_fork_stays_its_parents(path, call, told):
+@pytest.mark.parametrize("into", ["path", "os.open(path, os.O_RDWR | os.O_CREAT)"])
+def test_a_writer_that_is_open_over_a_fork_stays_its_parents(path, call, told, into):
     code = f"""{CHILD}
-writer = declared(path)
+writer = declared({into})
 print(in_child(lambda: {call}))
 print(writer.commit().tensors)
 """
@@ -353,6 +360,73 @@ print(in_child(lambda: len(list(file.stream()))))
 print(len(list(stream)))
 """
     assert run(code, path) == (0, f"{REFUSED}0\nchild None\n0\nchild 64\n0\n63\n", [path.name])
+
+
+def test_children_let_go_of_what_a_stream_gave(path):
+    code = f"""{CHILD}
+with thalia.Writer(path, durability="none", compression="zstd") as writer:
+    for i in range(8):
+        writer.add(f"r/t{{i}}", array)
+def let_go():
+    kept.clear()
+    stream.close()
+for _ in range(8):
+    stream = thalia.open(path).stream()
+    kept = [next(stream)]
+    assert in_child(let_go) == 0  # whatever the threads of the stream were at
+    stream.close()
+"""
+    assert run(code, path) == (0, "child None\n" * 8, [path.name])
+
+
+@pytest.mark.parametrize("last", ["return", "sys.exit(3)", "raise ValueError"])
+def test_a_child_that_is_forked_in_a_callback_is_told_that_it_ends(path, last):
+    code = f"""
+import os, sys
+seen = []
+def progress(done, total):
+    if seen:
+        return
+    seen.append(os.fork())
+    if seen == [0]:
+        {last}
+with thalia.Writer(path, durability="none", progress=progress) as writer:
+    writer.add("w", np.zeros(1 << 18))
+print(os.waitstatus_to_exitcode(os.waitpid(seen[0], 0)[1]))
+"""
+    ended, told, names, complained = run(code, path, errors=True)
+    assert (ended, told, names) == (0, "1\n", [path.name])
+    assert "cannot return from it: end it with os._exit()" in complained
+    assert thalia.verify(path).ok
+
+
+@pytest.mark.parametrize("ends", ["another thread", "its own callback"])
+def test_a_run_that_is_closed_while_a_save_begins(path, ends):
+    code = f"""
+import os, sys, threading, time
+from thalia_checkpoint import store
+folder = path + ".run"
+store.create_run(folder, {{"phases": [{{"name": "train"}}]}})
+saver = thalia.AsyncSaver()
+for step in range(1, 60):
+    run = store.RunWriter(folder, durability="none", wait=True)  # what ends in a callback ends behind it
+    close = run.close if {ends == "its own callback"} else lambda: None
+    def save():
+        try:
+            writer = run.new_checkpoint(step, progress=lambda *_: None)
+            writer.add("q/a", np.zeros(1000, np.float32))
+            run.save_async(saver, writer, ready=close)
+        except thalia.UsageError:
+            pass
+    thread = threading.Thread(target=save)
+    thread.start()
+    time.sleep(0.0001 * (step % 10))
+    run.close()
+    thread.join()
+    saver.wait_all()
+print("done")
+"""
+    assert run(code, path)[:2] == (0, "done\n")
 
 
 def test_children_read_what_a_thread_of_the_parent_reads(path):

@@ -160,6 +160,7 @@ LENT = {
         "container/file/short_name.h",
         "container/write/check_options.h",
         "io/allocation_limit.h",
+        "io/process.h",
     ),
 }
 EXAMPLE_FOLDERS = ("spiking", "demo")

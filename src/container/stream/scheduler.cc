@@ -170,6 +170,8 @@ void StreamScheduler::withdraw(std::uint64_t bytes) noexcept {
 }
 
 void StreamScheduler::release(std::uint64_t bytes) noexcept {
+  // A thread that the child has not may hold the mutex, and nobody waits for memory there.
+  if (!process_.is_this()) return;
   const std::lock_guard lock(mutex_);
   held_bytes_ -= bytes;
   feeder_.notify_one();

@@ -12,6 +12,8 @@
 #include <optional>
 #include <vector>
 
+#include "io/process.h"
+
 namespace thalia::container {
 
 /// Internally synchronised. Tensors and units go by their numbers in the plan.
@@ -70,6 +72,7 @@ class StreamScheduler {
   const std::uint64_t memory_bytes_;
   const std::size_t ahead_;
   const std::size_t tensors_;
+  const io::OwnProcess process_;
   mutable std::mutex mutex_;
   std::condition_variable feeder_;
   std::condition_variable workers_;

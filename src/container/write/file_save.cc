@@ -26,7 +26,7 @@ FileSave::FileSave(int fd, std::filesystem::path name, CheckedOptions options, D
       draft_(std::move(draft)) {}
 
 PayloadStore& FileSave::store() {
-  if (target_) target_->require_own();
+  process_.require("the file that is written", path().native());
   if (!store_) {
     draft_.check_complete();
     // First, since it writes to the file and empties it again.

@@ -9,6 +9,7 @@
 #include "container/write/draft.h"
 #include "container/write/payload_store.h"
 #include "io/atomic_file.h"
+#include "io/process.h"
 #include "thalia/options.h"
 #include "thalia/writer.h"
 
@@ -38,7 +39,7 @@ class FileSave {
   bool has_begun() const noexcept { return store_.has_value(); }
   /// In a forked child, which shares the file with its parent, and has not the threads of a save
   /// that has begun.
-  bool is_foreign() const noexcept { return target_ && target_->is_foreign(); }
+  bool is_foreign() const noexcept { return !process_.is_this(); }
   /// Ends the declarations, and settles the codec. @throws UsageError for a draft that is not
   /// complete; IoError.
   PayloadStore& store();
@@ -48,6 +49,7 @@ class FileSave {
   void discard() noexcept;
 
  private:
+  const io::OwnProcess process_;
   SaveOptions options_;
   std::optional<io::AtomicFile> target_;  ///< where the file gets a name
   int fd_ = -1;
