@@ -69,6 +69,7 @@ class ParamSource:
         self._raw = raw
         facts = raw.params
         self._wide = {fact["name"]: fact.pop("wide_indices") for fact in facts}
+        self._stored = {fact["name"]: fact.pop("stored_bytes") for fact in facts}
         self.params: dict[str, ParamInfo] = {fact["name"]: ParamInfo(**fact) for fact in facts}
         """By their names, in the order of the file."""
 
@@ -90,7 +91,7 @@ class ParamSource:
         if name not in self.params:
             raise not_found(f"{name}: no such tensor", name, self.params, tensor=name)
         of = self.params[name]
-        return Tensor(_Loaded(of, self._wide[name], self._raw.load(name))).dense()
+        return Tensor(_Loaded(of, self._wide[name], self._stored[name], self._raw.load(name))).dense()
 
     def prefetch(self, *, threads: int = 0) -> None:
         """Loads the tensors of the first `prefetch_layers` layers as far as they fit, layer by layer; what
@@ -109,13 +110,18 @@ class ParamSource:
 class _Loaded(FlatSource):
     """A tensor in memory."""
 
-    __slots__ = ("_arrays", "encoding", "wide_indices")
+    __slots__ = ("_arrays", "_stored_bytes", "encoding", "wide_indices")
 
-    def __init__(self, of: ParamInfo, wide: bool, arrays: Sequence[Buffer]) -> None:
+    def __init__(self, of: ParamInfo, wide: bool, stored_bytes: int, arrays: Sequence[Buffer]) -> None:
         super().__init__(0, of.name, of.dtype, of.shape, arrays[0])
         self.encoding = of.encoding
         self.wide_indices = wide
         self._arrays = arrays
+        self._stored_bytes = stored_bytes
+
+    @property
+    def stored_bytes(self) -> int:
+        return self._stored_bytes
 
     def sparse(self) -> Sequence[Buffer]:
         return self._arrays

@@ -1,6 +1,7 @@
 // What opening a file finds is one finding, and so is what each of its tensors has.
 #include "inspect/flat_file.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "base/suggestion.h"
 #include "inspect/finding.h"
 #include "inspect/shown_name.h"
+#include "io/allocation_limit.h"
 #include "thalia/error.h"
 #include "thalia/formats/safetensors_model.h"
 
@@ -46,10 +48,19 @@ class FlatFile {
     tried_ = true;
     OpenOptions options = options_;
     options.dequantize = true;
+    if (format_ == FileFormat::mithril_quantized) limit_beside_stored(options.read.input.limits);
     try {
       restored_ = open_any(path_, options, format_);
     } catch (const UnsupportedError&) {
     }
+  }
+
+  // Such a file is one frame: all of it was decoded as it was opened, and counts beside what comes.
+  void limit_beside_stored(ReadLimits& limits) const {
+    const std::uint64_t most = io::allocation_limit(limits, stored_.file_bytes());
+    std::uint64_t held = 0;
+    for (std::size_t i = 0; i < stored_.tensors().size(); ++i) held += stored_.logical_bytes(i);
+    limits.max_allocation_bytes = std::max<std::uint64_t>(most - std::min(most, held), 1);
   }
 
   std::filesystem::path path_;

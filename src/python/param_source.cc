@@ -50,6 +50,7 @@ nb::list params_of(const ParamSource& source) {
     facts["encoding"] = encoding_name(param.layout.encoding);
     facts["wide_indices"] = param.layout.wide_indices;
     facts["nbytes"] = param.bytes;
+    facts["stored_bytes"] = param.stored_bytes;
     facts["id"] = param.id ? text_object(param.id->to_string()) : nb::none();
     facts["layer"] = param.layer;
     facts["pinned"] = param.pinned;

@@ -219,3 +219,32 @@ def test_a_file_that_the_address_space_does_not_hold(tmp_path, access):
     first, second = done.stdout.splitlines()
     assert first == f"({large},) [0, 0]"
     assert "address space" in second and "ulimit -v" in second and "large.safetensors" in second
+
+
+def test_what_streamed_parameters_become_is_counted(tmp_path):
+    # A million codes of four bits in a few hundred bytes, each of which numpy has a byte for.
+    path = tmp_path / "codes.mq"
+    count = 1 << 20
+    import zstandard
+
+    content = count // 2 * b"\x11"
+    fields = [
+        len(content).to_bytes(8, "little") + content,
+        (1).to_bytes(8, "little") + np.float32(1).tobytes(),  # scales
+        b"\1" + (1).to_bytes(8, "little") + b"\0",  # zero_points
+        (0).to_bytes(4, "little"),  # original_dtype
+        (1).to_bytes(8, "little") + count.to_bytes(8, "little"),  # shape
+        (1).to_bytes(4, "little"),  # method
+        b"\1" + count.to_bytes(8, "little"),  # group_size
+    ]
+    path.write_bytes(zstandard.compress(b"".join(fields)))
+    source = thalia.stream_params(path)
+    assert source.load("codes").nbytes == count
+    assert source._stored["codes"] == path.stat().st_size  # what the limit follows, and not the codes
+    try:
+        thalia.set_default_allocation_limit(count - 1)
+        source = thalia.stream_params(path)
+        with pytest.raises(thalia.FormatError, match="max_allocation_bytes"):
+            source.load("codes")
+    finally:
+        thalia.set_default_allocation_limit(None)

@@ -40,6 +40,7 @@ struct ParamInfo {
   std::string name;
   TensorLayout layout{};
   std::uint64_t bytes = 0;
+  std::uint64_t stored_bytes = 0;   ///< of the file, that it is made of: at most the whole file
   std::optional<BaseParamId> id{};  ///< of an ASCII name
   std::optional<ParamKey> key{};    ///< of that in the source's namespace
   /// The first part of the name, cut at '.', that is a number and not the last part: 3 of

@@ -6,8 +6,10 @@
 #include <string_view>
 #include <utility>
 
+#include "base/checked_sum.h"
 #include "interop/onnx/data_folder.h"
 #include "interop/onnx/origin.h"
+#include "io/allocation_limit.h"
 #include "thalia/formats/onnx.h"
 #include "thalia/paths.h"
 
@@ -41,7 +43,8 @@ class OnnxSource final : public SourceFile {
       : file_(OnnxFile::open(path, {.input = options.read.input,
                                     .data_folder = options.bases.folder,
                                     .cancel = options.read.work.cancel})),
-        folder_(folder_of(path)) {
+        folder_(folder_of(path)),
+        limits_(options.read.input.limits) {
     std::set<std::string_view> locations;
     for (const OnnxTensor& tensor : file_.tensors())
       if (!tensor.location.empty()) locations.insert(tensor.location);
@@ -68,6 +71,15 @@ class OnnxSource final : public SourceFile {
     facts_.metadata = origin_to_json(origin);
     facts_.file_bytes = file_.file_bytes();
     facts_.losses = losses_of(file_.graph());
+    data_bytes_ = file_.file_bytes();
+    for (const std::string_view location : locations) {
+      // Who reads from one that is not there is told.
+      const std::filesystem::path data = folder_ / location;
+      if (is_file(data)) data_bytes_ += thalia::file_bytes(data);
+    }
+    CheckedSum claimed;
+    for (const OnnxTensor& tensor : file_.tensors()) claimed += tensor.stored_bytes;
+    claimed_bytes_ = claimed.value().value_or(UINT64_MAX);
   }
 
   std::vector<std::filesystem::path> files() const override {
@@ -77,12 +89,27 @@ class OnnxSource final : public SourceFile {
     return {files.begin(), files.end()};
   }
 
-  Tensor read(std::size_t i) const override { return file_.read(i); }
-  void check(std::size_t i) const override { file_.check(i); }
+  Tensor read(std::size_t i) const override {
+    check_shared();
+    return file_.read(i);
+  }
+  void check(std::size_t i) const override {
+    check_shared();
+    file_.check(i);
+  }
 
  private:
+  // Any number of tensors may name one extent of a data file: whoever reads one after the other
+  // would work for hours.
+  void check_shared() const {
+    if (claimed_bytes_ > data_bytes_) io::check_work("data", claimed_bytes_, limits_, data_bytes_);
+  }
+
   OnnxFile file_;
   std::filesystem::path folder_;
+  ReadLimits limits_;
+  std::uint64_t data_bytes_ = 0;     ///< of all files
+  std::uint64_t claimed_bytes_ = 0;  ///< of all tensors in them
 };
 
 }  // namespace

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -79,6 +81,8 @@ struct ParamSource::Impl {
   ParamInfo info_of(const interop::SourceTensor& tensor, const ParamSourceOptions& options) const {
     ParamInfo info{.name = tensor.name, .layout = tensor.layout};
     info.bytes = format::payload_length(tensor.layout).value_or(tensor.stored_bytes.value_or(0));
+    info.stored_bytes =
+        tensor.stored_bytes.value_or(std::min(info.bytes, source->facts().file_bytes));
     info.layer = interop::params::layer_of(info.name);
     info.pinned = (info.layer && *info.layer < prefetch_layers) ||
                   (options.small_bytes && info.bytes <= *options.small_bytes);
@@ -116,6 +120,12 @@ struct ParamSource::Impl {
     residents.keep(i, *tensor, params[i].pinned);
   }
 
+  // What was decoded has memory already, and is not copied beyond what the limit counts.
+  bool is_own(const Tensor& tensor, std::size_t i) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(tensor.bytes().data());
+    return !source->facts().tensors[i].in_place && address % alignof(std::max_align_t) == 0;
+  }
+
   Tensor load(std::size_t i) {
     const auto flight = std::make_shared<Flight>();
     {
@@ -139,8 +149,10 @@ struct ParamSource::Impl {
     }
     std::optional<Tensor> tensor;
     try {
-      // A copy: an address in the mapping may not suit the type, and is no memory of this source's.
-      tensor = source->read(i).owned();
+      // Of what is mapped a copy: an address there may not suit the type, and is no memory of this
+      // source's.
+      tensor = source->read(i);
+      if (!is_own(*tensor, i)) tensor = tensor->owned();
     } catch (...) {
       land(i, *flight, nullptr);
       throw;

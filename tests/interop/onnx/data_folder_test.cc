@@ -37,6 +37,27 @@ Proto external(std::string_view location, std::string_view offset = "0",
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(tensors_that_share_an_extent_count_each) {
+  const test::TemporaryFolder folder;
+  test::write_file(folder / "data", std::string(1 << 20, 'd'));
+  const auto first_of = [&](unsigned tensors) {
+    Proto graph;
+    for (unsigned i = 0; i < tensors; ++i) {
+      graph.message(5, onnx_tensor("w" + std::to_string(i), 1, {1 << 18})
+                           .message(13, entry("location", "data"))
+                           .message(13, entry("length", std::to_string(1 << 20)))
+                           .varint(14, 1));
+    }
+    test::write_file(folder / "m.onnx", test::onnx_model(graph));
+    const AnyFile file = open_any(folder / "m.onnx");
+    file.check(0);
+    return file.read(0);
+  };
+  BOOST_TEST(first_of(64).bytes().size() == std::size_t{1} << 20);  // as weights are shared
+  BOOST_CHECK_EXCEPTION(first_of(2000), FormatError,
+                        test::says(ErrorCode::limit_exceeded, "max_allocation_bytes"));
+}
+
 BOOST_AUTO_TEST_CASE(external_data_never_lead_out_of_the_folder) {
   const test::TemporaryFolder folder;
   std::filesystem::create_directory(folder / "model");
