@@ -98,16 +98,16 @@ struct SalvageResult {
   bool whole() const noexcept { return lost.empty() && lost_texts.empty(); }
 };
 
-/// Writes a new file with each tensor whose bytes lie within the input and have the digests that
-/// the tables say, with regions, connections and texts as far as they are there. What is lost goes
-/// from the trees of states too, as remove_from_file() does it. The file's own header and tables
-/// come first, then the side file, then commit records. With a side file, or of a file that was
-/// cut, a copy without a name takes the input's space on the output's file system meanwhile. Reads
-/// each tensor a few times; in memory are tables, texts, one compressed tensor and, of a copied
-/// input, its bytes.
+/// Writes a new file with each tensor whose bytes lie within the input, or in what its frames hold
+/// where it is compressed, and have the digests that the tables say, with regions, connections and
+/// texts as far as they are there. What is lost goes from the trees of states too, as
+/// remove_from_file() does it. The file's own header and tables come first, then the side file,
+/// then commit records. With a side file, or of a file that was cut, a copy without a name takes
+/// the input's space on the output's file system meanwhile. Reads each tensor a few times; in
+/// memory are tables, texts, one compressed tensor and, of a copied input, its bytes.
 /// @throws IntegrityError where nothing can be got, saying what was tried, also where a tensor was
-/// named and none is left; UnsupportedError for a delta, a wrapped file or another version's;
-/// UsageError (exists); IoError; CancelledError. The output is as it was then.
+/// named and none is left; UnsupportedError for a delta or another version's; UsageError (exists);
+/// IoError; CancelledError. The output is as it was then.
 SalvageResult salvage(const std::filesystem::path& input, const std::filesystem::path& output,
                       const SalvageOptions& options = {});
 

@@ -72,6 +72,6 @@ def _told(error: TypeError, keywords: dict[str, Any], names: Sequence[str], *, w
     for name in keywords:
         # Python 3.13 has a suggestion of its own behind it.
         if name not in names and text.endswith(f"unexpected keyword argument '{name}'"):
-            hint = _core.suggestion(name, list(names))
-            return TypeError(f"{text}{hint}") if hint else None
+            told = _core.printable(f"{text}{_core.suggestion(name, list(names))}")
+            return TypeError(told) if told != text else None
     return None

@@ -73,10 +73,22 @@ def save_pretrained(
     config = copy.deepcopy(model.config)
     config.dtype = model.dtype
     config.architectures = [type(model).__name__]
+    for name in ("config.json", "generation_config.json"):  # which transformers writes
+        _refuse_link(os.path.join(folder, name))
     config.save_pretrained(folder)
     if model.can_generate() and model.generation_config is not None:
         model.generation_config.save_pretrained(folder)
     save_shards(_weights(model), folder, max_shard_size, format, options)
+
+
+def _refuse_link(path: str) -> None:
+    if os.path.islink(path):
+        raise make_error(
+            UsageError,
+            f"{path}: a link, through which nothing is written: remove it first",
+            "bad_argument",
+            path=path,
+        )
 
 
 def _unwrapped(model: torch.nn.Module) -> PreTrainedModel:

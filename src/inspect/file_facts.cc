@@ -52,7 +52,11 @@ ChecksumFacts checksum_facts(const Reader& reader) {
     facts.leaves = header.leaves == LeafAlgorithm::sha256 ? "sha256" : "xxh3_128";
     facts.block_bytes = std::uint64_t{1} << header.block_log2;
   }
-  if (header.checksum != ChecksumType::none) facts.digest = hex(reader.closing_checksum().bytes);
+  if (header.checksum != ChecksumType::none) {
+    facts.digest = hex(reader.closing_checksum().bytes);
+  } else {
+    facts.type = "crc32";  // of each tensor, which a reader compares as well
+  }
   return facts;
 }
 

@@ -12,11 +12,12 @@ namespace {
 constexpr unsigned kWordBits = 32;
 
 // What stands beside packed weights, and is none.
-constexpr std::array<std::string_view, 12> kCompanions{
+constexpr std::array<std::string_view, 15> kCompanions{
     "scales",           "qzeros",       "g_idx",
     "absmax",           "quant_map",    "nested_absmax",
     "nested_quant_map", "weight_scale", "weight_scale_2",
-    "input_scale",      "weight_shape", "SCB"};
+    "input_scale",      "weight_shape", "SCB",
+    "biases",           "scale",        "zero"};
 
 struct Names {
   std::string_view stem;
@@ -86,6 +87,9 @@ std::optional<std::uint64_t> PackedWords::packed(std::string_view stem, std::str
     if (scales->columns % zeros->columns != 0) return part.elements / 3 * kWordBits;
     return part.elements * in_word;
   }
+  // Of MLX and HQQ: codes of 2 to 8 bits, whose width follows from nothing in the file.
+  if (last == "W_q" || (last == "weight" && is_word && find(stem, "scales") != nullptr))
+    return std::nullopt;
   if (last == "weight_packed") {
     if (part.dtype == DType::u8) return 2 * part.elements;
     return std::nullopt;
@@ -115,7 +119,10 @@ bool PackedWords::is_companion(std::string_view stem, std::string_view last) con
     return has(std::string(last.substr(0, last.size() - 7)) + "_blocks");
   // Of bitsandbytes the stem is the weight itself: "q.weight.quant_state.bitsandbytes__nf4".
   if (last.starts_with("bitsandbytes__")) return find({}, split(stem).stem) != nullptr;
-  return has("qweight") || has("weight_packed") || has("weight") || find({}, stem) != nullptr;
+  // The words themselves may be in another file of the model.
+  if (last == "qzeros" || last == "g_idx" || (last == "scales" && has("qzeros"))) return true;
+  return has("qweight") || has("W_q") || has("weight_packed") || has("weight") ||
+         find({}, stem) != nullptr;
 }
 
 PackedWords::Count PackedWords::count() const {

@@ -13,6 +13,7 @@
 #include "python/choices.h"
 #include "python/text.h"
 #include "thalia/error.h"
+#include "thalia/text.h"
 
 namespace thalia::python {
 namespace {
@@ -158,7 +159,8 @@ SaveOptions save_options(const nb::dict& arguments) {
     const auto* const option = std::ranges::find(kSaveOptions, name, &SaveOption::name);
     if (option == std::ranges::end(kSaveOptions)) {
       const std::string hint = suggestion_among(name, kSaveOptions, &SaveOption::name);
-      throw nb::type_error(("unexpected keyword argument '" + name + "'" + hint).c_str());
+      throw nb::type_error(
+          ("unexpected keyword argument '" + printable(name) + "'" + hint).c_str());
     }
     if (!value.is_none()) option->set(save, value);  // else as if it were not there
   }

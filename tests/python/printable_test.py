@@ -113,3 +113,10 @@ def test_names_that_are_not_there_are_printable(tmp_path):
             assert isinstance(error, thalia.NotFoundError)
     raises(lambda: thalia.open(tmp_path / HOSTILE))
     raises(lambda: thalia_numpy.save_file({HOSTILE: np.zeros(2, "U4")}, tmp_path / "n.thalia"))
+
+
+@pytest.mark.parametrize("call", [thalia.Writer, thalia.open, thalia.verify])
+def test_keywords_are_printable_too(tmp_path, call):
+    with pytest.raises(TypeError, match="unexpected keyword argument") as caught:
+        call(tmp_path / "a.thalia", **{HOSTILE: 1})
+    assert not RAW.search(str(caught.value))

@@ -287,3 +287,33 @@ def test_weights_that_are_packed_in_integers_are_counted(tmp_path):
     save_file(layer, tmp_path / "a.safetensors")
     told = thalia.info(tmp_path / "a.safetensors")
     assert told.parameters == 64 * 32 + 8 and told.uncounted_tensors == 0
+
+
+@pytest.mark.parametrize(
+    "layer, known, uncounted",
+    [
+        ({"l.weight": ((128, 32), np.uint32), "l.scales": ((128, 4), "f2"), "l.biases": ((128, 4), "f2")}, 0, 1),  # MLX
+        ({"l.W_q": ((256, 64), np.uint8), "l.scale": ((512, 1), "f2"), "l.zero": ((512, 1), "f2")}, 0, 1),  # HQQ
+        ({"l.qzeros": ((2, 4), np.int32), "l.scales": ((2, 32), "f2"), "l.g_idx": ((64,), np.int32)}, 0, 0),  # a shard
+        ({"l.weight": ((4, 4), "f4"), "l.scale": ((4,), "f4"), "l.biases": ((4,), "f4")}, 24, 0),  # nothing of these
+    ],
+)
+def test_weights_whose_width_no_file_tells_are_said_to_be_uncounted(tmp_path, layer, known, uncounted):
+    arrays = {name: np.zeros(shape, dtype) for name, (shape, dtype) in layer.items()}
+    save_file({**arrays, "n.weight": np.zeros(8, np.float32)}, tmp_path / "a.safetensors")
+    told = thalia.info(tmp_path / "a.safetensors")
+    assert (told.parameters, told.uncounted_tensors) == (known + 8, uncounted)
+
+
+def test_a_compressed_file_is_salvaged(files, tmp_path):
+    a, _ = files
+    thalia.compress(a, tmp_path / "a.thalia.zst")
+    result = thalia.salvage(tmp_path / "a.thalia.zst", tmp_path / "s.thalia")
+    assert not result.lost
+    assert thalia.diff(a, tmp_path / "s.thalia").same
+
+
+def test_a_file_without_a_checksum_has_those_of_its_tensors(tmp_path):
+    save_file({"w": np.zeros(4, np.float32)}, tmp_path / "a.thalia", checksum="none")
+    assert thalia.info(tmp_path / "a.thalia").checksum.type == "crc32"
+    assert not thalia.verify(tmp_path / "a.thalia").structure_only

@@ -94,8 +94,7 @@ void refuse_wrapped(const Path& path, ByteSpan start) {
 // Archives one after the other, a tensor or an object each, without a directory of them all.
 constexpr std::string_view kDistributedPart =
     "a part of a distributed checkpoint of PyTorch, whose index is the file .metadata beside it; "
-    "load "
-    "the folder with thalia_checkpoint.dcp or torch.distributed.checkpoint";
+    "load the folder with torch.distributed.checkpoint";
 
 FileFormat format_in_zip(const Path& path, Access access) {
   if (path.extension() == ".distcp") refuse(path, std::string(kDistributedPart));

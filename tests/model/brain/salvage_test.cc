@@ -238,11 +238,29 @@ BOOST_AUTO_TEST_CASE(files_cut_at_every_length_and_bytes_flipped_are_saved_or_re
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_plain_file_and_outputs_that_are_there_are_refused) {
+BOOST_AUTO_TEST_CASE(a_compressed_file_is_salvaged_where_its_frames_hold) {
   const Files files;
   save(files.whole, some_tensors());
-  compress_checkpoint(files.whole, files / "whole.thalia.zst");
-  BOOST_CHECK_THROW(salvage(files / "whole.thalia.zst", files.out, quick()), UnsupportedError);
+  std::string hurt = read_file(files.whole);
+  hurt[hurt.size() - 200] ^= 1;
+  write_file(files.hurt, hurt);
+  const auto plain = salvage(files.hurt, files.out, quick());
+  const auto expected = payloads(files.out);
+  const auto packed = files / "hurt.thalia.zst";
+  compress_checkpoint(files.hurt, packed);
+  BOOST_TEST(salvage(packed, files.out, quick()).lost.size() == plain.lost.size());
+  BOOST_TEST((payloads(files.out) == expected));
+  std::string frames = read_file(packed);
+  frames[frames.size() / 2] ^= 1;
+  write_file(packed, frames);
+  std::filesystem::remove(files.out);
+  BOOST_CHECK_THROW(salvage(packed, files.out, quick()), Error);
+  BOOST_TEST(!std::filesystem::exists(files.out));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_file_and_outputs_that_are_there_are_refused) {
+  const Files files;
+  save(files.whole, some_tensors());
   write_file(files.hurt, "no checkpoint at all");
   BOOST_CHECK_THROW(salvage(files.hurt, files.out, quick()), IntegrityError);
   BOOST_CHECK_THROW(salvage(files / "missing", files.out, quick()), IoError);

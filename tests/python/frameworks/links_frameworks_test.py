@@ -26,3 +26,18 @@ def test_a_model_is_not_written_through_the_links_of_its_folder(tmp_path, name, 
     else:
         assert torch.equal(thalia_torch.load(folder)["b"], TENSORS["b"])
     assert precious.read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("name", ["config.json", "generation_config.json"])
+def test_a_configuration_is_not_written_through_a_link(tmp_path, name):
+    transformers = pytest.importorskip("transformers")
+    from thalia_checkpoint.transformers import save_pretrained
+
+    sizes = {"vocab_size": 16, "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1}
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**sizes, num_attention_heads=1))
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / name).symlink_to(tmp_path / "precious")
+    with pytest.raises(thalia.UsageError, match="a link"):
+        save_pretrained(model, folder)
+    assert not (tmp_path / "precious").exists()
