@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string>
 
+#include "interop/convert/thalia_shards.h"
 #include "interop/gguf/source.h"
 #include "interop/gptrs/sink.h"
 #include "interop/gptrs/source.h"
