@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "thalia/error.h"
@@ -16,6 +17,8 @@ enum class Severity {
   error,    ///< the file breaks the format, or bytes are not the ones that were written
   warning,  ///< readable and whole, but worth a look: debris behind the end, a newer minor version
 };
+
+std::string_view severity_name(Severity severity) noexcept;  ///< "error", "warning"
 
 /// One thing found. Strings are empty, and length is 0, where they do not apply.
 struct Finding {

@@ -6,7 +6,6 @@
 #include "inspect/file_tensors.h"
 #include "inspect/flat_file.h"
 #include "inspect/json_members.h"
-#include "inspect/packed_file.h"
 #include "inspect/shown_name.h"
 #include "thalia/formats/file_format.h"
 #include "thalia/formats/model_index.h"
@@ -215,9 +214,7 @@ FileFacts describe_file(const std::filesystem::path& named, const ChainOptions& 
 
 std::optional<std::string> lack_of_file(const std::filesystem::path& path, FileFormat format,
                                         const ChainOptions& options) {
-  const auto lacks = format == FileFormat::gguf
-                         ? open_any(path, open_options(options), format).lacks()
-                         : lacks_by_name(path);
+  const auto lacks = lacks_of_file(path, format, open_options(options));
   return lacks ? std::optional("it lacks " + *lacks) : std::nullopt;
 }
 

@@ -12,7 +12,6 @@
 
 #include "base/fail.h"
 #include "inspect/flat_file.h"
-#include "inspect/packed_file.h"
 #include "model/value/path_names.h"
 #include "thalia/brain_region.h"
 #include "thalia/error.h"
@@ -174,9 +173,7 @@ void visit_every_tensor(const std::filesystem::path& named, Selection& selection
                         const ChainOptions& options, bool shared_memory, const VisitTensor& visit) {
   const std::filesystem::path path = find_model(named);
   const FileFormat format = input_format(path, options.read.input.access);
-  if (is_packed(format)) {
-    visit_packed(path, format, options, visit);
-  } else if (format == FileFormat::thalia_0_1) {
+  if (format == FileFormat::thalia_0_1) {
     visit_original(path, selection, options.read, visit);
   } else if (format == FileFormat::thalia) {
     visit_thalia(path, selection, options, visit);

@@ -1,21 +1,25 @@
-// What opening a file finds is one finding, and so is what each of its tensors has.
 #include "inspect/flat_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "base/stopwatch.h"
 #include "base/suggestion.h"
-#include "inspect/finding.h"
 #include "inspect/shown_name.h"
 #include "io/allocation_limit.h"
 #include "thalia/error.h"
-#include "thalia/formats/safetensors_model.h"
 
 namespace thalia::inspect {
+MckpReadOptions mckp_options(const ChainOptions& chain) {
+  return {.input = chain.read.input,
+          .search = chain.search,
+          .bases = chain.bases,
+          .work = chain.read.work};
+}
+
 OpenOptions open_options(const ChainOptions& chain) {
   return {.read = chain.read, .search = chain.search, .bases = chain.bases};
 }
@@ -87,8 +91,17 @@ class FlatFileTensor : public FileTensor {
                         .type = tensor.type,
                         .logical_bytes = file_->stored().logical_bytes(number_),
                         .stored_bytes = tensor.stored_bytes,
-                        .offset = tensor.offset};
+                        .offset = tensor.offset,
+                        .codecs = tensor.codecs,
+                        .byte_planes = tensor.byte_planes,
+                        .bits = tensor.bits};
     if (tensor.in_place) listed.codecs = {Codec::store};
+    if (tensor.stored_encoding) listed.layout.encoding = *tensor.stored_encoding;
+    // Of codes, not of the numbers that they stand for.
+    if (tensor.bits) {
+      listed.logical_bytes = static_cast<std::uint64_t>(
+          std::ceil(static_cast<double>(listed.elements()) * *tensor.bits / 8));
+    }
     return listed;
   }
   OpenedTensor open() const override { return source_over(file_->read(number_)); }
@@ -108,68 +121,7 @@ class FlatFileTensor : public FileTensor {
   std::size_t number_;
 };
 
-std::vector<Finding> findings_of_model(const std::filesystem::path& path,
-                                       const ChainOptions& chain) {
-  std::vector<Finding> findings;
-  const std::filesystem::path only = find_safetensors_model(path).filename();
-  for (SafetensorsFinding& found :
-       check_safetensors_model(path, {.read = chain.read, .bases = chain.bases})) {
-    if (found.file == only) continue;  // no index: opening the file tells more of what it has
-    Finding& finding = findings.emplace_back();
-    finding.severity = found.severity;
-    finding.code = found.code;
-    finding.section = found.file.empty() ? "index" : "file";
-    finding.tensor = std::move(found.tensor);
-    finding.message = std::move(found.message);
-  }
-  return findings;
-}
-
 }  // namespace
-
-VerifyReport verify_flat(const std::filesystem::path& path, FileFormat format,
-                         const ChainOptions& chain, const VerifyOptions& options) {
-  const Stopwatch watch;
-  VerifyReport report;
-  const auto add = [&](Finding finding) {
-    add_finding(report, std::move(finding), options.max_findings);
-  };
-  const auto find = [&](const auto& work) {
-    try {
-      work();
-    } catch (const FormatError& error) {
-      // A limit says nothing about the file.
-      if (error.code() == ErrorCode::limit_exceeded) throw;
-      add(finding_of(error));
-    } catch (const IntegrityError& error) {
-      add(finding_of(error));
-    }
-  };
-  find([&] {
-    if (format == FileFormat::safetensors) {
-      for (Finding& finding : findings_of_model(path, chain)) add(std::move(finding));
-      if (!report.ok()) return;  // opening would fail with the first of them
-    }
-    const AnyFile file = open_any(path, open_options(chain), format);
-    report.tensors = static_cast<std::uint32_t>(file.tensors().size());
-    if (options.quick) return;
-    std::uint64_t total = 0;
-    for (const AnyTensor& tensor : file.tensors()) total += tensor.stored_bytes.value_or(0);
-    std::uint64_t done = 0;
-    for (std::size_t i = 0; i < file.tensors().size(); ++i) {
-      const AnyTensor& tensor = file.tensors()[i];
-      find([&] { file.check(i); });
-      if (!tensor.checksum.empty()) {
-        ++report.tensors_compared;
-        report.bytes_checked += tensor.stored_bytes.value_or(file.logical_bytes(i));
-      }
-      done += tensor.stored_bytes.value_or(0);
-      if (options.work.progress) options.work.progress(done, total);
-    }
-  });
-  report.seconds = watch.seconds();
-  return report;
-}
 
 OpenedTensor open_flat(const std::filesystem::path& path, FileFormat format,
                        const std::string& name, const ChainOptions& chain) {

@@ -8,15 +8,13 @@
 #include "inspect/opened_tensor.h"
 #include "thalia/delta.h"
 #include "thalia/formats/any_file.h"
-#include "thalia/verify.h"
+#include "thalia/mckp.h"
 
 namespace thalia::inspect {
 
 OpenOptions open_options(const ChainOptions& chain);
+MckpReadOptions mckp_options(const ChainOptions& chain);
 
-/// Opens it, and unless `quick` checks every tensor. Errors of the file become findings.
-VerifyReport verify_flat(const std::filesystem::path& path, FileFormat format,
-                         const ChainOptions& chain, const VerifyOptions& options);
 /// Calls `visit` with each tensor, in the order of the file. `shared_memory`: as of OpenOptions.
 void visit_flat(const std::filesystem::path& path, FileFormat format, const ChainOptions& chain,
                 bool shared_memory, const VisitTensor& visit);

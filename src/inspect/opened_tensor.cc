@@ -1,6 +1,6 @@
 // Each format becomes a OpenedTensor, whose functions hold the file open for as long as they live.
-// What can be read in parts is; quantized tensors, and those of .mckp and .mst files, are restored
-// whole and cut afterwards.
+// What can be read in parts is; quantized tensors, and what else is decoded, are restored whole and
+// cut afterwards.
 #include "inspect/opened_tensor.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,6 @@
 #include "inspect/block_cursor.h"
 #include "inspect/copy_slice.h"
 #include "inspect/flat_file.h"
-#include "inspect/packed_file.h"
 #include "inspect/shown_name.h"
 #include "io/allocation_limit.h"
 #include "thalia/brain_region.h"
@@ -178,7 +177,6 @@ OpenedTensor open_tensor(const std::filesystem::path& named, std::string_view na
                          const ChainOptions& options) {
   const std::filesystem::path path = find_model(named);
   const FileFormat format = input_format(path, options.read.input.access);
-  if (is_packed(format)) return open_packed(path, format, std::string(name), options);
   if (format == FileFormat::thalia || format == FileFormat::thalia_0_1)
     return from_thalia(path, name, options);
   return open_flat(path, format, std::string(name), options);

@@ -7,14 +7,13 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/vector.h>
 
-#include "inspect/finding.h"
-#include "inspect/verify_file.h"
 #include "python/bindings.h"
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/text.h"
 #include "thalia/delta.h"
+#include "thalia/formats/any_file.h"
 #include "thalia/formats/file_format.h"
 #include "thalia/verify.h"
 
@@ -26,7 +25,7 @@ using Path = std::filesystem::path;
 
 nb::dict finding_dict(const Finding& finding) {
   nb::dict out;
-  out["severity"] = inspect::severity_name(finding.severity);
+  out["severity"] = severity_name(finding.severity);
   out["code"] = error_code_name(finding.code);
   out["section"] = text_object(finding.section);
   out["field"] = text_object(finding.field);
@@ -49,8 +48,8 @@ nb::dict run_verify(const Path& path, bool quick, const std::string& access, uns
   const VerifyReport report = interruptible([&](const std::stop_token& stop) {
     options.work.cancel = stop;
     chain.read.work.cancel = stop;
-    return inspect::verify_file(path, input_format(path, options.input.access), chain, true,
-                                options);
+    return verify_any(path, options,
+                      {.read = chain.read, .search = chain.search, .bases = chain.bases});
   });
   nb::list findings;
   for (const Finding& finding : report.findings) findings.append(finding_dict(finding));

@@ -24,6 +24,7 @@
 #include "thalia/options.h"
 #include "thalia/tensor_layout.h"
 #include "thalia/tensor_value.h"
+#include "thalia/verify.h"
 
 namespace thalia {
 
@@ -82,8 +83,19 @@ std::vector<std::filesystem::path> files_read(const std::filesystem::path& path,
                                               const OpenOptions& options = {},
                                               std::optional<FileFormat> format = std::nullopt);
 
-/// AnyFile::lacks() of a file that is not opened, as its name tells: model-00001-of-00003.thalia.
-std::optional<std::string> lacks_by_name(const std::filesystem::path& path);
+/// AnyFile::lacks() of a file. It is opened only where its format has a place to say so; else its
+/// name tells: model-00001-of-00003.thalia. @throws as open_any().
+std::optional<std::string> lacks_of_file(const std::filesystem::path& path, FileFormat format,
+                                         const OpenOptions& options = {});
+
+/// Everything that can be wrong with a file of any format; that it is a part of a model is a
+/// finding, too. Damage is reported; what says nothing about the file is thrown.
+/// @param verify its input is that of a .thalia file; other formats are read as `options` say.
+/// @param resolve of a .thalia delta also all that it is based on.
+/// @throws IoError, UnsupportedError, CancelledError; FormatError (limit_exceeded).
+VerifyReport verify_any(const std::filesystem::path& path, const VerifyOptions& verify = {},
+                        const OpenOptions& options = {},
+                        std::optional<FileFormat> format = std::nullopt, bool resolve = true);
 
 /// Its tensors one at a time, of which a part stays in memory; the file stays open as long. Reads
 /// nothing yet. @throws UsageError (bad_argument) for a share outside of 0 to 1.

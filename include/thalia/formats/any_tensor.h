@@ -25,6 +25,12 @@ struct AnyTensor {
   std::optional<std::uint64_t> stored_bytes{};
   /// The bytes lie in the file as read() gives them: it copies nothing.
   bool in_place = false;
+  /// How elements are stored where that is not as read() gives them: quantized, or as a difference
+  /// (xor_base).
+  std::optional<Encoding> stored_encoding{};
+  std::vector<Codec> codecs{};        ///< of the stored bytes; empty: the format does not say
+  std::optional<bool> byte_planes{};  ///< whether bytes of elements are grouped by their place
+  std::optional<double> bits{};       ///< of a code, where it is stored quantized
   /// The checksum that the file has of the stored bytes, and that AnyFile::check() compares:
   /// "crc32", "sha1", "sha256" or "xxh64". Empty: the file has none, and changed bytes look like
   /// others.

@@ -16,12 +16,10 @@
 #include "cli/print/progress.h"
 #include "cli/print/verify_text.h"
 #include "cli/terminal/escape.h"
-#include "inspect/finding.h"
-#include "inspect/packed_file.h"
-#include "inspect/verify_file.h"
 #include "json/writer.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"
+#include "thalia/formats/any_file.h"
 #include "thalia/formats/file_format.h"
 #include "thalia/verify.h"
 
@@ -38,7 +36,7 @@ void print_text(Output& out, const std::string& path, const VerifyReport& report
   for (const Finding& finding : report.findings) {
     const bool is_error = finding.severity == Severity::error;
     out.print("{}: ", escape(path));
-    out.write(is_error ? Style::error : Style::warning, inspect::severity_name(finding.severity));
+    out.write(is_error ? Style::error : Style::warning, severity_name(finding.severity));
     out.print(": {}: {}\n", finding_place(finding), escape(finding.message));
   }
   if (report.suppressed > 0)
@@ -61,7 +59,7 @@ void add_json(JsonWriter& json, const std::string& path, std::optional<FileForma
   error != nullptr ? add_error(json, *error) : static_cast<void>(json.null());
   json.member("suppressed", report.suppressed).key("findings").begin_array();
   for (const Finding& finding : report.findings) {
-    json.begin_object().member("severity", inspect::severity_name(finding.severity));
+    json.begin_object().member("severity", severity_name(finding.severity));
     json.member("code", error_code_name(finding.code));
     json.member("section", finding.section).member("field", finding.field);
     json.member("region", as_utf8(finding.region));
@@ -85,9 +83,8 @@ int run_verify(const VerifyArguments& arguments, const Session& session) {
       auto options = session.options<VerifyOptions>();
       options.quick = arguments.quick;
       options.work.progress = bar.callback();
-      auto chain = session.options<ChainOptions>();
       const VerifyReport report =
-          inspect::verify_file(path, format, chain, arguments.resolve, options);
+          verify_any(path, options, session.options<OpenOptions>(), format, arguments.resolve);
       if (!report.ok()) status = std::max<int>(status, kFailed);
       bar.finish();
       if (session.common.json) {

@@ -8,8 +8,8 @@
 #include "cli/tensor/largest.h"
 #include "inspect/describe_file.h"
 #include "inspect/file_tensors.h"
-#include "inspect/verify_file.h"
 #include "thalia/error.h"
+#include "thalia/formats/any_file.h"
 #include "thalia/formats/file_format.h"
 #include "thalia/formats/resolved_file.h"
 
@@ -49,8 +49,7 @@ VerifyReport verification_of(const std::string& path, const inspect::FileFacts& 
   ProgressBar bar("verifying " + path);
   auto options = session.options<VerifyOptions>();
   options.work.progress = bar.callback();
-  return inspect::verify_file(path, facts.format, session.options<ChainOptions>(), facts.is_delta,
-                              options);
+  return verify_any(path, options, session.options<OpenOptions>(), facts.format, facts.is_delta);
 }
 
 void measure_all(FileReport& report, const std::string& path, const Session& session) {

@@ -24,7 +24,7 @@
 #include "cli/report/layer_map.h"
 #include "cli/report/page_style.h"
 #include "cli/report/page_table.h"
-#include "inspect/finding.h"
+#include "thalia/verify.h"
 #include "thalia/version.h"
 
 namespace thalia::cli {
@@ -136,7 +136,7 @@ class Page {
     for (const Finding& finding : of.findings) {
       html_.open("tr");
       html_.element(
-          "th", inspect::severity_name(finding.severity),
+          "th", severity_name(finding.severity),
           {{"scope", "row"}, {"class", finding.severity == Severity::error ? "bad" : "quiet"}});
       html_.element("td", finding_place(finding), {{"class", "wrap"}});
       html_.element("td", finding.message, {{"class", "wrap"}}).close();

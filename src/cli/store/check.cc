@@ -12,8 +12,8 @@
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/store/store_arguments.h"
-#include "inspect/finding.h"
 #include "thalia/store/doctor.h"
+#include "thalia/verify.h"
 
 namespace thalia::cli {
 namespace {
@@ -30,7 +30,7 @@ void print_findings(Output& out, const CheckArguments& arguments, const StoreRep
   for (const StoreFinding& finding : report.findings) {
     const bool is_error = finding.severity == Severity::error;
     out.print("{}: ", escape(finding.path.string()));
-    out.write(is_error ? Style::error : Style::warning, inspect::severity_name(finding.severity));
+    out.write(is_error ? Style::error : Style::warning, severity_name(finding.severity));
     const char* mended = "";
     if (finding.is_mended) {
       mended = "; mended";
@@ -56,7 +56,7 @@ void print_findings_json(Output& out, const char* schema, const CheckArguments& 
     json.member("bytes_checked", report.bytes_checked).member("seconds", seconds);
     json.key("findings").begin_array();
     for (const StoreFinding& finding : report.findings) {
-      json.begin_object().member("severity", inspect::severity_name(finding.severity));
+      json.begin_object().member("severity", severity_name(finding.severity));
       json.member("kind", finding.kind).member("path", as_utf8(finding.path.string()));
       json.member("message", as_utf8(finding.message));
       json.member("can_be_mended", finding.can_be_mended);

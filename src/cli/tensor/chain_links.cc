@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "inspect/packed_file.h"
+#include "inspect/flat_file.h"
 #include "thalia/error.h"
 #include "thalia/formats/file_format.h"
 #include "thalia/formats/model_index.h"

@@ -12,6 +12,10 @@
 
 namespace thalia {
 
+std::string_view severity_name(Severity severity) noexcept {
+  return severity == Severity::error ? "error" : "warning";
+}
+
 bool VerifyReport::ok() const noexcept {
   return suppressed_errors == 0 &&
          std::none_of(findings.begin(), findings.end(),

@@ -141,7 +141,9 @@ std::optional<std::string> AnyFile::lacks() const {
   return interop::lacking_parts(impl_->path, impl_->source->part());
 }
 
-std::optional<std::string> lacks_by_name(const std::filesystem::path& path) {
+std::optional<std::string> lacks_of_file(const std::filesystem::path& path, FileFormat format,
+                                         const OpenOptions& options) {
+  if (format == FileFormat::gguf) return open_any(path, options, format).lacks();
   return interop::lacking_parts(path, std::nullopt);
 }
 

@@ -10,17 +10,33 @@ namespace thalia::interop {
 namespace mckp {
 namespace {
 
+MckpReadOptions read_options(const SourceOptions& options, bool verify) {
+  return {.input = options.read.input,
+          .verify = verify,
+          .search = options.search,
+          .bases = options.bases,
+          .work = options.read.work};
+}
+
 class Source final : public SourceFile {
  public:
   Source(const std::filesystem::path& path, const SourceOptions& options)
-      : path_(path), options_(options), file_(MckpFile::open(path, read_options(false))) {
+      : path_(path), options_(options), file_(MckpFile::open(path, read_options(options, false))) {
     facts_.version = "1";
     for (const MckpTensor& tensor : file_.tensors()) {
-      facts_.tensors.push_back({.name = tensor.name,
-                                .layout = tensor.layout(),
-                                .offset = tensor.offset,
-                                .stored_bytes = tensor.compressed_size,
-                                .checksum = "xxh64"});
+      SourceTensor& told = facts_.tensors.emplace_back();
+      told = {.name = tensor.name,
+              .layout = tensor.layout(),
+              .offset = tensor.offset,
+              .stored_bytes = tensor.compressed_size,
+              .codecs = {tensor.method.codec},
+              .byte_planes = tensor.method.plane_width != 0,
+              .checksum = "xxh64"};
+      // A sparse one stays what it is: only so its count is that of what is stored.
+      if (tensor.method.delta && !tensor.method.sparse) told.stored_encoding = Encoding::xor_base;
+      if (!tensor.quantization) continue;
+      told.stored_encoding = Encoding::quantized;
+      told.bits = tensor.quantization->bits;
     }
     facts_.metadata = file_.header().metadata;
     facts_.training_steps = file_.header().training_step;
@@ -42,20 +58,12 @@ class Source final : public SourceFile {
   }
 
  private:
-  MckpReadOptions read_options(bool verify) const {
-    return {.input = options_.read.input,
-            .verify = verify,
-            .search = options_.search,
-            .bases = options_.bases,
-            .work = options_.read.work};
-  }
-
   // Of the file that is open: the path may be another's by now.
   const MckpChain& chain() const {
     once_.run([&] {
       const Verification wanted = options_.read.verification;
       const bool verify = wanted == Verification::on_first_touch || wanted == Verification::at_open;
-      chain_.emplace(MckpChain::open(path_, file_, read_options(verify)));
+      chain_.emplace(MckpChain::open(path_, file_, read_options(options_, verify)));
     });
     return *chain_;
   }
@@ -73,6 +81,23 @@ class Source final : public SourceFile {
 std::shared_ptr<const SourceFile> open_mckp_source(const std::filesystem::path& path,
                                                    const SourceOptions& options) {
   return std::make_shared<mckp::Source>(path, options);
+}
+
+VerifyReport verify_mckp(const std::filesystem::path& path, const SourceOptions& options,
+                         const VerifyOptions& verify) {
+  FileReport report(verify);
+  report.find([&] {
+    const MckpReadOptions read = mckp::read_options(options, false);
+    const MckpFile file = MckpFile::open(path, read);
+    VerifyReport& counts = report.counts();
+    counts.tensors = static_cast<std::uint32_t>(file.tensors().size());
+    if (verify.quick) return;
+    file.verify();
+    MckpChain::open(path, file, read).verify_content();
+    counts.bytes_checked = file.file_bytes();
+    counts.tensors_compared = counts.tensors;
+  });
+  return std::move(report).finish();
 }
 
 }  // namespace thalia::interop

@@ -1,6 +1,7 @@
 // MCKP files, read through the interface of all formats.
 #pragma once
 
+#include "interop/shared/file_report.h"
 #include "interop/shared/source_file.h"
 
 namespace thalia::interop {
@@ -11,5 +12,9 @@ namespace thalia::interop {
 /// always is. The metadata are those of the file's user, verbatim.
 std::shared_ptr<const SourceFile> open_mckp_source(const std::filesystem::path& path,
                                                    const SourceOptions& options);
+/// A VerifySource. The content hash is that of the restored tensors, so a delta needs the files
+/// that it was taken against.
+VerifyReport verify_mckp(const std::filesystem::path& path, const SourceOptions& options,
+                         const VerifyOptions& verify);
 
 }  // namespace thalia::interop

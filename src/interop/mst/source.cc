@@ -12,6 +12,12 @@ namespace thalia::interop {
 namespace mst {
 namespace {
 
+// Groups the bytes of these types only, where it groups any.
+bool has_byte_planes(const MstFile& file, DType dtype) {
+  return file.byte_grouping() &&
+         (dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16);
+}
+
 class Source final : public SourceFile {
  public:
   explicit Source(MstFile file) : file_(std::move(file)) {
@@ -20,7 +26,9 @@ class Source final : public SourceFile {
       facts_.tensors.push_back({.name = tensor.name,
                                 .layout = {.dtype = tensor.dtype, .shape = tensor.shape},
                                 .offset = tensor.offset,
-                                .stored_bytes = tensor.compressed_size});
+                                .stored_bytes = tensor.compressed_size,
+                                .codecs = {Codec::zstd},
+                                .byte_planes = has_byte_planes(file_, tensor.dtype)});
     }
     facts_.metadata = origin_to_json(file_);
     for (const auto& [key, text] : file_.metadata())

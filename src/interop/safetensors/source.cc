@@ -103,4 +103,26 @@ std::shared_ptr<const SourceFile> open_safetensors_source(const std::filesystem:
                                      .max_header_bytes = options.max_safetensors_header_bytes}));
 }
 
+VerifyReport verify_safetensors(const std::filesystem::path& path, const SourceOptions& options,
+                                const VerifyOptions& verify) {
+  FileReport report(verify);
+  report.find([&] {
+    const std::filesystem::path only = find_safetensors_model(path).filename();
+    for (SafetensorsFinding& found :
+         check_safetensors_model(path, {.read = options.read, .bases = options.bases})) {
+      if (found.file == only) continue;  // no index: opening the file tells more of what it has
+      Finding finding;
+      finding.severity = found.severity;
+      finding.code = found.code;
+      finding.section = found.file.empty() ? "index" : "file";
+      finding.tensor = std::move(found.tensor);
+      finding.message = std::move(found.message);
+      report.add(std::move(finding));
+    }
+    if (!report.ok()) return;  // opening would fail with the first of them
+    check_tensors(*open_safetensors_source(path, options), verify, report);
+  });
+  return std::move(report).finish();
+}
+
 }  // namespace thalia::interop

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "interop/shared/file_report.h"
 #include "interop/shared/source_file.h"
 
 namespace thalia::interop {
@@ -11,5 +12,8 @@ namespace thalia::interop {
 /// A file, an index, or a folder: SafetensorsModel::open(). @throws as that.
 std::shared_ptr<const SourceFile> open_safetensors_source(const std::filesystem::path& path,
                                                           const SourceOptions& options);
+/// A VerifySource: of a model of several files all that is wrong with each, and with its index.
+VerifyReport verify_safetensors(const std::filesystem::path& path, const SourceOptions& options,
+                                const VerifyOptions& verify);
 
 }  // namespace thalia::interop

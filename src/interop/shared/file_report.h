@@ -1,0 +1,69 @@
+// What verification finds wrong with a file of any format.
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "base/stopwatch.h"
+#include "interop/shared/source_file.h"
+#include "thalia/error.h"
+#include "thalia/options.h"
+#include "thalia/verify.h"
+
+namespace thalia::interop {
+
+/// Collects findings, as many as the options say. Externally synchronised.
+class FileReport {
+ public:
+  explicit FileReport(const VerifyOptions& options) : most_(options.max_findings) {}
+
+  void add(Finding finding);
+  /// About the file as a whole.
+  void add(Severity severity, ErrorCode code, std::string message);
+  /// An error that `work` throws about the file is a finding. Others are thrown on: limits,
+  /// cancelling, and what the system refuses say nothing about it.
+  template <typename Work>
+  void find(const Work& work) {
+    try {
+      work();
+    } catch (const FormatError& error) {
+      if (error.code() == ErrorCode::limit_exceeded) throw;
+      add(error);
+    } catch (const IntegrityError& error) {
+      add(error);
+    }
+  }
+  /// The same, and so is a file that cannot be read: of one that another names.
+  template <typename Work>
+  void find_of_named(const Work& work) {
+    try {
+      find(work);
+    } catch (const IoError& error) {
+      add(error);
+    }
+  }
+  /// Findings and counts of a part of the file.
+  void add(const VerifyReport& part);
+
+  VerifyReport& counts() noexcept { return report_; }
+  bool ok() const noexcept { return report_.ok(); }
+  /// With the time since this was made.
+  VerifyReport finish() &&;
+
+ private:
+  void add(const Error& error);
+
+  Stopwatch watch_;
+  std::uint64_t most_;
+  VerifyReport report_;
+};
+
+/// Every tensor of a file that is open; unless `quick`.
+void check_tensors(const SourceFile& source, const VerifyOptions& options, FileReport& report);
+
+/// How a room verifies a file, of a delta with all that it is based on. @throws what says nothing
+/// about the file: IoError, UnsupportedError, CancelledError, FormatError (limit_exceeded).
+using VerifySource = VerifyReport (*)(const std::filesystem::path& path,
+                                      const SourceOptions& options, const VerifyOptions& verify);
+
+}  // namespace thalia::interop
