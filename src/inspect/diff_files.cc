@@ -191,6 +191,13 @@ Diff diff_states(const std::filesystem::path& before, const std::filesystem::pat
 void diff_tensors(FilesDiff& result, const std::filesystem::path& before,
                   const std::filesystem::path& after, const ChainOptions& open,
                   const DiffOptions& options) {
+  // First, while neither file is open: some are decoded whole as they are opened.
+  if (options.tensors.empty() && result.before_format == result.after_format) {
+    result.metadata_compared = true;
+    result.diff.metadata = diff_metadata(describe_file(before, open).metadata,
+                                         describe_file(after, open).metadata, options.input.limits);
+  }
+
   Selection selection("tensors", options.tensors);
   // A .thalia file has what shares memory as one tensor.
   const bool shared =
@@ -211,12 +218,6 @@ void diff_tensors(FilesDiff& result, const std::filesystem::path& before,
     return !takes_before && !takes_after;
   });
   selection.check();
-  if (options.tensors.empty() && result.before_format == result.after_format) {
-    result.metadata_compared = true;
-    result.diff.metadata = diff_metadata(describe_file(before, open).metadata,
-                                         describe_file(after, open).metadata, options.input.limits);
-  }
-
   std::uint64_t total = 0;
   for (const TensorPair& pair : pairs) total += bytes_of(pair);
   std::uint64_t done = 0;

@@ -15,9 +15,9 @@ import thalia_checkpoint.numpy as thalia_numpy
 
 HOSTILE = pathlib.Path(__file__).parents[1] / "data/hostile"
 FILES = sorted(path.name for path in HOSTILE.iterdir() if path.suffix != ".md")
-#: Of the process. Python and NumPy take half a GiB of it, and each time that a file is opened it may take the
-#: limit of 1 GiB: what compares two files opens one of them once more, for the elements of its codes.
-ADDRESS_SPACE = 4 << 30
+#: Of the process. Python and NumPy take half a GiB of it, and each file that is open may take the limit of
+#: 1 GiB: what compares files has two.
+ADDRESS_SPACE = 3 << 30
 
 #: What is done with the file at `path`, in a folder of its own; each in turn, in one process.
 ENTRIES = {
