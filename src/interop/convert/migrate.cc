@@ -20,7 +20,7 @@
 #include "interop/v01/wrapper.h"
 #include "thalia/brain_checkpoint.h"
 #include "thalia/convert.h"
-#include "thalia/formats/any_file.h"
+#include "thalia/formats/model_index.h"
 #include "thalia/formats/resolved_file.h"
 #include "thalia/paths.h"
 #include "thalia/v01.h"
@@ -63,9 +63,10 @@ void same_major(const path& source, const path& target, const MigrateOptions& op
 // Of a model in parts, those of all its files.
 std::uint64_t bytes_of(const path& source, const MigrateOptions& options) {
   if (!is_in_parts(source, options.read.input.access)) return file_bytes(source);
-  const OpenOptions open{.read = options.read, .search = options.search, .bases = options.bases};
-  std::uint64_t bytes = 0;
-  for (const path& file : files_read(source, open)) bytes += file_bytes(file);
+  const path index = find_model(source);
+  std::uint64_t bytes = file_bytes(index);
+  for (const std::string& name : read_model_index(index, options.read.input.limits).files)
+    bytes += file_bytes(folder_of(index) / name);
   return bytes;
 }
 
@@ -129,7 +130,7 @@ void thalia_to_v01(const path& source, const path& target, const MigrateOptions&
       BrainCheckpoint::load(file.reader(), {.restore = false, .read = options.read});
   V01StateOptions state{.timestamp = options.save.timestamp,
                         .limits = options.read.input.limits,
-                        .stored_bytes = result.input_bytes};
+                        .stored_bytes = bytes_of(source, options)};
   // A brain that came from 0.1 has the time of the original in a note; parts have one each.
   if (!state.timestamp && !noted_v01_timestamp(brain) &&
       !is_in_parts(source, options.read.input.access))

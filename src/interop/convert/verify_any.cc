@@ -35,7 +35,7 @@ VerifyReport verify_original(const path& file, const ReadOptions& read,
       for_each_tensor(entry.state, [&](const std::string&, const Tensor&) { ++counts.tensors; });
     counts.tensors_compared = counts.tensors;  // the checksum is that of the whole file
     for (const std::string& warning : original.warnings)
-      report.add(Severity::warning, ErrorCode::bad_value, warning);
+      report.add(interop::finding_of_file(Severity::warning, ErrorCode::bad_value, warning));
   });
   return std::move(report).finish();
 }
@@ -86,11 +86,8 @@ VerifyReport verify_any(const path& named, const VerifyOptions& verify, const Op
   // What the file has may be as it was written: without the rest it is no model.
   if (!report.ok()) return report;
   if (const auto lack = lacks_of_file(file, format, options)) {
-    Finding finding;
-    finding.code = ErrorCode::truncated;
-    finding.section = "file";
-    finding.message = "it lacks " + *lack;
-    report.findings.push_back(std::move(finding));
+    report.findings.push_back(
+        interop::finding_of_file(Severity::error, ErrorCode::truncated, "it lacks " + *lack));
   }
   return report;
 }

@@ -38,13 +38,13 @@ void FileReport::add(Finding finding) {
   if (finding.severity == Severity::error) ++report_.suppressed_errors;
 }
 
-void FileReport::add(Severity severity, ErrorCode code, std::string message) {
+Finding finding_of_file(Severity severity, ErrorCode code, std::string message) {
   Finding finding;
   finding.severity = severity;
   finding.code = code;
   finding.section = "file";
   finding.message = std::move(message);
-  add(std::move(finding));
+  return finding;
 }
 
 void FileReport::add(const Error& error) {

@@ -12,14 +12,15 @@
 
 namespace thalia::interop {
 
+/// About the file as a whole.
+Finding finding_of_file(Severity severity, ErrorCode code, std::string message);
+
 /// Collects findings, as many as the options say. Externally synchronised.
 class FileReport {
  public:
   explicit FileReport(const VerifyOptions& options) : most_(options.max_findings) {}
 
   void add(Finding finding);
-  /// About the file as a whole.
-  void add(Severity severity, ErrorCode code, std::string message);
   /// An error that `work` throws about the file is a finding. Others are thrown on: limits,
   /// cancelling, and what the system refuses say nothing about it.
   template <typename Work>
@@ -33,12 +34,14 @@ class FileReport {
       add(error);
     }
   }
-  /// The same, and so is a file that cannot be read: of one that another names.
+  /// The same, and so is a file that cannot be read or is none: of one that another names.
   template <typename Work>
   void find_of_named(const Work& work) {
     try {
       find(work);
     } catch (const IoError& error) {
+      add(error);
+    } catch (const UsageError& error) {
       add(error);
     }
   }

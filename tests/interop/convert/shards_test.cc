@@ -182,6 +182,17 @@ BOOST_AUTO_TEST_CASE(parts_that_say_something_else_of_one_region_are_no_model) {
                              "an earlier part has other texts or sizes for it"));
 }
 
+BOOST_AUTO_TEST_CASE(a_part_that_is_no_file_is_a_finding) {
+  const TemporaryFolder folder;
+  write_shards(folder);
+  BOOST_TEST(verify_any(folder.path()).ok());
+  const auto part = folder / "model-00002-of-00002.thalia";
+  std::filesystem::remove(part);
+  BOOST_TEST(verify_any(folder.path()).findings.size() == 1u);
+  std::filesystem::create_directory(part);
+  BOOST_TEST(verify_any(folder.path()).findings.size() == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(index_and_thalia_files_have_the_same_tensors) {
   const TemporaryFolder folder;
   write_shards(folder);
