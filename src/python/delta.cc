@@ -1,6 +1,5 @@
 // Deltas: written against a base, and made full files again.
 #include "thalia/delta.h"
-#include "thalia/formats/resolved_file.h"
 
 #include <optional>
 #include <string>
@@ -17,6 +16,7 @@
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/text.h"
+#include "thalia/formats/resolved_file.h"
 #include "thalia/text.h"
 
 namespace thalia::python {

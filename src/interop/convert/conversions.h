@@ -30,6 +30,10 @@ void copy_thalia(const Reader& reader, const std::vector<std::uint32_t>& regions
 /// has to have room for a file of this size anyway.
 ResolvedFile resolved_for(const path& input, const path& output, const ConvertOptions& options);
 
+/// That of a path where a .thalia file is wanted: thalia_shards of a model in parts, else thalia,
+/// whatever it is.
+FileFormat thalia_format(const path& input, Access access);
+
 /// Of an output that is there, and would be replaced. It may take the place of the input as a
 /// whole, which is open by then, but not that of an index of .thalia files. @throws UsageError
 /// (bad_argument) where it is another one of files_read(); what that throws.

@@ -307,8 +307,12 @@ namespace interop {
 
 ResolvedFile resolved_for(const path& input, const path& output, const ConvertOptions& options) {
   return {input,
-          output.has_parent_path() ? output.parent_path() : ".",
+          folder_of(output),
           {.read = options.read, .search = options.search, .bases = options.bases}};
+}
+
+FileFormat thalia_format(const path& input, Access access) {
+  return is_in_parts(input, access) ? FileFormat::thalia_shards : FileFormat::thalia;
 }
 
 // Nothing is read from where nothing lies, and what is not to be replaced is refused later.

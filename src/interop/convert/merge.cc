@@ -28,9 +28,7 @@ ConvertResult merge(const std::vector<std::filesystem::path>& inputs,
   std::vector<Reader> readers;
   for (const auto& input : inputs) {
     interop::check_not_read(input, output, options.save.output, interop::source_options(options),
-                            is_in_parts(input, options.read.input.access)
-                                ? FileFormat::thalia_shards
-                                : FileFormat::thalia);
+                            interop::thalia_format(input, options.read.input.access));
     const ResolvedFile resolved = interop::resolved_for(input, output, options);
     readers.push_back(resolved.reader());
     result.input_bytes +=

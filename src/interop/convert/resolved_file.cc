@@ -4,6 +4,7 @@
 #include "thalia/formats/resolved_file.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -29,24 +30,13 @@ namespace {
 
 using std::filesystem::path;
 
-// @param name by which every message knows the state.
-Reader resolved(const StateSource& state, const path& name, const path& folder,
-                const ReadOptions& read) {
-  io::UniqueFd fd = io::create_unnamed_file(folder);
-  model::save_state(state, fd.get(), name,
-                    {.output = {.durability = Durability::none},
-                     .work = {.threads = read.work.threads, .cancel = read.work.cancel}});
-  // As the files that it was made of: a disk may fail under this one too.
-  return ReaderAccess::over(
-      detail::OpenFile::over(io::open_descriptor(std::move(fd), name, read.input.access), read));
-}
-
 // The state of a checkpoint, and of what it was read.
 struct FoundState {
   StateSource state;
-  std::vector<path> files;  ///< its own first
+  std::vector<path> files;  ///< its own first, or the index
   std::uint64_t bytes = 0;
   unsigned depth = 0;
+  bool in_parts = false;
 };
 
 FoundState state_of(const ChainReader& chain) {
@@ -56,35 +46,50 @@ FoundState state_of(const ChainReader& chain) {
           .depth = chain.depth()};
 }
 
-FoundState find_state(const path& file, const ChainOptions& options) {
-  if (!is_in_parts(file, options.read.input.access))
-    return state_of(ChainReader::open(find_model(file), options));
-  interop::ShardsState shards = interop::open_shards_state(file, options);
+FoundState state_of_parts(const path& index, const ChainOptions& options) {
+  interop::ShardsState shards = interop::open_shards_state(index, options);
   return {.state = std::move(shards.state),
           .files = std::move(shards.files),
-          .bytes = shards.file_bytes};
+          .bytes = shards.file_bytes,
+          .in_parts = true};
+}
+
+FoundState find_state(const path& file, const ChainOptions& options) {
+  return is_in_parts(file, options.read.input.access)
+             ? state_of_parts(file, options)
+             : state_of(ChainReader::open(find_model(file), options));
 }
 
 // The first file may become what it stands for. An index and its parts stand for nothing without
 // each other.
 void refuse_read(const path& target, const FoundState& found) {
-  const bool in_parts = found.depth == 0 && found.files.size() > 1;
-  io::refuse_read(target, std::span(found.files).subspan(in_parts ? 0 : 1));
+  io::refuse_read(target, std::span(found.files).subspan(found.in_parts ? 0 : 1));
+}
+
+// Every message knows the state by its first file.
+Reader resolved(const FoundState& found, const path& folder, const ReadOptions& read) {
+  const path& name = found.files.front();
+  io::UniqueFd fd = io::create_unnamed_file(folder);
+  model::save_state(found.state, fd.get(), name,
+                    {.output = {.durability = Durability::none},
+                     .work = {.threads = read.work.threads, .cancel = read.work.cancel}});
+  // As the files that it was made of: a disk may fail under this one too.
+  return ReaderAccess::over(
+      detail::OpenFile::over(io::open_descriptor(std::move(fd), name, read.input.access), read));
 }
 
 Reader open_resolved(const path& file, const path& folder, const ChainOptions& options,
                      std::uint64_t& input_bytes) {
-  if (!is_in_parts(file, options.read.input.access)) {
+  std::optional<FoundState> found;
+  if (is_in_parts(file, options.read.input.access)) {
+    found = state_of_parts(file, options);
+  } else {
     Reader reader = Reader::open(find_model(file), options.read);
     if (!reader.delta_base()) return reader;
-    const FoundState found = state_of(ChainReader::open(reader, options));
-    input_bytes = found.bytes;
-    return resolved(found.state, reader.path(), folder, options.read);
+    found = state_of(ChainReader::open(reader, options));
   }
-  const path index = find_model(file);
-  const FoundState found = find_state(index, options);
-  input_bytes = found.bytes;
-  return resolved(found.state, index, folder, options.read);
+  input_bytes = found->bytes;
+  return resolved(*found, folder, options.read);
 }
 
 }  // namespace
@@ -119,11 +124,9 @@ QuantizeFileResult quantize_file(const path& input, const path& output,
                                  const QuantizationOptions& options,
                                  const QuantizeFileOptions& file) {
   const OpenOptions open{.read = {.input = file.input, .work = file.save.work}};
-  interop::check_not_read(
-      input, output, file.save.output, open,
-      is_in_parts(input, file.input.access) ? FileFormat::thalia_shards : FileFormat::thalia);
-  const ResolvedFile resolved(input, output.has_parent_path() ? output.parent_path() : ".",
-                              {.read = open.read});
+  interop::check_not_read(input, output, file.save.output, open,
+                          interop::thalia_format(input, file.input.access));
+  const ResolvedFile resolved(input, folder_of(output), {.read = open.read});
   QuantizeFileResult result = quantize_file(resolved.reader(), output, options, file);
   if (resolved.is_copy()) result.input_bytes = resolved.input_bytes();
   return result;
