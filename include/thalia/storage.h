@@ -10,13 +10,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "thalia/bytes.h"
+#include "thalia/detail/thread_lock.h"
 #include "thalia/options.h"
 
 namespace thalia {
@@ -100,7 +100,7 @@ class LocalStorage final : public StorageBackend {
 
   std::filesystem::path folder_;
   OutputOptions output_;
-  std::mutex mutex_;
+  detail::ThreadLock mutex_;
   std::set<std::filesystem::path> synced_;  ///< folders whose names are on the disk
 };
 
@@ -119,7 +119,7 @@ class MemoryStorage final : public StorageBackend {
   using Object = std::shared_ptr<const std::vector<std::byte>>;
   Object find(std::string_view operation, std::string_view key) const;
 
-  mutable std::mutex mutex_;
+  mutable detail::ThreadLock mutex_;
   std::map<std::string, Object, std::less<>> objects_;
 };
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import tempfile
-import threading
 from collections.abc import Container, Iterable
 from pathlib import Path as FilePath
 from typing import Any
@@ -164,7 +163,7 @@ class Loader:
         self._dialect = dialect
         self._left = max_bytes
         self._max = max_bytes
-        self._lock = threading.Lock()
+        self._lock = _core.ThreadLock()
         self._facts: dict[str, RegionFacts] = {}
 
     def state(self, regions: Iterable[str] | None, lazy: bool) -> BrainState:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
+from . import _core
 from ._brain_facts import Beside, RegionFacts
 from ._keywords import suggests
 
@@ -77,7 +77,7 @@ class LazyRegion(MutableMapping[str, Any]):
         self._read: Callable[[], BrainRegion] | None = read
         self._facts = facts
         self._members = BrainRegion()
-        self._lock = threading.Lock()
+        self._lock = _core.ThreadLock()
 
     @property
     def facts(self) -> RegionFacts:

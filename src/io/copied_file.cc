@@ -39,13 +39,17 @@ namespace {
 // Ranges of addresses in which files lie that have no reservation, by their first. Never destroyed,
 // as files may outlive it.
 struct ClaimedRanges {
-  ThreadLock lock;
+  std::mutex lock;
   std::map<std::uintptr_t, std::uintptr_t> end_of;
 };
 
 ClaimedRanges& claimed_ranges() {
-  static ClaimedRanges& all = *new ClaimedRanges;
-  return all;
+  static ClaimedRanges* const instance = [] {
+    auto made = std::make_unique<ClaimedRanges>();
+    hold_over_forks(made->lock);
+    return made.release();
+  }();
+  return *instance;
 }
 
 // The ranges that are mapped, as /proc tells, and those that are claimed.
@@ -81,12 +85,8 @@ std::uintptr_t claim(std::size_t size) {
 }
 
 void give_back(const std::byte* place) noexcept {
-  try {
-    const std::lock_guard lock(claimed_ranges().lock);
-    claimed_ranges().end_of.erase(reinterpret_cast<std::uintptr_t>(place));
-  } catch (const UsageError&) {
-    // The child of a process that was claiming: the range stays out of use there.
-  }
+  const std::lock_guard lock(claimed_ranges().lock);
+  claimed_ranges().end_of.erase(reinterpret_cast<std::uintptr_t>(place));
 }
 
 }  // namespace

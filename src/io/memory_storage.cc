@@ -3,6 +3,7 @@
 // as it was through a later put or erase, and producers may use the storage.
 #include <algorithm>
 #include <cerrno>
+#include <mutex>
 #include <utility>
 
 #include "base/fail.h"

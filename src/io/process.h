@@ -2,9 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <string_view>
+
+#include "thalia/detail/thread_lock.h"
 
 namespace thalia::io {
 
@@ -49,25 +52,15 @@ class ProcessMutex {
   std::mutex mutex_;
 };
 
-/// The lock of what reads, as a file that is open is used in forked children too. As std::mutex,
-/// but: where a process was forked while another thread of it held the lock, the child has that
-/// state and not the thread, and would wait for good. There lock() throws UsageError (wrong_state).
-/// What the parent's thread was about to fill is half filled.
-class ThreadLock {
- public:
-  ThreadLock() = default;
-  ThreadLock(const ThreadLock&) = delete;
-  ThreadLock& operator=(const ThreadLock&) = delete;
+/// From now on no process is forked while `mutex` is locked, so that a forked child finds it free,
+/// and whole what it guards. @param mutex of something that all of the process shares, and that is
+/// never destroyed; who has it waits for nothing. @throws IoError, std::bad_alloc.
+void hold_over_forks(std::mutex& mutex);
+/// The same where who has the mutex may wait for the thread that forks. That one goes on after
+/// `patience`, and its child has the mutex anew.
+void hold_over_forks(std::timed_mutex& mutex, std::chrono::milliseconds patience);
 
-  void lock();
-  void unlock() noexcept {
-    holder_.store(0, std::memory_order_release);
-    holder_.notify_one();
-  }
-
- private:
-  std::atomic<int> holder_{0};  ///< the process whose thread has it; 0: nobody
-};
+using detail::ThreadLock;
 
 /// Work that is done when it is first needed, whichever thread needs it. Stands for std::call_once,
 /// which ThreadSanitizer does not know to end by an exception: after work that throws, as on a

@@ -15,6 +15,7 @@ void bind_reader(nanobind::module_& module);
 void bind_safetensors(nanobind::module_& module);
 void bind_store(nanobind::module_& module);
 void bind_stream(nanobind::module_& module);
+void bind_thread_lock(nanobind::module_& module);
 void bind_writer(nanobind::module_& module);
 void bind_background(nanobind::module_& module);
 void bind_verify(nanobind::module_& module);

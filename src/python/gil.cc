@@ -10,8 +10,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <thread>
 
+#include "io/process.h"
 #include "python/bindings.h"
 #include "thalia/error.h"
 
@@ -65,6 +67,40 @@ void forget_others() {
   door.callbacks = 0;
 }
 
+// Without the GIL, the state of a new thread is made under a lock of the interpreter's, which
+// before Python 3.12 a forked child still finds taken, and waits for in os.fork(), for good. So no
+// process is forked meanwhile. Under tracemalloc, who makes a state waits for the GIL, which the
+// thread that forks has: that one goes on after a while. Python's lock is free then.
+#if PY_VERSION_HEX < 0x030C0000
+constexpr std::chrono::milliseconds kForksWait{250};
+std::timed_mutex making_states;
+
+void make_forks_wait() {
+  io::hold_over_forks(making_states, kForksWait);
+}
+
+// nullptr: the thread has a state already.
+PyThreadState* new_state() noexcept {
+  if (PyGILState_GetThisThreadState() != nullptr) return nullptr;
+  const std::lock_guard lock(making_states);
+  PyThreadState* const made = PyThreadState_New(PyInterpreterState_Main());
+  if (made == nullptr) Py_FatalError("no memory for the state of a thread");
+  return made;
+}
+
+// With the GIL, which the thread lets go of.
+void delete_state(PyThreadState* own) noexcept {
+  PyThreadState_Clear(own);
+  PyThreadState_DeleteCurrent();
+}
+#else
+void make_forks_wait() {}
+PyThreadState* new_state() noexcept {
+  return nullptr;
+}
+void delete_state(PyThreadState*) noexcept {}
+#endif
+
 }  // namespace
 
 Unlocked::Unlocked() : state_(PyEval_SaveThread()) {
@@ -85,17 +121,26 @@ Locked::Locked() noexcept {
   // While the closing thread waits for what it called, the interpreter does not end.
   is_late_ = door.closed && door.closers > 0;
   is_in_ = !door.closed || is_late_;
-  if (is_late_) ++late_callbacks;
-  if (is_in_) {
-    state_ = PyGILState_Ensure();
-  } else {
+  if (!is_in_) {
     --door.callbacks;
+    return;
+  }
+  if (is_late_) ++late_callbacks;
+  own_ = new_state();
+  if (own_ != nullptr) {
+    PyEval_RestoreThread(own_);
+  } else {
+    state_ = PyGILState_Ensure();
   }
 }
 
 Locked::~Locked() {
   if (!is_in_) return;
-  PyGILState_Release(state_);
+  if (own_ != nullptr) {
+    delete_state(own_);
+  } else {
+    PyGILState_Release(state_);
+  }
   if (is_late_) --late_callbacks;
   --door.callbacks;
 }
@@ -111,6 +156,7 @@ void end_forked_child() noexcept {
 }
 
 void bind_gil(nb::module_&) {
+  make_forks_wait();
   // The last of the package's functions there, as the first that is registered: savers have ended
   // their saves by then.
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(close_door));

@@ -37,7 +37,8 @@ class Locked {
  private:
   bool is_in_;
   bool is_late_ = false;
-  PyGILState_STATE state_{};
+  PyThreadState* own_ = nullptr;  ///< of this scope alone
+  PyGILState_STATE state_{};      ///< where there is none
 };
 
 /// What its end may wait for needs the GIL: whoever lets go of it last, with the GIL or not, ends

@@ -21,6 +21,7 @@ NB_MODULE(_core, module) {
   bind_reader(module);
   bind_safetensors(module);
   bind_stream(module);
+  bind_thread_lock(module);
   bind_writer(module);
   bind_background(module);
   bind_store(module);

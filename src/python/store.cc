@@ -44,12 +44,13 @@ class StoreWarnings {
     sentences_.push_back(sentence);
   }
   std::vector<std::string> take() {
+    if (!mutex_.process().is_this()) return {};
     const std::lock_guard lock(mutex_);
     return std::exchange(sentences_, {});
   }
 
  private:
-  std::mutex mutex_;
+  io::ProcessMutex mutex_{"the writer of the run"};
   std::vector<std::string> sentences_;
 };
 

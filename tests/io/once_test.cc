@@ -9,6 +9,7 @@
 #include "boost_test.h"
 #include "support/errors.h"
 #include "support/fault.h"
+#include "thalia/detail/lazy.h"
 
 using namespace thalia;
 using namespace thalia::test;
@@ -62,6 +63,19 @@ BOOST_AUTO_TEST_CASE(a_forked_child_does_not_wait_for_work_that_nobody_does_ther
     other.run([] {});
   });
   BOOST_TEST((later.kind == Outcome::Kind::returned), later.message);
+}
+
+BOOST_AUTO_TEST_CASE(a_forked_child_does_not_wait_for_a_value_that_nobody_makes_there) {
+  Outcome during;
+  Lazy<int> lazy;
+  lazy = Lazy<int>([&] {
+    during = run_with_faults({}, [&] { static_cast<void>(lazy.get()); });
+    return 1;
+  });
+  BOOST_TEST(lazy.get() == 1);
+  BOOST_TEST((during.kind == Outcome::Kind::other_error));
+  BOOST_TEST(during.message.find("when this process was forked") != std::string::npos,
+             during.message);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

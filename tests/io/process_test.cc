@@ -2,7 +2,10 @@
 
 #include <sys/resource.h>
 
+#include <chrono>
+#include <latch>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 
 #include "boost_test.h"
@@ -50,6 +53,51 @@ BOOST_AUTO_TEST_CASE(a_forked_child_never_waits_for_a_mutex_that_its_parent_hold
   const Outcome outcome = run_with_faults({}, [&] { const std::lock_guard other(mutex); });
   BOOST_TEST(outcome.message.find("the thing belongs to process") != std::string::npos,
              outcome.message);
+}
+
+BOOST_AUTO_TEST_CASE(no_process_is_forked_while_what_all_share_is_changed) {
+  static std::mutex& mutex = *new std::mutex;
+  static bool& is_whole = *new bool(false);
+  io::hold_over_forks(mutex);
+  std::latch is_locked(1);
+  const std::jthread other([&] {
+    const std::lock_guard lock(mutex);
+    is_locked.count_down();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    is_whole = true;
+  });
+  is_locked.wait();
+  const Outcome outcome = run_with_faults({}, [] {
+    if (!mutex.try_lock() || !is_whole) throw std::runtime_error("not whole");
+    mutex.unlock();
+  });
+  BOOST_TEST((outcome.kind == Outcome::Kind::returned), outcome.message);
+}
+
+BOOST_AUTO_TEST_CASE(a_fork_does_not_wait_for_good) {
+  static std::timed_mutex& mutex = *new std::timed_mutex;
+  io::hold_over_forks(mutex, std::chrono::milliseconds(1));
+  const auto tries = [] {
+    if (!mutex.try_lock()) throw std::runtime_error("locked");
+    mutex.unlock();
+  };
+  {
+    std::latch is_locked(1);
+    std::latch has_forked(1);
+    const std::jthread other([&] {
+      const std::lock_guard lock(mutex);
+      is_locked.count_down();
+      has_forked.wait();
+    });
+    is_locked.wait();
+    const Outcome outcome = run_with_faults({}, tries);
+    BOOST_TEST((outcome.kind == Outcome::Kind::returned), outcome.message);
+    BOOST_TEST(!mutex.try_lock());
+    has_forked.count_down();
+  }
+  const Outcome outcome = run_with_faults({}, tries);
+  BOOST_TEST((outcome.kind == Outcome::Kind::returned), outcome.message);
+  tries();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

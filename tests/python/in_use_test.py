@@ -1,6 +1,7 @@
 """Wrong calls while something runs: from its callbacks, from other threads, and in forked children."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -162,19 +163,28 @@ def test_callbacks_of_a_save_cannot_wait_for_their_saver(path, when_busy):
 def run(code, path, timeout=120, errors=False):
     """A process of its own, which may hang or end in a signal: (status, what it prints, what is left).
 
-    errors: that it writes to stderr comes behind these; else it writes nothing there.
+    Of one that hangs, and of its children, the stacks are told. errors: that it writes to stderr comes
+    behind these; else it writes nothing there.
     """
     before = f"""
-import os, sys, threading, time, signal
+import faulthandler, os, sys, threading, time, signal
 import numpy as np, thalia_checkpoint as thalia
+faulthandler.enable()
 path = {os.fspath(path)!r}
 """
     # Newer versions of Python warn of any fork beside threads.
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", before + code]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
-    assert errors or ended.stderr == ""
-    told = ended.returncode, ended.stdout, sorted(os.listdir(path.parent))
-    return (*told, ended.stderr) if errors else told
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            printed, complained = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGABRT)
+            pytest.fail("\n".join([f"it hangs after {timeout} s", *process.communicate()]))
+    assert errors or complained == ""
+    told = process.returncode, printed, sorted(os.listdir(path.parent))
+    return (*told, complained) if errors else told
 
 
 def test_a_callback_may_hold_the_last_reference_to_its_saver(path):
@@ -451,3 +461,40 @@ for access in ("mapped", "copied"):
     thread.join()
 """
     assert run(code, path) == (0, "child True\n" * 20, [path.name])
+
+
+def test_children_are_forked_while_callbacks_begin(path):
+    with thalia.Writer(path, durability="none") as writer:
+        writer.add_tensors((f"r/t{i}", "f32", (1,), b"four") for i in range(20_000))
+    code = """
+over = threading.Event()
+def progress(done, total):
+    if over.is_set():
+        raise InterruptedError
+def work(k):
+    while not over.is_set():
+        try:
+            thalia.convert(path, f"{path}.{k}.npz", replace=True, durability="none", progress=progress)
+        except InterruptedError:
+            pass
+threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
+for thread in threads:
+    thread.start()
+for _ in range(1500):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    end = time.monotonic() + 20
+    while os.waitpid(pid, os.WNOHANG)[0] == 0:
+        if time.monotonic() > end:
+            os.kill(pid, signal.SIGKILL)
+            print("a child hangs")
+            over.set()
+            os._exit(1)
+        time.sleep(0.0001)
+over.set()
+for thread in threads:
+    thread.join()
+"""
+    status, printed, _ = run(code, path, timeout=300)
+    assert (status, printed) == (0, "")

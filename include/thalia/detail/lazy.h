@@ -6,6 +6,8 @@
 #include <mutex>
 #include <utility>
 
+#include "thalia/detail/thread_lock.h"
+
 namespace thalia {
 
 /// Const access is safe from any number of threads: the first makes the value, the others wait.
@@ -43,7 +45,8 @@ class Lazy {
 
   bool is_made() const noexcept { return is_made_.load(std::memory_order_acquire); }
 
-  /// Where making it throws, the access throws the same, and the next one tries again.
+  /// Where making it throws, the access throws the same, and the next one tries again. @throws
+  /// UsageError (wrong_state) as ThreadLock::lock(), in a forked child.
   const T& get() const {
     if (is_made()) return value_;
     const std::lock_guard lock(mutex_);
@@ -60,7 +63,7 @@ class Lazy {
   mutable T value_{};
   mutable Maker make_;
   mutable std::atomic<bool> is_made_ = false;
-  mutable std::mutex mutex_;
+  mutable detail::ThreadLock mutex_;
 };
 
 }  // namespace thalia

@@ -11,12 +11,12 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "thalia/detail/thread_lock.h"
 #include "thalia/options.h"
 #include "thalia/storage.h"
 #include "thalia/store/run.h"
@@ -131,7 +131,7 @@ class PoolCache {
   };
   const std::size_t capacity_;
   const ReadOptions options_;
-  mutable std::mutex mutex_;
+  mutable detail::ThreadLock mutex_;
   std::list<Slot> slots_;  ///< the last used first
   std::uint64_t hits_ = 0;
   std::uint64_t misses_ = 0;

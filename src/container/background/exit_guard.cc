@@ -13,6 +13,7 @@
 
 #include "container/background/queue.h"
 #include "integrity/sha256.h"
+#include "io/process.h"
 
 namespace thalia::detail {
 namespace {
@@ -35,6 +36,7 @@ Watched& watched() {
     // registration, so it is made to register first.
     integrity::sha256({});
     auto made = std::make_unique<Watched>();
+    io::hold_over_forks(made->mutex);
     if (std::atexit(cancel_all) != 0) throw std::bad_alloc();
     return made.release();
   }();

@@ -10,9 +10,11 @@
 #include <unordered_map>
 #include <utility>
 
+#include "io/process.h"
+
 namespace thalia::interop {
 
-/// Internally synchronised.
+/// Internally synchronised. @throws as io::ThreadLock::lock().
 template <typename Value>
 class LruCache {
  public:
@@ -57,7 +59,7 @@ class LruCache {
     places_.erase(found);
   }
 
-  std::mutex mutex_;
+  io::ThreadLock mutex_;
   std::uint64_t room_;
   std::uint64_t used_ = 0;
   std::list<Entry> entries_;  ///< the one used last is first

@@ -1,13 +1,14 @@
 // One mutex guards what is kept, the counts and the reads under way; it is never held while a file
 // is read. Who finds that a tensor is being read waits for that read, and takes the tensor from it
 // even where it is not kept. Where that read fails, one of those who wait tries again itself: an
-// exception is not shared, because whoever catches it may add to it.
+// exception is not shared, because whoever catches it may add to it. A forked child reads anew what
+// its parent was reading.
 #include "thalia/formats/param_source.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <condition_variable>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -23,6 +24,7 @@
 #include "interop/params/layer.h"
 #include "interop/params/make_param_source.h"
 #include "interop/params/residents.h"
+#include "io/process.h"
 
 namespace thalia::interop::params {
 namespace {
@@ -54,10 +56,11 @@ std::optional<std::uint64_t> budget_of(const ParamSourceOptions& options, std::u
 namespace thalia {
 
 struct ParamSource::Impl {
-  // A read under way.
+  // A read under way. A forked child has it, and not the thread that reads.
   struct Flight {
-    std::optional<Tensor> tensor;
-    bool landed = false;
+    io::OwnProcess process{};
+    std::optional<Tensor> tensor;  ///< once it has landed
+    std::atomic<bool> landed{false};
   };
 
   Impl(std::shared_ptr<const interop::SourceFile> from, const ParamSourceOptions& options)
@@ -102,8 +105,7 @@ struct ParamSource::Impl {
   std::uint64_t total = 0;
   std::optional<std::uint64_t> budget;
 
-  std::mutex mutex;
-  std::condition_variable landed;
+  io::ThreadLock mutex;
   interop::params::Residents residents{std::nullopt};
   std::unordered_map<std::size_t, std::shared_ptr<Flight>> flights;
   ParamStatistics counts;
@@ -111,11 +113,11 @@ struct ParamSource::Impl {
   // Ends a read, whichever way, and wakes those who wait for it.
   void land(std::size_t i, Flight& flight, const Tensor* tensor) {
     const std::lock_guard lock(mutex);
-    flight.landed = true;
     flights.erase(i);
-    landed.notify_all();
+    if (tensor != nullptr) flight.tensor = *tensor;
+    flight.landed = true;
+    flight.landed.notify_all();
     if (tensor == nullptr) return;
-    flight.tensor = *tensor;
     counts.loaded_bytes += tensor->bytes().size();
     residents.keep(i, *tensor, params[i].pinned);
   }
@@ -136,15 +138,17 @@ struct ParamSource::Impl {
           return *kept;
         }
         const auto other = flights.find(i);
-        if (other == flights.end()) break;
+        if (other == flights.end() || !other->second->process.is_this()) break;
         const std::shared_ptr<Flight> theirs = other->second;
-        landed.wait(lock, [&] { return theirs->landed; });
+        lock.unlock();
+        theirs->landed.wait(false);
+        lock.lock();
         if (theirs->tensor) {
           ++counts.hits;
           return *theirs->tensor;
         }
       }
-      flights.emplace(i, flight);
+      flights.insert_or_assign(i, flight);
       ++counts.misses;
     }
     std::optional<Tensor> tensor;

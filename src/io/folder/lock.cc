@@ -81,18 +81,16 @@ struct OwnLocks {
 OwnLocks& own_locks() {
   static OwnLocks* const instance = [] {
     auto made = std::make_unique<OwnLocks>();
-    const int error =
-        ::pthread_atfork([] { own_locks().mutex.lock(); }, [] { own_locks().mutex.unlock(); },
-                         [] {
-                           OwnLocks& locks = own_locks();
-                           const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-                           for (const int fd : locks.fds)
-                             if (null >= 0) ::dup3(null, fd, O_CLOEXEC);
-                           if (null >= 0) ::close(null);
-                           locks.fds.clear();
-                           locks.mutex.unlock();
-                         });
-    if (error != 0) throw std::bad_alloc();
+    hold_over_forks(made->mutex);
+    const int error = ::pthread_atfork(nullptr, nullptr, [] {
+      OwnLocks& locks = own_locks();
+      const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+      for (const int fd : locks.fds)
+        if (null >= 0) ::dup3(null, fd, O_CLOEXEC);
+      if (null >= 0) ::close(null);
+      locks.fds.clear();
+    });
+    if (error != 0) throw IoError("pthread_atfork", error);
     return made.release();
   }();
   return *instance;

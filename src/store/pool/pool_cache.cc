@@ -2,6 +2,7 @@
 // name has its version, and no version comes twice; so what lies at a path by now is the model that
 // was opened, unless somebody put another file there, or it is gone.
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "base/fail.h"

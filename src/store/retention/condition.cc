@@ -48,7 +48,7 @@ bool is_under_way(const CheckpointEntry& entry) {
 
 class Planning {
  public:
-  Planning(const PlanRequest& request, std::unique_lock<std::mutex>& lock)
+  Planning(const PlanRequest& request, std::unique_lock<io::ProcessMutex>& lock)
       : request_(request),
         lock_(lock),
         folder_(request.job.run.files().folder(request.job.run.phase(request.job.phase))) {}
@@ -106,7 +106,7 @@ class Planning {
   }
 
   const PlanRequest& request_;
-  std::unique_lock<std::mutex>& lock_;
+  std::unique_lock<io::ProcessMutex>& lock_;
   const io::Folder folder_;
   std::map<std::string, Condition> found_;
 };
@@ -122,7 +122,7 @@ void note_findings(const RunFolder& run, std::string_view phase,
   if (!text.empty()) run.files().append_lines(run.phase(phase) / kJournal, text, Durability::none);
 }
 
-Plan plan_whole(const PlanRequest& request, std::unique_lock<std::mutex>& lock) {
+Plan plan_whole(const PlanRequest& request, std::unique_lock<io::ProcessMutex>& lock) {
   return Planning(request, lock).run();
 }
 

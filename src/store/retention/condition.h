@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "io/process.h"
 #include "store/retention/prune.h"
 
 namespace thalia::store {
@@ -39,7 +40,7 @@ struct PlanRequest {
 /// damaged changes the plan. Where nothing is to go, nothing is read, and what a save under way
 /// holds is left alone. @param lock held on entry and on return, and not while a file is read,
 /// which takes long. @throws IoError; CancelledError.
-Plan plan_whole(const PlanRequest& request, std::unique_lock<std::mutex>& lock);
+Plan plan_whole(const PlanRequest& request, std::unique_lock<io::ProcessMutex>& lock);
 
 /// Why an entry is protected that a save under way makes or needs.
 inline constexpr std::string_view kUnderWay = "a save under way";

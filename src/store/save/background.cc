@@ -12,31 +12,33 @@ StoreHandle::StoreHandle(SaveHandle save, std::shared_ptr<State> state)
     : save_(std::move(save)), state_(std::move(state)) {}
 
 bool StoreHandle::done() const {
-  const std::lock_guard lock(state_->mutex);
-  if (!state_->done) state_->process.require("the save");
-  return state_->done;
+  if (state_->done) return true;
+  state_->process.require("the save");
+  return false;
 }
 
 // A callback of the save would wait for itself, and a forked child for threads that it has not.
 void StoreHandle::require_waitable() const {
-  if (!done()) save_.wait_for({});
+  save_.wait_for({});
 }
 
 bool StoreHandle::wait_for(std::chrono::nanoseconds time) const {
+  if (done()) return true;
   require_waitable();
   std::unique_lock lock(state_->mutex);
-  return state_->ended.wait_for(lock, time, [&] { return state_->done; });
+  return state_->ended.wait_for(lock, time, [&] { return state_->done.load(); });
 }
 
 std::exception_ptr StoreHandle::error() const noexcept {
-  const std::lock_guard lock(state_->mutex);
-  return state_->error;
+  return state_->done ? state_->error : nullptr;
 }
 
 StoredCheckpoint StoreHandle::wait() const {
-  require_waitable();
-  std::unique_lock lock(state_->mutex);
-  state_->ended.wait(lock, [&] { return state_->done; });
+  if (!done()) {
+    require_waitable();
+    std::unique_lock lock(state_->mutex);
+    state_->ended.wait(lock, [&] { return state_->done.load(); });
+  }
   if (state_->error) std::rethrow_exception(state_->error);
   return state_->result;
 }
@@ -121,11 +123,11 @@ void RunWriter::Impl::work() noexcept {
       const std::lock_guard ended(state->mutex);
       state->result = std::move(result);
       state->error = std::move(error);
-      state->done = true;
       state->saved_file = {};
       state->full = {};
       state->place.hold.reset();
       state->place.replacement.reset();
+      state->done = true;
     }
     state->ended.notify_all();
     lock.lock();

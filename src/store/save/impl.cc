@@ -207,7 +207,8 @@ StoredCheckpoint RunWriter::Impl::publish(const store::SavePlace& place,
 }
 
 StorePruneResult RunWriter::Impl::retain(std::string_view phase, const RetentionPolicy& policy,
-                                         bool is_dry, std::unique_lock<std::mutex>& held) const {
+                                         bool is_dry,
+                                         std::unique_lock<io::ProcessMutex>& held) const {
   const store::PruneJob job{.run = folder(),
                             .phase = std::string(phase),
                             .durability = options_.durability,

@@ -1,6 +1,7 @@
 // RunWriter's own: the lock, the run, and the saves that are under way.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -78,7 +79,7 @@ class RunWriter::Impl {
   /// No other process can be saving: the file system has locks, and this one's is held.
   bool is_alone() const noexcept { return !folder_lock_.missing(); }
   /// Held by whatever lists the run and changes it by what it found.
-  std::unique_lock<std::mutex> lock() const { return std::unique_lock(mutex_); }
+  std::unique_lock<io::ProcessMutex> lock() const { return std::unique_lock(mutex_); }
 
   /// @param may_be_delta the policy is asked. @throws UsageError (exists) where the step is there.
   store::SavePlace place(std::string_view phase, std::uint64_t step, const SaveInfo& info,
@@ -105,9 +106,9 @@ class RunWriter::Impl {
   /// What the policy does not keep goes, or would go. @param held the lock, which is let go of
   /// while files are read.
   StorePruneResult retain(std::string_view phase, const RetentionPolicy& policy, bool is_dry,
-                          std::unique_lock<std::mutex>& held) const;
+                          std::unique_lock<io::ProcessMutex>& held) const;
   /// In a forked child.
-  bool is_foreign() const noexcept { return !process_.is_this(); }
+  bool is_foreign() const noexcept { return !mutex_.process().is_this(); }
   /// Within a callback that would wait for itself: leaves this to the publisher, which destroys it
   /// once all saves are published. @return false anywhere else, and where there is no publisher.
   bool end_later() noexcept;
@@ -126,11 +127,10 @@ class RunWriter::Impl {
   void work() noexcept;
   void tell_failure(const store::SavePlace& place, const std::exception& failure) const noexcept;
 
-  const io::OwnProcess process_;
   const RunWriterOptions options_;
   Run run_;  ///< does not change once this is constructed
   const io::FolderLock folder_lock_;
-  mutable std::mutex mutex_;
+  mutable io::ProcessMutex mutex_{"the writer of the run"};
   /// Of phases whose last delta was too dear: saves that are full before the next one is tried.
   mutable std::map<std::string, unsigned, std::less<>> full_saves_left_;
 
@@ -159,7 +159,7 @@ struct StoreHandle::State {
   io::OwnProcess process{};
   mutable std::mutex mutex{};
   mutable std::condition_variable ended{};
-  bool done = false;
+  std::atomic<bool> done{false};  ///< what is below stays from then on, and needs no lock
   StoredCheckpoint result{};
   std::exception_ptr error{};
 };

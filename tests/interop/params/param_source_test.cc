@@ -7,11 +7,13 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "boost_test.h"
 #include "interop/params/layer.h"
 #include "interop/params/make_param_source.h"
 #include "support/errors.h"
+#include "support/fault.h"
 #include "thalia/error.h"
 
 using namespace thalia;
@@ -322,6 +324,24 @@ BOOST_AUTO_TEST_CASE(many_threads_never_pass_the_budget) {
   BOOST_TEST(now.pinned_bytes == 44u);
   BOOST_TEST(source->reads[0] == 1u);
   BOOST_TEST(now.hits + now.misses >= 2000u);
+}
+
+BOOST_AUTO_TEST_CASE(a_forked_child_reads_what_its_parent_was_reading) {
+  const auto source = five();
+  const ParamSource params = make_param_source(source, {.budget_bytes = 1000});
+  test::Outcome during;
+  bool has_forked = false;
+  source->before_read = [&](std::size_t) {
+    if (std::exchange(has_forked, true)) return;
+    during = test::run_with_faults({}, [&] {
+      for (int i = 0; i < 2; ++i)
+        if (!has_value(params.load("scale"), 4)) throw std::runtime_error("another");
+      if (params.statistics().hits != 1) throw std::runtime_error("not kept");
+    });
+  };
+  BOOST_TEST(has_value(params.load("scale"), 4));
+  BOOST_TEST((during.kind == test::Outcome::Kind::returned), during.message);
+  BOOST_TEST(source->reads[4] == 1u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -114,6 +114,17 @@ BOOST_AUTO_TEST_CASE(a_forked_child_ends_nothing_of_its_parents) {
   writer->save_async(saver, "train", 1, brain_of(1)).wait();
   const Outcome outcome = run_with_faults({}, [&] { writer.reset(); });
   BOOST_TEST((outcome.kind == Outcome::Kind::returned), outcome.message);
+  for (const std::function<void()>& change : std::initializer_list<std::function<void()>>{
+           [&] { writer->save("train", 2, brain_of(2)); },
+           [&] { writer->prune("train"); },
+           [&] { writer->promote("train"); },
+           [&] { writer->reset_best("train"); },
+       }) {
+    const Outcome refused = run_with_faults({}, change);
+    BOOST_TEST(
+        refused.message.find("the writer of the run belongs to process") != std::string::npos,
+        refused.message);
+  }
   writer->save_async(saver, "train", 2, brain_of(2)).wait();
   BOOST_TEST(steps_of(run.run().list("train")) == (Steps{1, 2}), per_element());
 }
