@@ -49,12 +49,12 @@ class Files {
         weights_(std::move(weights)),
         codec_(codec),
         target_(weights_->bytes.size()) {
-    save_as(Codec::store, Durability::none);
+    save_as(Codec::none, Durability::none);
     save_as(codec_, Durability::none);
     const auto size = [&](Codec c) {
       return static_cast<double>(std::filesystem::file_size(path(c)));
     };
-    ratio_ = size(Codec::store) / size(codec_);
+    ratio_ = size(Codec::none) / size(codec_);
     measure::settle(parent_);
   }
 
@@ -79,23 +79,23 @@ class Files {
   /// Each run starts without its file, with a disk that has nothing left to do, and with memory for
   /// the page cache.
   void clear() const {
-    std::filesystem::remove(path(Codec::store));
+    std::filesystem::remove(path(Codec::none));
     std::filesystem::remove(path(codec_));
     if (is_in_memory(parent_)) return;
     measure::settle(parent_);
     measure::touch_free_memory(parent_, bytes());
   }
   void drop() const {
-    drop_from_cache(path(Codec::store));
+    drop_from_cache(path(Codec::none));
     drop_from_cache(path(codec_));
   }
 
  private:
   std::filesystem::path path(Codec codec) const {
-    return folder_ / (codec == Codec::store ? "raw.thalia" : "compressed.thalia");
+    return folder_ / (codec == Codec::none ? "raw.thalia" : "compressed.thalia");
   }
   std::string name(const char* what, Codec codec) const {
-    if (codec == Codec::store) return std::string(what) + ", raw";
+    if (codec == Codec::none) return std::string(what) + ", raw";
     std::ostringstream text;
     text << what << ", " << codec_name(codec) << ", " << std::fixed << std::setprecision(3)
          << ratio_ << "x smaller";
@@ -134,11 +134,11 @@ void add_codec(const Settings& settings, PairedSuite& suite,
   what += codec_name(codec);
   const auto saves = [](Durability durability) {
     return [=](Files& files) {
-      return std::pair(files.save(files.codec(), durability), files.save(Codec::store, durability));
+      return std::pair(files.save(files.codec(), durability), files.save(Codec::none, durability));
     };
   };
   const auto loads = [](Files& files) {
-    return std::pair(files.load(files.codec()), files.load(Codec::store));
+    return std::pair(files.load(files.codec()), files.load(Codec::none));
   };
   add(suite, "save in memory" + what + " beside raw", settings.memory, weights, codec,
       saves(Durability::none), [](const Files& files) { files.clear(); });

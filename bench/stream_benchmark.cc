@@ -124,7 +124,7 @@ class Suite {
 }  // namespace
 
 bool add_subject(const Settings& settings, PairedSuite& paired) {
-  constexpr Codec kRaw = Codec::store;
+  constexpr Codec kRaw = Codec::none;
   constexpr IoMode kAuto = IoMode::automatic;
   Suite suite(settings, paired);
   suite.cold("verified beside the disk", kRaw, [](const File& file) {

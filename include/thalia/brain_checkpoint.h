@@ -68,7 +68,7 @@ struct BrainSaveResult {
   FileIdentity identity;                     ///< of the same
   std::vector<TensorDigest> digests{};       ///< for SavedBrain
   std::optional<Digest256> sha256{};         ///< of the whole file, where SaveOptions asked for it
-  Codec codec = Codec::store;                ///< as asked for, or as chosen
+  Codec codec = Codec::none;                 ///< as asked for, or as chosen
   std::string precision_policy;              ///< its text
   PrecisionStatistics precision_statistics;  ///< of the tensors as they are stored
   RoundingLoss rounding{};                   ///< what the policy cost

@@ -180,7 +180,7 @@ struct DeltaOptions {
   std::optional<LowRankOptions> low_rank{};
   /// By itself plane_entropy, or with a level zstd. Differences of weights that all moved a little
   /// are what plane_entropy is good at, both in size and in speed; it leaves what repeats to zstd.
-  /// Of store, nothing is compressed: where a list of elements is not smaller, a tensor is stored
+  /// Of none, nothing is compressed: where a list of elements is not smaller, a tensor is stored
   /// whole.
   Compression compression{};
   ChecksumType checksum = ChecksumType::block_tree;

@@ -33,7 +33,7 @@ namespace thalia {
 
 /// How a block's payload was made of a tensor's bytes. docs/mckp.md, "Methods".
 struct MckpMethod {
-  Codec codec = Codec::store;
+  Codec codec = Codec::none;
   bool delta = false;        ///< XORed with the tensor of the previous checkpoint
   unsigned plane_width = 0;  ///< bytes of an element that was cut up; 0: not cut
   bool quantized = false;    ///< codes in place of numbers: lossy

@@ -14,7 +14,7 @@ namespace thalia {
 
 /// How the bytes of a chunk are coded. Persistent: values are part of the format.
 enum class Codec : std::uint8_t {
-  store = 0,
+  none = 0,
   zstd = 1,
   lz4 = 2,
   plane_entropy = 3,
@@ -49,10 +49,10 @@ using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 /// How payloads are stored.
 struct Compression {
-  /// `store`: raw, so that a reader can view them in place. `zstd`, `lz4`: in chunks, each a
+  /// `none`: raw, so that a reader can view them in place. `zstd`, `lz4`: in chunks, each a
   /// standard frame. `plane_entropy`, `packed_exponents`: in chunks that code floats by how often
   /// their exponents occur, the first smaller, the second at the speed of memory; other payloads as
-  /// suits them. nullopt: what the call does by default, for most of them store.
+  /// suits them. nullopt: what the call does by default, for most of them none.
   std::optional<Codec> codec{};
   /// 1 to 22 for zstd, 1 to 12 for lz4; 0 is the default of the codec (3 and 1), and the only level
   /// of the other codecs.

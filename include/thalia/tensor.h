@@ -24,7 +24,7 @@ namespace thalia {
 std::string_view role_name(Role role) noexcept;
 std::optional<Role> role_from_name(std::string_view name) noexcept;
 std::string_view encoding_name(Encoding encoding) noexcept;
-/// "store", "packed_exponents": the enumerator.
+/// "none", "packed_exponents": the enumerator.
 std::string_view codec_name(Codec codec) noexcept;
 
 /// The fields of a layout stand here beside name and role, so that all are declared in one list.
@@ -125,7 +125,7 @@ class TensorView {
   /// True where the logical bytes lie in the file as they are, so that bytes(), as() and csr() copy
   /// nothing.
   bool is_raw() const noexcept { return chunk_count() == 0; }
-  /// The codecs of its chunks, each once, in the order of their codes; `store` of a raw tensor.
+  /// The codecs of its chunks, each once, in the order of their codes; `none` of a raw tensor.
   /// Reads the directory. @throws FormatError (bad_value) for a code that is not assigned.
   std::vector<Codec> codecs() const;
 

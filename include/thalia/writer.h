@@ -53,7 +53,7 @@ struct SaveResult {
   std::optional<Digest256> sha256{};  ///< of the whole file, where SaveOptions asked for it
   double seconds = 0;                 ///< from the first byte written to the return of commit()
   double sync_seconds = 0;            ///< of which waiting for the disk
-  Codec codec = Codec::store;         ///< as asked for, or as chosen
+  Codec codec = Codec::none;          ///< as asked for, or as chosen
   IoMode io = IoMode::buffered;       ///< buffered or direct: what the save used
   std::string io_fallback;            ///< why it is not what was asked for; empty where it is
 };

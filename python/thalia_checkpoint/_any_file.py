@@ -40,7 +40,7 @@ class _AnySource(FlatSource):
 
     @property
     def codecs(self) -> list[str]:
-        return ["store"] if self.is_mapped else []
+        return ["none"] if self.is_mapped else []
 
     def payload(self) -> Buffer:
         return self._of.payload(self._number)

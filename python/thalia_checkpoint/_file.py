@@ -389,7 +389,7 @@ class FlatSource:
 
     @property
     def codecs(self) -> list[str]:
-        return ["store"]
+        return ["none"]
 
     @property
     def is_quantized(self) -> bool:

@@ -193,7 +193,7 @@ class Tensor:
 
     @property
     def codecs(self) -> list[str]:
-        """How it is compressed: "store", "plane_entropy", "zstd", …"""
+        """How it is compressed: "none", "plane_entropy", "zstd", …"""
         return self._source.codecs
 
     @property

@@ -28,7 +28,7 @@ SaveOptions save_options(const thalia_save_options* given, std::stop_token cance
   const thalia_save_options from = taken(given, "options");
   SaveOptions options;
   options.automatic_codec = flag(from.automatic_codec, "automatic_codec");
-  if (from.codec != THALIA_CODEC_STORE)
+  if (from.codec != THALIA_CODEC_NONE)
     options.compression.codec = code<Codec>(from.codec, kCodecCount, "codec");
   options.compression.level = from.level;
   set_unless_zero(options.compression.chunk_bytes, from.chunk_bytes);

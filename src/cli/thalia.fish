@@ -167,10 +167,10 @@ complete -c thalia -n '__thalia_of delta' -l bits-per-element -d 'With --low-ran
 complete -c thalia -n '__thalia_of delta' -l max-rank -d 'With --low-rank: products at most, default 64' -x
 complete -c thalia -n '__thalia_of delta' -l max-loss -d 'With --low-rank: store a matrix exactly where more than this part of its change is lost' -x
 complete -c thalia -n '__thalia_of delta' -l exclude -d 'With --threshold and --low-rank: store tensors that fit exactly' -x
-complete -c thalia -n '__thalia_of delta' -l codec -d 'store, zstd, lz4, plane_entropy (small and fast, for floats), packed_exponents (fastest, for floats)' -x -a 'store zstd lz4 plane_entropy packed_exponents'
+complete -c thalia -n '__thalia_of delta' -l codec -d 'none, zstd, lz4, plane_entropy (small and fast, for floats), packed_exponents (fastest, for floats)' -x -a 'none zstd lz4 plane_entropy packed_exponents'
 complete -c thalia -n '__thalia_of delta' -l level -d '1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)' -x
 complete -c thalia -n '__thalia_of resolve' -s h -l help -d 'Print this and leave'
-complete -c thalia -n '__thalia_of resolve' -l codec -d 'store, zstd, lz4, plane_entropy (small and fast, for floats), packed_exponents (fastest, for floats)' -x -a 'store zstd lz4 plane_entropy packed_exponents'
+complete -c thalia -n '__thalia_of resolve' -l codec -d 'none, zstd, lz4, plane_entropy (small and fast, for floats), packed_exponents (fastest, for floats)' -x -a 'none zstd lz4 plane_entropy packed_exponents'
 complete -c thalia -n '__thalia_of resolve' -l level -d '1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)' -x
 complete -c thalia -n '__thalia_of quantize' -s h -l help -d 'Print this and leave'
 complete -c thalia -n '__thalia_of quantize' -l bits -d 'Of a code, 1 to 8, default 8' -x
@@ -266,7 +266,7 @@ complete -c thalia -n '__thalia_of info ls cat stats verify convert migrate extr
 complete -c thalia -n '__thalia_of info ls cat stats verify convert diff delta plot report' -l old -d 'Take files that the programs of their formats no longer do, as GPTRSCHK 1'
 complete -c thalia -n '__thalia_of cat stats verify convert extract diff log delta resolve prune plot report' -l search -d 'Look here for a base that is not where its delta says' -x -a '(__fish_complete_directories)'
 complete -c thalia -n '__thalia_of cat stats verify convert extract diff log delta resolve prune plot report' -l absolute-bases -d 'Open a base whose delta names it by an absolute path'
-complete -c thalia -n '__thalia_of convert extract merge quantize prune' -l codec -d 'store, zstd, lz4, plane_entropy (small and fast, for floats), packed_exponents (fastest, for floats), or auto: what makes the save faster' -x -a 'store zstd lz4 plane_entropy packed_exponents auto'
+complete -c thalia -n '__thalia_of convert extract merge quantize prune' -l codec -d 'none, zstd, lz4, plane_entropy (small and fast, for floats), packed_exponents (fastest, for floats), or auto: what makes the save faster' -x -a 'none zstd lz4 plane_entropy packed_exponents auto'
 complete -c thalia -n '__thalia_of convert extract merge quantize prune' -l level -d '1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)' -x
 complete -c thalia -n '__thalia_of convert extract merge quantize prune' -l checksum -d 'none, sha256, crc32 or block_tree (the default)' -x -a 'none sha256 crc32 block_tree'
 complete -c thalia -n '__thalia_of convert extract merge quantize prune' -l leaves -d 'Digests of the block tree, and of MCKP: xxh3_128 (the default), or sha256 against tampering' -x -a 'xxh3_128 sha256'

@@ -300,7 +300,7 @@ void validate_chunk_entry(const ChunkEntry& chunk, std::uint32_t i, const Tensor
   check.at_most(AT(ChunkEntry, codec), code_of(chunk.codec), kCodecCount - 1);
   check.at_most(AT(ChunkEntry, filter), code_of(chunk.filter), kFilterCount - 1);
   check.equal(AT(ChunkEntry, zero_16), chunk.zero_16, 0);
-  if (chunk.codec == Codec::store) {
+  if (chunk.codec == Codec::none) {
     check.equal(AT(ChunkEntry, stored_length), chunk.stored_length, chunk.raw_length);
   }
 }

@@ -135,7 +135,7 @@ class OriginalTensor : public FileTensor {
             .layout = tensor_.layout(),
             .role = original_role(names().name),
             .logical_bytes = tensor_.bytes().size(),
-            .codecs = {Codec::store}};
+            .codecs = {Codec::none}};
   }
   OpenedTensor open() const override {
     return source_of(tensor_, std::string(names().region), std::string(names().name));

@@ -95,7 +95,7 @@ class FlatFileTensor : public FileTensor {
                         .codecs = tensor.codecs,
                         .byte_planes = tensor.byte_planes,
                         .bits = tensor.bits};
-    if (tensor.in_place) listed.codecs = {Codec::store};
+    if (tensor.in_place) listed.codecs = {Codec::none};
     if (tensor.stored_encoding) listed.layout.encoding = *tensor.stored_encoding;
     // Of codes, not of the numbers that they stand for.
     if (tensor.bits) {

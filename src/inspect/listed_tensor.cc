@@ -13,7 +13,7 @@ std::uint64_t ListedTensor::elements() const noexcept {
 }
 
 bool ListedTensor::is_compressed() const noexcept {
-  return std::ranges::any_of(codecs, [](Codec codec) { return codec != Codec::store; });
+  return std::ranges::any_of(codecs, [](Codec codec) { return codec != Codec::none; });
 }
 
 bool ListedTensor::is_parameter() const {

@@ -13,6 +13,7 @@
 #include "python/choices.h"
 #include "python/text.h"
 #include "thalia/error.h"
+#include "thalia/tensor.h"
 #include "thalia/text.h"
 
 namespace thalia::python {
@@ -51,13 +52,14 @@ void set_compression(SaveOptions& save, std::string_view name) {
     save.automatic_codec = true;
     return;
   }
+  const auto named = [](Codec codec) { return std::pair(codec_name(codec), codec); };
   save.compression.codec = chosen<Codec>("compression", name,
-                                         {{"none", Codec::store},
-                                          {"plane_entropy", Codec::plane_entropy},
-                                          {"packed_exponents", Codec::packed_exponents},
-                                          {"zstd", Codec::zstd},
-                                          {"lz4", Codec::lz4},
-                                          {"auto", Codec::store}});
+                                         {named(Codec::none),
+                                          named(Codec::plane_entropy),
+                                          named(Codec::packed_exponents),
+                                          named(Codec::zstd),
+                                          named(Codec::lz4),
+                                          {"auto", Codec::none}});
 }
 
 struct SaveOption {

@@ -144,9 +144,9 @@ void write_files(const Path& folder) {
     compress_checkpoint(folder / "f.thalia", folder / (std::string("f.thalia") + ending),
                         {.frame_bytes = 4096, .output = {.durability = Durability::none}});
   migrate(folder / "f.thalia", folder / "f01.thalia", {0, 1, 0},
-          {.across_major = true, .save = saving(Codec::store)});
+          {.across_major = true, .save = saving(Codec::none)});
   convert(folder / "f.thalia", folder / "f.mckp", {.save = saving()});
-  convert(folder / "f.thalia", folder / "f.safetensors", {.save = saving(Codec::store)});
+  convert(folder / "f.thalia", folder / "f.safetensors", {.save = saving(Codec::none)});
   write_metadata_file(folder / "f.thalia", folder / "f.meta",
                       {.output = {.durability = Durability::none}});
 }

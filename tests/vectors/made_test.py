@@ -23,7 +23,7 @@ def is_compressed(valid):
     """By the manifest, of a valid file."""
     if valid["kind"] == "wrapper":
         return True
-    return any(codec != "store" for t in valid.get("tensors", []) for codec, _ in t["chunks"])
+    return any(codec != "none" for t in valid.get("tensors", []) for codec, _ in t["chunks"])
 
 
 class Made(unittest.TestCase):

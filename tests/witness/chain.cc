@@ -102,7 +102,7 @@ void write_chain(const fs::path& folder, const std::string& name, Codec codec) {
 }  // namespace
 
 void run(const std::filesystem::path& folder) {
-  write_chain(folder, "raw", Codec::store);
+  write_chain(folder, "raw", Codec::none);
   write_chain(folder, "zstd", Codec::zstd);
   for (int link = 0; link <= kLinks; ++link)
     write_expected(folder / (std::to_string(link) + ".expected"), state(link));

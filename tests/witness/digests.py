@@ -144,7 +144,7 @@ DECODERS = {
 
 def decode_chunk(codec, stored, raw_length):
     """The raw bytes; None where the package for the codec is absent. ValueError for bad bytes."""
-    if codec == "store":
+    if codec == "none":
         return stored
     try:
         raw = DECODERS[codec](bytes(stored), raw_length)

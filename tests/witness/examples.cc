@@ -60,7 +60,7 @@ void write_delta_of_steps(const fs::path& folder) {
   write_step(base, 1);
   write_step(next, 2);
   const SaveOptions plain = example_options();
-  DeltaOptions options{.compression = {.codec = Codec::store},
+  DeltaOptions options{.compression = {.codec = Codec::none},
                        .leaves = plain.leaves,
                        .timestamp = plain.timestamp,
                        .file_uuid = plain.file_uuid,

@@ -104,7 +104,7 @@ void write_chain(const std::filesystem::path& folder) {
     writer.commit();
     if (step == 0) continue;
     DeltaOptions options{
-        .compression = {.codec = Codec::store}, .leaves = LeafAlgorithm::sha256, .timestamp = 1};
+        .compression = {.codec = Codec::none}, .leaves = LeafAlgorithm::sha256, .timestamp = 1};
     options.low_rank.emplace(LowRankOptions{.bits_per_element = 1.5, .min_elements = 1});
     write_delta(state_source(ChainReader::open(plain)), ChainReader::open(path(step - 1)),
                 path(step), options);
@@ -121,7 +121,7 @@ void write_chain(const std::filesystem::path& folder) {
 }  // namespace
 
 void run(const std::filesystem::path& folder) {
-  const auto store = Codec::store;
+  const auto store = Codec::none;
   write(folder, "bits1", {.bits = 1, .group_size = 8, .min_elements = 1}, store);
   write(folder, "bits3", {.bits = 3, .group_size = 64, .min_elements = 1}, store);
   write(folder, "bits5", {.bits = 5, .group_size = 0, .min_elements = 1}, store);

@@ -274,10 +274,10 @@ void streamed(const path& folder) {
 
 void appended(const path& folder) {
   for (const auto& [name, type, codec] :
-       {std::tuple("appended", ChecksumType::block_tree, Codec::store),
-        std::tuple("appended_none", ChecksumType::none, Codec::store),
-        std::tuple("appended_sha256", ChecksumType::sha256, Codec::store),
-        std::tuple("appended_crc32", ChecksumType::crc32, Codec::store),
+       {std::tuple("appended", ChecksumType::block_tree, Codec::none),
+        std::tuple("appended_none", ChecksumType::none, Codec::none),
+        std::tuple("appended_sha256", ChecksumType::sha256, Codec::none),
+        std::tuple("appended_crc32", ChecksumType::crc32, Codec::none),
         std::tuple("appended_zstd", ChecksumType::block_tree, Codec::zstd)}) {
     SaveOptions options = plain_options();
     options.checksum = type;

@@ -318,7 +318,7 @@ ROLES = (
     "normalization",
     "embedding",
 )
-CODECS = ("store", "zstd", "lz4", "plane_entropy", "packed_exponents")
+CODECS = ("none", "zstd", "lz4", "plane_entropy", "packed_exponents")
 FILTERS = (
     "none",
     "byte_planes_2",

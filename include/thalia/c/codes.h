@@ -74,7 +74,7 @@ enum {
 
 typedef uint32_t thalia_codec;
 enum {
-  THALIA_CODEC_STORE = 0,
+  THALIA_CODEC_NONE = 0,
   THALIA_CODEC_ZSTD = 1,
   THALIA_CODEC_LZ4 = 2,
   THALIA_CODEC_PLANE_ENTROPY = 3,
@@ -102,7 +102,7 @@ enum {
   THALIA_IO_DIRECT = 2     ///< past it, where the system allows that
 };
 
-/// "f32", "weights", "dense", "store": as in docs/format.md; "unknown" of other numbers.
+/// "f32", "weights", "dense", "none": as in docs/format.md; "unknown" of other numbers.
 const char* thalia_dtype_name(thalia_dtype dtype);
 const char* thalia_role_name(thalia_role role);
 const char* thalia_encoding_name(thalia_encoding encoding);

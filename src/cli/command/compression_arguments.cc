@@ -10,7 +10,7 @@
 namespace thalia::cli {
 namespace {
 
-constexpr std::array kCodecs{Codec::store, Codec::zstd, Codec::lz4, Codec::plane_entropy,
+constexpr std::array kCodecs{Codec::none, Codec::zstd, Codec::lz4, Codec::plane_entropy,
                              Codec::packed_exponents};
 // A codec that is added to the library must be offered here as well.
 static_assert(kCodecs.size() == kCodecCount);

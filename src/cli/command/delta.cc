@@ -163,7 +163,7 @@ int run_resolve(const DeltaArguments& arguments, const Session& session) {
   ProgressBar bar("resolving " + arguments.input);
   const ChainOptions chain = session.options<ChainOptions>();
   auto save = session.options<SaveOptions>();
-  save.compression = arguments.compression.compression(Codec::store);
+  save.compression = arguments.compression.compression(Codec::none);
   save.work.progress = bar.callback();
   const ResolveResult result = resolve(arguments.input, arguments.output, chain, save);
   bar.finish();
@@ -227,7 +227,7 @@ Run declare_resolve(CLI::App& app) {
   const auto arguments = std::make_shared<DeltaArguments>();
   add_model(app, "DELTA", arguments->input, "The delta");
   add_file(app, "OUT", arguments->output, "The file to write");
-  arguments->compression.declare(app, all_codecs(), "store");
+  arguments->compression.declare(app, all_codecs(), "none");
   return [arguments](const Session& session) { return run_resolve(*arguments, session); };
 }
 

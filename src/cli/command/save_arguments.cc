@@ -71,7 +71,7 @@ void add_rounding(JsonWriter& json, const RoundingLoss& rounding) {
 
 void SaveArguments::declare(CLI::App& app) {
   app.option_defaults()->group("Saving");
-  compression.declare(app, all_codecs(), "store: readers map payloads in place", true);
+  compression.declare(app, all_codecs(), "none: readers map payloads in place", true);
   add_choice(app, "--checksum TYPE", checksum, kChecksums,
              "none, sha256, crc32 or block_tree (the default)");
   add_choice(app, "--leaves KIND", leaves, kLeaves,
@@ -84,7 +84,7 @@ void SaveArguments::declare(CLI::App& app) {
 
 ConvertOptions SaveArguments::options(const Session& session) const {
   auto options = session.options<ConvertOptions>();
-  options.save.compression = compression.compression(Codec::store);
+  options.save.compression = compression.compression(Codec::none);
   options.save.automatic_codec = compression.named.automatic;
   options.save.checksum = checksum;
   options.save.leaves = leaves;

@@ -137,7 +137,7 @@ ChunkChoice choose_for_elements(Codec wanted, ElementLayout layout, ByteSpan raw
 }  // namespace
 
 ChunkChoice choose_coding(Codec wanted, int level, ElementLayout layout, ByteSpan raw) {
-  if (wanted == Codec::store) return {};
+  if (wanted == Codec::none) return {};
   if (wanted == Codec::plane_entropy || wanted == Codec::packed_exponents)
     return choose_for_elements(wanted, layout, raw);
   return {wanted, filter_for(wanted, layout, raw), level};

@@ -9,7 +9,7 @@
 namespace thalia::codec {
 
 struct ChunkChoice {
-  Codec codec = Codec::store;
+  Codec codec = Codec::none;
   format::Filter filter = format::Filter::none;
   int level = 0;
 };

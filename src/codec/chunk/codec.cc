@@ -31,9 +31,9 @@ namespace {
 
 void decode_bytes(Codec codec, ByteSpan stored, MutableByteSpan raw) {
   switch (codec) {
-    case Codec::store:
+    case Codec::none:
       if (stored.size() != raw.size())
-        fail_frame("store", "wrong length", std::to_string(stored.size()),
+        fail_frame("none", "wrong length", std::to_string(stored.size()),
                    std::to_string(raw.size()));
       std::copy(stored.begin(), stored.end(), raw.begin());
       return;
@@ -73,7 +73,7 @@ struct Levels {
 
 Levels levels_of(Codec codec) {
   switch (codec) {
-    case Codec::store:
+    case Codec::none:
     case Codec::plane_entropy:
     case Codec::packed_exponents:
       return {0, 0, 0};
@@ -114,7 +114,7 @@ ChunkForm encode_chunk(Codec wanted, int level, ElementLayout layout, ByteSpan r
   encode_choice(choice, layout, raw, out);
   // A chunk must save at least its own entry in the directory, so that compression makes no file
   // larger. The choice was made on a sample; this compares the real sizes.
-  if (choice.codec != Codec::store && out.size() + sizeof(format::ChunkEntry) < raw.size())
+  if (choice.codec != Codec::none && out.size() + sizeof(format::ChunkEntry) < raw.size())
     return {choice.codec, choice.filter};
   out.assign(raw.begin(), raw.end());
   return {};

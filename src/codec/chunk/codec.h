@@ -13,7 +13,7 @@ namespace thalia::codec {
 
 /// Codec and filter of a chunk's stored bytes, as its entry names them.
 struct ChunkForm {
-  Codec codec = Codec::store;
+  Codec codec = Codec::none;
   format::Filter filter = format::Filter::none;
   friend bool operator==(const ChunkForm&, const ChunkForm&) = default;
 };

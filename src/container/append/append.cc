@@ -23,7 +23,7 @@ namespace {
 AppendOptions settled(AppendOptions options) {
   container::check_options({.compression = options.compression});
   // AppendOptions offers no automatic codec, so none named means none.
-  if (!options.compression.codec) options.compression.codec = Codec::store;
+  if (!options.compression.codec) options.compression.codec = Codec::none;
   return options;
 }
 

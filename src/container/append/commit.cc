@@ -123,7 +123,7 @@ class AppendWriter {
   void place() {
     for (const std::uint32_t i : layout_.file_order()) {
       DraftTensor& tensor = draft_.tensors[i];
-      if (options_.compression.codec != Codec::store && !tensor.in_chunks)
+      if (options_.compression.codec != Codec::none && !tensor.in_chunks)
         compressed_.push_back(compress_tensor(tensor, options_));
     }
     place_tensors(draft_, layout_);

@@ -30,7 +30,7 @@ SaveOptions save_options(const format::Header& header, const CompactOptions& opt
   }
   save.timestamp = header.timestamp;
   save.output = options.output;
-  save.compression.codec = Codec::store;  // tensors are copied as they are stored
+  save.compression.codec = Codec::none;  // tensors are copied as they are stored
   save.work = options.work;
   save.work.progress = {};
   return save;

@@ -78,7 +78,7 @@ Digest128 TensorView::content_hash() const noexcept {
 std::vector<Codec> TensorView::codecs() const {
   return container::with_names(*file_, region_, name_, [&] {
     std::array<bool, kCodecCount> found{};
-    if (is_raw()) found[static_cast<std::size_t>(Codec::store)] = true;
+    if (is_raw()) found[static_cast<std::size_t>(Codec::none)] = true;
     for (std::uint32_t i = 0; i < entry_->chunk_count; ++i) {
       const std::uint32_t number = entry_->first_chunk + i;
       const std::uint8_t code = format::code_of(file_->chunk_entry(number).codec);

@@ -28,7 +28,7 @@ void check_options(const SaveOptions& options) {
                   "none beside automatic_codec, which chooses one");
   }
   // A codec that is chosen automatically brings its own level.
-  codec::checked_level(options.compression.codec.value_or(Codec::store), options.compression.level);
+  codec::checked_level(options.compression.codec.value_or(Codec::none), options.compression.level);
 }
 
 }  // namespace thalia::container

@@ -40,7 +40,7 @@ format::ChunkEntry encode_entry(Codec codec, int level, codec::ElementLayout lay
 
 bool all_stored(std::span<const format::ChunkEntry> chunks) {
   return std::all_of(chunks.begin(), chunks.end(),
-                     [](const format::ChunkEntry& chunk) { return chunk.codec == Codec::store; });
+                     [](const format::ChunkEntry& chunk) { return chunk.codec == Codec::none; });
 }
 
 }  // namespace thalia::container

@@ -118,7 +118,7 @@ std::optional<Trial> fastest(std::span<const Trial> trials, double target_speed,
 void settle_compression(SaveOptions& options, const Draft& draft, int fd,
                         const std::filesystem::path& path) {
   if (options.compression.codec) return;
-  options.compression.codec = Codec::store;
+  options.compression.codec = Codec::none;
   if (!options.automatic_codec) return;
   std::uint64_t total = 0;
   for (const DraftTensor& tensor : draft.tensors)

@@ -89,7 +89,7 @@ class Finalizer {
   }
 
  private:
-  bool raw() const { return options_.compression.codec == Codec::store && !draft_.delta; }
+  bool raw() const { return options_.compression.codec == Codec::none && !draft_.delta; }
 
   FileIdentity identity() const {
     return {.closing_checksum = checksum_,

@@ -30,7 +30,7 @@ std::uint64_t logical_bytes(const Draft& draft) {
 // useless without its base: gaps would cost more than they save.
 BlockGaps gaps_of(const Draft& draft, const SaveOptions& options) {
   if (options.checksum != ChecksumType::block_tree || options.block_log2 || draft.delta) return {};
-  return BlockGaps(options.compression.codec == Codec::store ? logical_bytes(draft) : 0);
+  return BlockGaps(options.compression.codec == Codec::none ? logical_bytes(draft) : 0);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ class PayloadStore {
 
   // A delta's parts are compressed too, so their stored lengths are not known beforehand.
   bool compressing() const noexcept {
-    return options_.compression.codec != Codec::store || draft_.delta;
+    return options_.compression.codec != Codec::none || draft_.delta;
   }
   Stream& stream_of(std::uint32_t tensor);
   void write_raw(const DraftTensor& tensor, Stream& stream, ByteSpan piece);

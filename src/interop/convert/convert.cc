@@ -242,7 +242,7 @@ void check_options(FileFormat from, FileFormat to, const ConvertOptions& options
     refuse("all_types", fmt::format("{} files have no further types", name()));
   constexpr FileFormat kCompressed[] = {thalia, mckp, mst, mithril_quantized, npz};
   const bool has_codec = options.save.automatic_codec ||
-                         options.save.compression.codec.value_or(Codec::store) != Codec::store;
+                         options.save.compression.codec.value_or(Codec::none) != Codec::none;
   if (has_codec && std::ranges::find(kCompressed, to) == std::end(kCompressed)) {
     fail_argument(ErrorCode::bad_argument, "codec", "a codec", "none",
                   fmt::format("{} files are not compressed", name()));

@@ -131,7 +131,7 @@ RawRange mckp_raw_range(const MckpTensor& tensor, std::uint64_t begin, std::uint
 
 // zstd frames tell their own length, and stored pieces have that of the raw bytes.
 bool mckp_has_piece_lengths(Codec codec) noexcept {
-  return codec != Codec::store && codec != Codec::zstd;
+  return codec != Codec::none && codec != Codec::zstd;
 }
 
 void encode_mckp_piece(const MckpTensor& tensor, int level, ByteSpan raw, ByteSpan base,
@@ -151,7 +151,7 @@ void encode_mckp_piece(const MckpTensor& tensor, int level, ByteSpan raw, ByteSp
     content = raw.subspan(begin, end - begin);
   }
   switch (method.codec) {
-    case Codec::store:
+    case Codec::none:
       out.assign(content.begin(), content.end());
       break;
     case Codec::zstd:
@@ -174,7 +174,7 @@ void encode_mckp_piece(const MckpTensor& tensor, int level, ByteSpan raw, ByteSp
 MckpBlock::MckpBlock(const MckpTensor& tensor, ByteSpan payload)
     : tensor_(tensor), length_(mckp_coded_length(tensor)) {
   switch (tensor.method.codec) {
-    case Codec::store:
+    case Codec::none:
       if (payload.size() != length_)
         fail_payload("compressed_size", payload.size(), std::to_string(length_),
                      "a stored payload of another size");
@@ -234,7 +234,7 @@ void MckpBlock::decode_codec(const Piece& piece, MutableByteSpan out) const {
   const Codec codec = tensor_.method.codec;
   if (codec == Codec::zstd) return codec::zstd_decode(piece.stored, out);
   // See encode_mckp_piece(): of equal length means raw.
-  if (codec == Codec::store || piece.stored.size() == piece.length) {
+  if (codec == Codec::none || piece.stored.size() == piece.length) {
     std::copy(piece.stored.begin(), piece.stored.end(), out.begin());
   } else if (codec == Codec::lz4) {
     codec::lz4_block_decode(piece.stored, out);

@@ -81,7 +81,7 @@ MckpMethod unpack_method(std::uint32_t bits, DType dtype) {
   if (method.quantized && !mckp_can_quantize(dtype)) {
     fail_method(bits, "f32, f16, bf16 or f64", fmt::format("{} quantized", dtype_name(dtype)));
   }
-  if (grouped && method.codec != Codec::store && method.codec != Codec::zstd &&
+  if (grouped && method.codec != Codec::none && method.codec != Codec::zstd &&
       method.codec != Codec::lz4) {
     fail_method(bits, "", "grouped bytes of a codec that groups by itself");
   }

@@ -65,13 +65,13 @@ std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
   // A difference is mostly zeros, and so are the upper bytes of indices. Codecs that look at
   // exponents find none in them, zstd finds the runs.
   if ((stored.method.delta || stored.method.sparse) && stored.method.codec != Codec::lz4 &&
-      stored.method.codec != Codec::store)
+      stored.method.codec != Codec::none)
     stored.method.codec = Codec::zstd;
   const bool groups = stored.method.codec == Codec::zstd || stored.method.codec == Codec::lz4;
   if (options.byte_grouping && groups && !stored.method.quantized)
     stored.method.plane_width = mckp_plane_width(stored.dtype);
   // A stored difference saves nothing and would only need its base.
-  if (stored.method.codec == Codec::store) stored.method.delta = false;
+  if (stored.method.codec == Codec::none) stored.method.delta = false;
   work->tensor = std::move(tensor);
   return work;
 }

@@ -32,6 +32,7 @@
 #include "json/writer.h"
 #include "thalia/output_file.h"
 #include "thalia/paths.h"
+#include "thalia/tensor.h"
 
 namespace thalia {
 namespace {
@@ -80,8 +81,7 @@ MckpWriteOptions checked(MckpWriteOptions options) {
 std::string params_of(const MckpWriteOptions& options, int level) {
   std::string text;
   JsonWriter json(text);
-  constexpr const char* kNames[] = {"stored", "zstd", "lz4", "plane_entropy", "packed_exponents"};
-  json.begin_object().member("algorithm", kNames[static_cast<std::size_t>(codec_of(options))]);
+  json.begin_object().member("algorithm", codec_name(codec_of(options)));
   json.member("level", level).member("byte_grouping", options.byte_grouping).key("quantization");
   if (options.quantization) {
     json.begin_object().member("scheme", "uniform").member("bits", options.quantization->bits);
@@ -192,8 +192,7 @@ struct MckpWriter::Impl {
   void end_block(interop::MckpWork& work) {
     MckpTensor& stored = work.stored;
     const std::uint64_t length = interop::mckp_coded_length(stored);
-    if (stored.method.codec != Codec::store && kept_bytes() - block_begin >= length)
-      store_raw(work);
+    if (stored.method.codec != Codec::none && kept_bytes() - block_begin >= length) store_raw(work);
     stored.compressed_size = kept_bytes() - block_begin;
     stored.xxh64 = checksum.finish();
     if (whole != nullptr) {
@@ -220,7 +219,7 @@ struct MckpWriter::Impl {
     checksum.reset();
     const bool quantized = work.stored.method.quantized;
     work.stored.method = {
-        .codec = Codec::store, .quantized = quantized, .sparse = work.stored.method.sparse};
+        .codec = Codec::none, .quantized = quantized, .sparse = work.stored.method.sparse};
     const std::uint64_t length = interop::mckp_coded_length(work.stored);
     std::vector<std::byte> piece;
     for (std::uint64_t begin = 0; begin < length; begin += interop::kMckpPiece) {

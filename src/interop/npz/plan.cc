@@ -82,7 +82,7 @@ void check_names(const SinkInput& input) {
 
 bool wants_deflate(const Origin& origin, const SinkOptions& options) {
   const auto codec = options.save.compression.codec;
-  return codec ? *codec != Codec::store : origin.deflated;
+  return codec ? *codec != Codec::none : origin.deflated;
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ std::uint64_t save_npz(const std::filesystem::path& path, const std::vector<NpzT
   interop::SinkOptions sink;
   sink.save.output = options.output;
   sink.save.work = options.work;
-  sink.save.compression.codec = options.compressed ? Codec::zstd : Codec::store;
+  sink.save.compression.codec = options.compressed ? Codec::zstd : Codec::none;
   return interop::write_npz(path, input, sink, [&](std::size_t i, const interop::PieceSink& out) {
     out(tensors[i].tensor.bytes());
   });

@@ -115,13 +115,13 @@ void refuse_v01_delta(std::string path) {
 }
 
 std::optional<V01Frame> wanted_v01_frame(const V01WriteOptions& options) {
-  const Codec codec = options.compression.codec.value_or(Codec::store);
-  if (codec != Codec::store && codec != Codec::zstd && codec != Codec::lz4) {
+  const Codec codec = options.compression.codec.value_or(Codec::none);
+  if (codec != Codec::none && codec != Codec::zstd && codec != Codec::lz4) {
     fail_argument(ErrorCode::bad_argument, "codec", std::string(codec_name(codec)),
-                  "store, zstd or lz4");
+                  "none, zstd or lz4");
   }
   const int level = codec::checked_level(codec, options.compression.level);
-  if (codec == Codec::store) return std::nullopt;
+  if (codec == Codec::none) return std::nullopt;
   return V01Frame{codec, level};
 }
 

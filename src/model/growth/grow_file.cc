@@ -36,7 +36,7 @@ using model::Ends;
 // not suit went to zstd, which has a smaller code, and so the largest code is the answer.
 Codec codec_of(const Reader& reader, std::string_view region) {
   const RegionView view = reader.region(region);
-  auto codec = Codec::store;
+  auto codec = Codec::none;
   for (std::uint32_t i = 0; i < view.tensor_count(); ++i)
     codec = std::max(codec, view.tensor(i).codecs().back());
   return codec;

@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_decoder_takes_its_own_frames_only) {
     BOOST_CHECK_THROW(FrameDecoder::create(Codec::zstd)->decode(bytes_of(file), room), FormatError);
   }
   BOOST_CHECK_THROW(FrameDecoder::create(Codec::lz4)->decode(bytes_of(zstd), room), FormatError);
-  BOOST_CHECK_THROW(FrameDecoder::create(Codec::store), UsageError);
+  BOOST_CHECK_THROW(FrameDecoder::create(Codec::none), UsageError);
 }
 
 BOOST_AUTO_TEST_CASE(no_frame_holds_more_than_its_length_allows) {

@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(its_memory_has_the_bounds_of_a_save) {
 }
 
 BOOST_AUTO_TEST_CASE(damage_is_refused_and_nothing_replaced) {
-  for (const Codec codec : {Codec::store, Codec::zstd}) {
+  for (const Codec codec : {Codec::none, Codec::zstd}) {
     for (const ChecksumType type : {ChecksumType::block_tree, ChecksumType::none}) {
       const TemporaryFolder folder;
       SaveOptions options = steady_options();

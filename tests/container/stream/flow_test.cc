@@ -22,7 +22,7 @@ constexpr std::uint64_t kMiB = 1 << 20;
 
 // `count` tensors of 1 MiB.
 struct EvenFile {
-  explicit EvenFile(std::size_t count, Codec codec = Codec::store) : path(folder / "f") {
+  explicit EvenFile(std::size_t count, Codec codec = Codec::none) : path(folder / "f") {
     const auto data = random_bytes(count * kMiB);
     Writer writer(path,
                   {.compression = {.codec = codec}, .output = {.durability = Durability::none}});
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_destination_may_wait_for_memory_to_become_free) {
 
 // One place for all of them, one after the other, although they share units, blocks and chunks.
 BOOST_AUTO_TEST_CASE(tensors_of_one_unit_may_share_a_place) {
-  for (const Codec codec : {Codec::store, Codec::lz4})
+  for (const Codec codec : {Codec::none, Codec::lz4})
     for (const std::uint64_t bytes : {1000u, 300'000u, 1'500'000u}) {
       const OnePlaceFile file(bytes, codec);
       for (const Verification verification :
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(tensors_of_one_unit_may_share_a_place) {
 
 // The caller's memory for one half of the tensors, the stream's for the others: more than it has.
 BOOST_AUTO_TEST_CASE(a_place_may_be_shared_beside_tensors_in_the_streams_memory) {
-  const OnePlaceFile file(3 * kMiB - 1000, Codec::store);
+  const OnePlaceFile file(3 * kMiB - 1000, Codec::none);
   const Reader reader = Reader::open(file.path);
   OnePlace place(3 * kMiB - 1000);
   StreamReader stream(

@@ -86,7 +86,7 @@ void save_streamed(const std::filesystem::path& path, const SaveOptions& options
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(without_a_fault_the_new_file_is_there) {
-  for (const Codec codec : {Codec::store, Codec::zstd}) {
+  for (const Codec codec : {Codec::none, Codec::zstd}) {
     const Replaced file;
     const Outcome outcome =
         run_with_faults({}, [&] { save_streamed(file.path, options_of(Durability::full, codec)); });
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(without_a_fault_the_new_file_is_there) {
 
 BOOST_AUTO_TEST_CASE(a_failing_call_is_reported_with_its_errno_and_nothing_has_changed) {
   for (const Step& step : kSteps) {
-    for (const Codec codec : {Codec::store, Codec::zstd}) {
+    for (const Codec codec : {Codec::none, Codec::zstd}) {
       for (const int errno_value : {EIO, ENOSPC, EDQUOT}) {
         BOOST_TEST_CONTEXT(step.name << ", codec " << int(codec) << ", errno " << errno_value) {
           const Replaced file;
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_disk_that_fills_up_half_way_leaves_the_old_file) {
       const ArgumentCondition beyond{3, ArgumentCondition::Kind::at_least, from};
       const Outcome outcome = run_with_faults(
           {{SYS_pwrite64, ENOSPC, beyond}, {SYS_pwritev, ENOSPC, beyond}},
-          [&] { save_streamed(file.path, options_of(Durability::none, Codec::store)); });
+          [&] { save_streamed(file.path, options_of(Durability::none, Codec::none)); });
       BOOST_TEST(outcome.kind == Outcome::Kind::io_error, outcome.message);
       BOOST_TEST(outcome.errno_value == ENOSPC);
       file.check_untouched();
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_limit_on_file_sizes_is_reported_as_efbig) {
       ::signal(SIGXFSZ, SIG_IGN);
       const rlimit most = {limit, limit};
       if (::setrlimit(RLIMIT_FSIZE, &most) != 0) throw std::runtime_error("no RLIMIT_FSIZE");
-      save_streamed(file.path, options_of(Durability::none, Codec::store));
+      save_streamed(file.path, options_of(Durability::none, Codec::none));
     });
     BOOST_TEST(outcome.kind == Outcome::Kind::io_error, outcome.message);
     BOOST_TEST(outcome.errno_value == EFBIG);

@@ -51,7 +51,7 @@ void rewrite(const std::string& input, const std::string& output, const char* co
   interop::SinkOptions options;
   options.save.output.durability = Durability::none;
   if (codec != nullptr)
-    options.save.compression.codec = std::strcmp(codec, "store") == 0 ? Codec::store : Codec::zstd;
+    options.save.compression.codec = std::strcmp(codec, "none") == 0 ? Codec::none : Codec::zstd;
   options.announce = [](const std::vector<std::string>& losses) {
     for (const std::string& loss : losses) std::puts(loss.c_str());
   };

@@ -365,7 +365,7 @@ BOOST_AUTO_TEST_CASE(mistakes_of_the_caller_are_told) {
   BOOST_CHECK_EXCEPTION(encode_v01(document, {.compression = {.level = 3}}), UsageError,
                         says(ErrorCode::bad_argument, "level", "none"));
   BOOST_CHECK_EXCEPTION(encode_v01(document, {.compression = {.codec = Codec::plane_entropy}}),
-                        UsageError, says(ErrorCode::bad_argument, "codec", "store, zstd or lz4"));
+                        UsageError, says(ErrorCode::bad_argument, "codec", "none, zstd or lz4"));
   document.metadata["config"]["w"] = Tensor::zeros(DType::f32, {1});
   BOOST_CHECK_EXCEPTION(encode_v01(document), UsageError,
                         says(ErrorCode::bad_argument, "config.w", "tensor"));

@@ -141,7 +141,7 @@ double worst_of(const Tensor& found, const Tensor& truth, bool lossy) {
 BOOST_AUTO_TEST_CASE(each_state_of_a_chain_of_ten_comes_back_to_the_bit) {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     BOOST_TEST_CONTEXT("seed " << seed) {
-      const Codec codecs[] = {Codec::zstd, Codec::lz4, Codec::store};
+      const Codec codecs[] = {Codec::zstd, Codec::lz4, Codec::none};
       const Links links(seed, {.compression = {.codec = codecs[seed % 3], .chunk_bytes = 4096}});
       for (const auto& [path, state] : links.files) check_chain(ChainReader::open(path), state);
       const fs::path full = links.folder / "full.thalia";

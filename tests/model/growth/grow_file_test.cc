@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(a_codec_that_is_named_takes_the_place_of_the_one_before) {
   options.compression.codec = Codec::zstd;
   const File file(state, {.sparse = SparseStorage::dense}, options);
   AppendOptions raw = kSteady;
-  raw.compression.codec = Codec::store;
+  raw.compression.codec = Codec::none;
   grow_file(file.path, "r", 10, {.sparsity = 0}, raw);
   BOOST_TEST(Reader::open(file.path).region("r").at("w").is_raw());
 }
