@@ -138,7 +138,8 @@ thalia::BrainSaveResult save(Network& network, const std::filesystem::path& path
 }
 
 Network load(const std::filesystem::path& path, const thalia::ReadOptions& options) {
-  thalia::BrainState brain = thalia::BrainCheckpoint::load(path, {.lazy = true, .read = options});
+  thalia::BrainState brain =
+      thalia::BrainCheckpoint::load(path, {.lazy = true, .chain = {.read = options}});
   const std::uint64_t seed = seed_of(brain);
   std::vector<std::uint32_t> sizes;
   for (const RegionPlan& plan : region_plans())

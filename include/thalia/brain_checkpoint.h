@@ -35,8 +35,8 @@ namespace thalia {
 
 class ChainReader;  // thalia/delta.h
 
-/// A checkpoint larger than this is not loaded unless ReadLimits::max_file_bytes says so: the
-/// specification's 10 GB. 0 allows any.
+/// A checkpoint larger than this is not loaded unless BrainLoadOptions::max_file_bytes says so: the
+/// specification's 10 GB.
 inline constexpr std::uint64_t kDefaultMaxBrainBytes = 10'000'000'000;
 
 struct BrainSaveOptions {
@@ -87,9 +87,7 @@ struct BrainDeltaOptions {
   std::vector<std::string> exclude{};  ///< stored exactly; see DeltaOptions::exclude
   /// Lossy changes of matrices; see DeltaOptions::low_rank.
   std::optional<LowRankOptions> low_rank{};
-  /// Folders in which bases of the base are looked for when they are not where it says.
-  std::vector<std::filesystem::path> search{};
-  BasePolicy bases{};  ///< which files the base may name
+  ChainOptions chain{};  ///< of a base that is opened by its path
   /// As for save(); by itself its compression is what DeltaOptions' is, within frames too.
   BrainSaveOptions brain{};
 };
@@ -163,13 +161,13 @@ struct BrainLoadOptions {
   bool restore = true;
   /// A delta gives the state that it stands for, its bases are opened too; else it is refused.
   bool resolve_deltas = true;
-  /// Folders in which a base is looked for when it is not where the delta says.
-  std::vector<std::filesystem::path> search{};
-  BasePolicy bases{};  ///< which files a delta may name
   /// What is odd about a file that is loaded all the same, one sentence a call: a newer minor
   /// version, say.
   std::function<void(const std::string&)> on_warning{};
-  ReadOptions read{.input = {.limits = {.max_file_bytes = kDefaultMaxBrainBytes}}};
+  ChainOptions chain{};
+  /// Bytes of the file, and of each that a delta is based on; 0: any. The lesser of this and
+  /// ReadLimits::max_file_bytes counts.
+  std::uint64_t max_file_bytes = kDefaultMaxBrainBytes;
 };
 
 /// What of a file a state that was loaded does not have.

@@ -38,10 +38,7 @@ struct ConvertOptions {
   std::optional<FileFormat> to{};
   RegionGrouping grouping{};
   SaveOptions save{};
-  ReadOptions read{};
-  /// Folders in which a base is looked for when it is not where its delta says.
-  std::vector<std::filesystem::path> search{};
-  BasePolicy bases{};  ///< which files a delta may name
+  ChainOptions chain{};  ///< of the input
   /// Which tensors are stored in another floating point type, sparse ones too; noted in the
   /// output's metadata. As it is made: none. A pattern that fits no tensor is a UsageError
   /// (not_found), but between .thalia files of 0.1 and 1.0.

@@ -40,15 +40,6 @@ namespace model {
 class FileChain;
 }
 
-struct ChainOptions {
-  ReadOptions read{};  ///< of every file of the chain
-  /// Folders in which a base is looked for when it is not where the delta says.
-  std::vector<std::filesystem::path> search{};
-  BasePolicy bases{};  ///< which files a delta may name
-  /// Deltas that a chain may have; a deeper one is a FormatError (limit_exceeded).
-  unsigned max_depth = 256;
-};
-
 /// What a tensor of a state is, whatever of it each file of the chain stores.
 struct ChainTensor {
   TensorLayout layout;

@@ -97,15 +97,13 @@ struct MckpHeader {
 };
 
 struct MckpReadOptions {
-  InputOptions input{};  ///< copied: the whole file is read into memory by open()
   /// Check the whole file's checksum before open() returns, and not only where that is the only one
   /// of the header.
   bool verify = false;
-  /// Of a chain that is opened by a path: folders in which previous checkpoints are looked for when
-  /// they are not where their delta is.
-  std::vector<std::filesystem::path> search{};
-  BasePolicy bases{};  ///< of such a chain: which files a delta may name
-  Work work{};         ///< threads that decode one tensor, and the stop
+  /// With copied access the whole file is read into memory by open(). Threads decode one tensor.
+  /// Where to look for previous checkpoints, and which, counts for a chain that is opened by a
+  /// path.
+  ChainOptions chain{};
 };
 
 /// An open file, mapped. Header, index and layout are checked at opening, with their checksum or,

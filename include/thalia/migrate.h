@@ -39,10 +39,7 @@ struct MigrateOptions {
   std::function<void(const std::vector<std::string>& losses)> on_losses{};
   /// Down across a major version, with what it loses.
   bool across_major = false;
-  /// Folders in which a base is looked for when it is not where its delta says.
-  std::vector<std::filesystem::path> search{};
-  BasePolicy bases{};  ///< which files a delta may name
-  ReadOptions read{};
+  ChainOptions chain{};  ///< of the input
   /// Of a 1.0 target, its timestamp by default the source's; durability counts for all.
   SaveOptions save{};
 };

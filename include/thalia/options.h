@@ -216,6 +216,17 @@ struct ReadOptions {
   Work work{};
 };
 
+/// How a file is read, and those that it names: bases of deltas, shards of models, external data.
+struct ChainOptions {
+  ReadOptions read{};  ///< of every file
+  /// Folders in which a base is looked for when it is not where its delta says.
+  std::vector<std::filesystem::path> search{};
+  BasePolicy bases{};  ///< which files a file may name
+  /// Deltas that a chain may have; a deeper one is a FormatError (limit_exceeded). Chains of .mckp
+  /// files have the bound of their format, 1,024 files.
+  unsigned max_depth = 256;
+};
+
 struct VerifyOptions {
   /// With copied access, bytes that cannot be read are findings. The file then passes through a
   /// buffer of 1 MiB a thread; tables, and the compressed and sparse tensors being checked, are in

@@ -136,7 +136,7 @@ void describe_original_delta(FileFacts& facts, const ReadOptions& read) {
 }
 
 void describe_mckp(FileFacts& facts, const ChainOptions& options) {
-  const MckpHeader header = MckpFile::open(facts.path, mckp_options(options)).header();
+  const MckpHeader header = MckpFile::open(facts.path, {.chain = options}).header();
   facts.version = "1";
   if (header.metadata != "{}") facts.metadata = header.metadata;
   facts.progress = training_progress(facts.metadata);
@@ -171,7 +171,7 @@ void take_checksums(ChecksumFacts& facts, const AnyFile& file) {
 }
 
 void describe_flat(FileFacts& facts, const ChainOptions& options) {
-  const AnyFile file = open_any(facts.path, open_options(options), facts.format);
+  const AnyFile file = open_any(facts.path, {.chain = options}, facts.format);
   if (!file.version().empty()) facts.version = file.version();
   if (file.metadata_json() != "{}") facts.metadata = shown_metadata(file);
   facts.progress = training_progress(facts.metadata);
@@ -214,7 +214,7 @@ FileFacts describe_file(const std::filesystem::path& named, const ChainOptions& 
 
 std::optional<std::string> lack_of_file(const std::filesystem::path& path, FileFormat format,
                                         const ChainOptions& options) {
-  const auto lacks = lacks_of_file(path, format, open_options(options));
+  const auto lacks = lacks_of_file(path, format, {.chain = options});
   return lacks ? std::optional("it lacks " + *lacks) : std::nullopt;
 }
 

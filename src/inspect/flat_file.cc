@@ -13,16 +13,6 @@
 #include "thalia/error.h"
 
 namespace thalia::inspect {
-MckpReadOptions mckp_options(const ChainOptions& chain) {
-  return {.input = chain.read.input,
-          .search = chain.search,
-          .bases = chain.bases,
-          .work = chain.read.work};
-}
-
-OpenOptions open_options(const ChainOptions& chain) {
-  return {.read = chain.read, .search = chain.search, .bases = chain.bases};
-}
 
 namespace {
 
@@ -52,7 +42,8 @@ class FlatFile {
     tried_ = true;
     OpenOptions options = options_;
     options.dequantize = true;
-    if (format_ == FileFormat::mithril_quantized) limit_beside_stored(options.read.input.limits);
+    if (format_ == FileFormat::mithril_quantized)
+      limit_beside_stored(options.chain.read.input.limits);
     try {
       restored_ = open_any(path_, options, format_);
     } catch (const UnsupportedError&) {
@@ -125,7 +116,7 @@ class FlatFileTensor : public FileTensor {
 
 OpenedTensor open_flat(const std::filesystem::path& path, FileFormat format,
                        const std::string& name, const ChainOptions& chain) {
-  const auto file = std::make_shared<FlatFile>(path, format, open_options(chain));
+  const auto file = std::make_shared<FlatFile>(path, format, OpenOptions{.chain = chain});
   const AnyFile& stored = file->stored();
   // As it is, or as ls escapes it.
   for (const std::string& wanted : {name, unescape_name(name)}) {
@@ -138,7 +129,7 @@ OpenedTensor open_flat(const std::filesystem::path& path, FileFormat format,
 
 void visit_flat(const std::filesystem::path& path, FileFormat format, const ChainOptions& chain,
                 bool shared_memory, const VisitTensor& visit) {
-  OpenOptions options = open_options(chain);
+  OpenOptions options{.chain = chain};
   options.shared_memory = shared_memory;
   const auto file = std::make_shared<FlatFile>(path, format, std::move(options));
   for (std::size_t i = 0; i < file->stored().tensors().size(); ++i) visit(FlatFileTensor(file, i));

@@ -12,9 +12,6 @@
 
 namespace thalia::inspect {
 
-OpenOptions open_options(const ChainOptions& chain);
-MckpReadOptions mckp_options(const ChainOptions& chain);
-
 /// Calls `visit` with each tensor, in the order of the file. `shared_memory`: as of OpenOptions.
 void visit_flat(const std::filesystem::path& path, FileFormat format, const ChainOptions& chain,
                 bool shared_memory, const VisitTensor& visit);

@@ -13,7 +13,7 @@ namespace {
 using Sensitivities = std::function<std::optional<Tensor>(const QuantizationTarget&)>;
 
 Sensitivities from_flat(const std::filesystem::path& path, const ReadOptions& read) {
-  return [file = open_any(path, {.read = read})](
+  return [file = open_any(path, {.chain = {.read = read}})](
              const QuantizationTarget& target) -> std::optional<Tensor> {
     const auto i = file.find(target.name);
     return i ? std::optional(file.read(*i)) : std::nullopt;

@@ -30,14 +30,14 @@ using Path = std::filesystem::path;
 OpenedAny open_any_file(const Path& path, const std::string& access,
                         const std::string& verification, unsigned threads, std::vector<Path> search,
                         bool dequantize, bool legacy, bool shared_memory) {
-  OpenOptions options{.read = read_options(access, verification, threads),
-                      .search = std::move(search),
-                      .dequantize = dequantize,
-                      .shared_memory = shared_memory};
-  options.read.input.legacy = legacy;
-  const bool writable = options.read.input.access == Access::writable;
+  OpenOptions options{
+      .chain = {.read = read_options(access, verification, threads), .search = std::move(search)},
+      .dequantize = dequantize,
+      .shared_memory = shared_memory};
+  options.chain.read.input.legacy = legacy;
+  const bool writable = options.chain.read.input.access == Access::writable;
   return interruptible([&](const std::stop_token& stop) {
-    options.read.work.cancel = stop;
+    options.chain.read.work.cancel = stop;
     return OpenedAny{open_any(path, options), writable};
   });
 }

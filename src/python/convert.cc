@@ -93,8 +93,8 @@ nb::dict rounding_dict(const RoundingLoss& rounding) {
 ConvertOptions convert_options(const nb::dict& save, const std::string& access, Paths search) {
   ConvertOptions options;
   options.save = save_options(save);
-  options.read = read_options(access, "on_first_touch", options.save.work.threads);
-  options.search = std::move(search);
+  options.chain.read = read_options(access, "on_first_touch", options.save.work.threads);
+  options.chain.search = std::move(search);
   return options;
 }
 
@@ -103,7 +103,7 @@ template <typename Run>
 nb::dict converted(ConvertOptions& options, const Run& run) {
   const ConvertResult result = interruptible([&](const std::stop_token& stop) {
     options.save.work.cancel = stop;
-    options.read.work.cancel = stop;
+    options.chain.read.work.cancel = stop;
     return run(options);
   });
   nb::dict types;
@@ -137,7 +137,7 @@ nb::dict run_convert(const Path& path, const Path& target, const std::optional<s
   options.precision = precision_of(precision);
   options.dense = nb::cast<bool>(kept["dense"]);
   options.dequantize = nb::cast<bool>(kept["dequantize"]);
-  options.read.input.legacy = nb::cast<bool>(kept["legacy"]);
+  options.chain.read.input.legacy = nb::cast<bool>(kept["legacy"]);
   options.all_types = nb::cast<bool>(kept["all_types"]);
   options.shard_bytes = nb::cast<std::optional<std::uint64_t>>(kept["shard_bytes"]);
   if (nb::cast<bool>(kept["lossless"])) {
@@ -171,12 +171,12 @@ nb::dict run_migrate(const Path& path, const Path& target, const std::string& to
                      const std::string& access, Paths search, const nb::dict& save) {
   const auto version = parse_format_version(to);
   if (!version) fail_choice("to", to, "a version: 0.1 or 1.0");
-  MigrateOptions options{.across_major = across_major, .search = std::move(search)};
+  MigrateOptions options{.across_major = across_major, .chain = {.search = std::move(search)}};
   options.save = save_options(save);
-  options.read = read_options(access, "on_first_touch", options.save.work.threads);
+  options.chain.read = read_options(access, "on_first_touch", options.save.work.threads);
   const MigrateResult result = interruptible([&](const std::stop_token& stop) {
     options.save.work.cancel = stop;
-    options.read.work.cancel = stop;
+    options.chain.read.work.cancel = stop;
     return migrate(path, target, *version, options);
   });
   nb::dict out;

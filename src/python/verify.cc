@@ -48,8 +48,7 @@ nb::dict run_verify(const Path& path, bool quick, const std::string& access, uns
   const VerifyReport report = interruptible([&](const std::stop_token& stop) {
     options.work.cancel = stop;
     chain.read.work.cancel = stop;
-    return verify_any(path, options,
-                      {.read = chain.read, .search = chain.search, .bases = chain.bases});
+    return verify_any(path, options, {.chain = chain});
   });
   nb::list findings;
   for (const Finding& finding : report.findings) findings.append(finding_dict(finding));

@@ -20,9 +20,9 @@ namespace {
 namespace mckp_target {
 
 MckpReadOptions tight() {
-  MckpReadOptions options{.work = {.threads = 1}};
-  options.input.limits.max_allocation_bytes = 1 << 20;
-  options.input.limits.max_json_bytes = 1 << 20;
+  MckpReadOptions options{.chain = {.read = {.work = {.threads = 1}}}};
+  options.chain.read.input.limits.max_allocation_bytes = 1 << 20;
+  options.chain.read.input.limits.max_json_bytes = 1 << 20;
   return options;
 }
 
@@ -54,7 +54,7 @@ void check_round_trip(const MckpFile& file) {
   for (const MckpTensor& tensor : file.tensors()) writer.add(tensor.name, restored(file, tensor));
   writer.commit();
   // White space and escapes may make the header longer than the one that was read.
-  MckpReadOptions options{.verify = true, .work = {.threads = 1}};
+  MckpReadOptions options{.verify = true, .chain = {.read = {.work = {.threads = 1}}}};
   const auto owner = std::make_shared<const std::string>(std::move(bytes));
   const MckpFile again =
       MckpFile::from_bytes({.bytes = as_byte_span(*owner), .owner = owner}, "again", options);

@@ -98,7 +98,7 @@ void convert_and_compare(const std::string& path, FileFormat to, const Contents&
                          bool whole) {
   static Scratch scratch;
   const std::filesystem::path out = scratch.output(file_format_name(to));
-  ConvertOptions options{.to = to, .read = read_options()};
+  ConvertOptions options{.to = to, .chain = {.read = read_options()}};
   options.save.output.durability = Durability::none;
   options.save.work = {.threads = 1, .progress = {}};
   ConvertResult result;
@@ -121,7 +121,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   bool whole = true;
   Contents before;
   const auto open_and_read = [&] {
-    const AnyFile opened = open_any(path, {.read = read_options()});
+    const AnyFile opened = open_any(path, {.chain = {.read = read_options()}});
     before = read_all(opened, whole);
     // States of brains, and codes, become something else than what is read of them here.
     whole &= opened.format() != FileFormat::thalia_0_1 &&

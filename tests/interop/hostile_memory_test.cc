@@ -179,7 +179,7 @@ struct Way {
 };
 
 ConvertOptions converting() {
-  return {.save = saving(), .read = reading()};
+  return {.save = saving(), .chain = {.read = reading()}};
 }
 
 Way converted_to(const char* name) {
@@ -208,11 +208,12 @@ const std::vector<Way>& ways() {
          StreamReader stream(reader, {.work = {.threads = 1, .memory_bytes = 4 * kMiB}});
          for (const StreamedTensor& tensor : stream) static_cast<void>(tensor);
        }},
-      {"state",
-       [](const Path& file, const Path&) { BrainCheckpoint::load(file, {.read = reading()}); }},
+      {"state", [](const Path& file,
+                   const Path&) { BrainCheckpoint::load(file, {.chain = {.read = reading()}}); }},
       {"state, later",
        [](const Path& file, const Path&) {
-         const BrainState brain = BrainCheckpoint::load(file, {.lazy = true, .read = reading()});
+         const BrainState brain =
+             BrainCheckpoint::load(file, {.lazy = true, .chain = {.read = reading()}});
          brain.regions.at("r");
        }},
       {"info", [](const Path& file, const Path&) { BrainCheckpoint::info(file, reading()); }},
@@ -233,11 +234,12 @@ const std::vector<Way>& ways() {
       {"migrate",
        [](const Path& file, const Path& folder) {
          migrate(file, folder / "out_0_1.thalia", {0, 1, 0},
-                 {.across_major = true, .read = reading(), .save = saving()});
+                 {.across_major = true, .chain = {.read = reading()}, .save = saving()});
        }},
       {"migrate up",
        [](const Path& file, const Path& folder) {
-         migrate(file, folder / "out_1_0.thalia", {1, 0, 0}, {.read = reading(), .save = saving()});
+         migrate(file, folder / "out_1_0.thalia", {1, 0, 0},
+                 {.chain = {.read = reading()}, .save = saving()});
        }},
       {"extract",
        [](const Path& file, const Path& folder) {
@@ -279,8 +281,8 @@ const std::vector<Way>& ways() {
        [](const Path& file, const Path&) { BinaryReader(file, reading()).read_index(); }},
       {"mckp",
        [](const Path& file, const Path&) {
-         const MckpFile mckp =
-             MckpFile::open(file, {.input = {.limits = limits()}, .work = {.threads = 1}});
+         const MckpFile mckp = MckpFile::open(
+             file, {.chain = {.read = {.input = {.limits = limits()}, .work = {.threads = 1}}}});
          for (const MckpTensor& tensor : mckp.tensors()) mckp.read(tensor.name);
        }},
       {"mst",

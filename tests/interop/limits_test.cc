@@ -104,7 +104,7 @@ ReadOptions reading(const ReadLimits& limits, Access access = Access::mapped) {
   return {.input = {.access = access, .limits = limits}, .work = {.threads = 1}};
 }
 ConvertOptions converting(const ReadLimits& limits) {
-  return {.save = saving(), .read = reading(limits)};
+  return {.save = saving(), .chain = {.read = reading(limits)}};
 }
 
 void read_all(const Path& path, const ReadOptions& options) {
@@ -185,7 +185,7 @@ const std::vector<Way>& ways() {
        }},
       {"state",
        [](const Path& f, const ReadLimits& l) {
-         BrainCheckpoint::load(f / "f.thalia", {.read = reading(l)});
+         BrainCheckpoint::load(f / "f.thalia", {.chain = {.read = reading(l)}});
        }},
       {"info",
        [](const Path& f, const ReadLimits& l) {
@@ -195,12 +195,12 @@ const std::vector<Way>& ways() {
       {"migrate down",
        [](const Path& f, const ReadLimits& l) {
          migrate(f / "f.thalia", f / "out01.thalia", {0, 1, 0},
-                 {.across_major = true, .read = reading(l), .save = saving()});
+                 {.across_major = true, .chain = {.read = reading(l)}, .save = saving()});
        }},
       {"migrate up",
        [](const Path& f, const ReadLimits& l) {
          migrate(f / "f01.thalia", f / "out10.thalia", {1, 0, 0},
-                 {.read = reading(l), .save = saving()});
+                 {.chain = {.read = reading(l)}, .save = saving()});
        },
        {"max_allocation_bytes"},  // tensors stay where they lie in the file
        4},                        // and the index has connectivity, too
@@ -210,8 +210,8 @@ const std::vector<Way>& ways() {
        4},
       {"mckp",
        [](const Path& f, const ReadLimits& l) {
-         const MckpFile file =
-             MckpFile::open(f / "f.mckp", {.input = {.limits = l}, .work = {.threads = 1}});
+         const MckpFile file = MckpFile::open(
+             f / "f.mckp", {.chain = {.read = {.input = {.limits = l}, .work = {.threads = 1}}}});
          for (const MckpTensor& tensor : file.tensors()) file.read(tensor.name);
        },
        {"max_regions"},

@@ -525,9 +525,10 @@ def uncounted_allocations(root):
 
 
 STRUCT = re.compile(r"^struct (\w+Options) \{$(.*?)^\};$", re.MULTILINE | re.DOTALL)
-STOP = re.compile(r"std::stop_token cancel|Work work\b|(ReadOptions read|SaveOptions save)\b")
-# A run is opened by its configuration alone, a small text: there is nothing to stop.
-OPENED_BY_DEFAULT = re.compile(r"\b(?!Run::)\w+::open\((?:(?:[^,()]|\([^()]*\))*\)|[^;]*?\{\.)")
+STOP = re.compile(r"std::stop_token cancel|Work work\b|(ReadOptions read|ChainOptions chain|SaveOptions save)\b")
+# A run is opened by its configuration alone, a small text: there is nothing to stop. Options that are handed on whole
+# have the caller's stop.
+OPENED_BY_DEFAULT = re.compile(r"\b(?!Run::)\w+::open\((?:(?:[^,()]|\([^()]*\))*\)|[^;]*?\{\.(?!chain = \w+\}))")
 
 
 def calls_that_cannot_be_stopped(root):

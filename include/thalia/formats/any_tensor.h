@@ -38,10 +38,7 @@ struct AnyTensor {
 };
 
 struct OpenOptions {
-  ReadOptions read{};
-  /// Folders in which a base is looked for when it is not where its delta says.
-  std::vector<std::filesystem::path> search{};
-  BasePolicy bases{};  ///< which files a file may name
+  ChainOptions chain{};
   /// Elements in place of the codes of formats with types of their own.
   bool dequantize = false;
   /// Of PyTorch files: tensors that share memory are one tensor, and a tree in the metadata says

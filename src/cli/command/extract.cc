@@ -23,7 +23,7 @@ int run_extract(const ExtractArguments& arguments, const Session& session) {
   ProgressBar bar("extracting from " + arguments.input);
   options.save.work.progress = bar.callback();
   const ConvertResult result =
-      extract(arguments.input, region_names(arguments.regions, arguments.input, options.read),
+      extract(arguments.input, region_names(arguments.regions, arguments.input, options.chain.read),
               arguments.output, options);
   bar.finish();
   print_result(session, "thalia.extract.1", {&arguments.input, 1}, arguments.output, result);

@@ -182,7 +182,7 @@ Pruned prune_file(const PruneArguments& arguments, const Session& session) {
   auto save = session.options<BrainSaveOptions>();
   save.save = arguments.save.options(session).save;
   auto load = session.options<BrainLoadOptions>();
-  load.read.input.limits.max_file_bytes = 0;
+  load.max_file_bytes = 0;
   load.on_warning = [&](const std::string& warning) { pruned.warnings.push_back(warning); };
   BrainState brain =
       is_in_parts(arguments.input, session.access())

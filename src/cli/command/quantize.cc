@@ -87,7 +87,7 @@ int run_quantize(const QuantizeArguments& arguments, const Session& session) {
   QuantizationOptions options = arguments.options;
   options.max_generations = arguments.max_generations;
   if (!arguments.sensitivity.empty())
-    options.sensitivity = inspect::sensitivities_of(arguments.sensitivity, save.read);
+    options.sensitivity = inspect::sensitivities_of(arguments.sensitivity, save.chain.read);
   ProgressBar bar("quantizing " + arguments.input);
   auto file = session.options<QuantizeFileOptions>();
   file.save = save.save;

@@ -34,7 +34,7 @@ std::vector<ChainLink> links_of_mckp(const std::filesystem::path& path,
                                      const ChainOptions& options) {
   std::vector<ChainLink> links;
   std::string name = path.string();
-  const MckpChain chain = MckpChain::open(path, inspect::mckp_options(options));
+  const MckpChain chain = MckpChain::open(path, {.chain = options});
   for (const MckpFile& file : chain.files()) {
     const MckpHeader& header = file.header();
     links.push_back({.name = name,

@@ -55,6 +55,9 @@ concept Stoppable = requires(Options options) {
   options.read.work.cancel;
 }
 || requires(Options options) {
+  options.chain.read.work.cancel;
+}
+|| requires(Options options) {
   options.save.work.cancel;
 }
 || requires(Options options) {
@@ -103,6 +106,7 @@ struct Session {
       made.search.assign(common.search.begin(), common.search.end());
     if constexpr (requires { made.bases; }) made.bases.absolute = common.absolute_bases;
     if constexpr (requires { made.read; }) fill(made.read);
+    if constexpr (requires { made.chain; }) fill(made.chain);
     if constexpr (requires { made.save; }) fill(made.save);
     if constexpr (requires { made.load; }) fill(made.load);
   }

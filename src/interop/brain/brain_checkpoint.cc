@@ -65,6 +65,14 @@ std::optional<Reader> open_unless_v01(const path& source, const ReadOptions& opt
   return std::nullopt;
 }
 
+ChainOptions chain_of(const BrainLoadOptions& options) {
+  ChainOptions chain = options.chain;
+  std::uint64_t& most = chain.read.input.limits.max_file_bytes;
+  if (most == 0 || (options.max_file_bytes != 0 && options.max_file_bytes < most))
+    most = options.max_file_bytes;
+  return chain;
+}
+
 }  // namespace
 
 BrainSaveResult BrainCheckpoint::save(const BrainState& brain, const path& target,
@@ -106,12 +114,14 @@ void BrainCheckpoint::reserve(AsyncSaver& saver, const BrainState& brain, const 
 
 BrainState BrainCheckpoint::load(const path& source, const BrainLoadOptions& options,
                                  BrainLoadReport* report) {
-  const std::optional<Reader> opened = open_unless_v01(source, options.read);
-  if (opened) return load(*opened, options, report);
+  BrainLoadOptions limited = options;
+  limited.chain = chain_of(options);
+  const std::optional<Reader> opened = open_unless_v01(source, limited.chain.read);
+  if (opened) return load(*opened, limited, report);
   BrainLoadReport of_no_use;
   BrainLoadReport& told = report == nullptr ? of_no_use : *report;
   told = {};
-  return interop::load_v01_brain(source, options, told);
+  return interop::load_v01_brain(source, limited, told);
 }
 
 BrainState BrainCheckpoint::load(const Reader& reader, const BrainLoadOptions& options,
@@ -122,8 +132,8 @@ BrainState BrainCheckpoint::load(const Reader& reader, const BrainLoadOptions& o
   model::BrainReadOptions read{.regions = options.regions,
                                .lazy = options.lazy,
                                .state = {.restore = options.restore,
-                                         .input = {.limits = options.read.input.limits},
-                                         .work = options.read.work},
+                                         .input = {.limits = options.chain.read.input.limits},
+                                         .work = options.chain.read.work},
                                .connections_left_out = &told.connections_left_out};
   warn_of_newer_minor(reader.header().version, options);
   if (!reader.header().flags.delta) return model::read_brain(reader, read);
@@ -131,8 +141,7 @@ BrainState BrainCheckpoint::load(const Reader& reader, const BrainLoadOptions& o
     fail_argument(ErrorCode::bad_argument, "resolve_deltas", "false", "true for a delta",
                   "the file holds differences to another one");
   }
-  const ChainReader chain = ChainReader::open(
-      reader, {.read = options.read, .search = options.search, .bases = options.bases});
+  const ChainReader chain = ChainReader::open(reader, chain_of(options));
   read.fetch = [chain](const TensorView& view, const std::shared_ptr<io::MemoryBudget>& budget) {
     return DeltaAccess::read(chain, view, budget);
   };

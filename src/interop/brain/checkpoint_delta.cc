@@ -164,10 +164,8 @@ DeltaPlan delta_plan(const path& target, const path& base_checkpoint,
                      const BrainDeltaOptions& options) {
   interop::wrapper_for(target, options.brain.save);
   check(options);
-  ChainOptions chain;
+  ChainOptions chain = options.chain;
   chain.read.work = options.brain.save.work;
-  chain.search = options.search;
-  chain.bases = options.bases;
   return delta_plan(target, ChainReader::open(base_checkpoint, chain), options);
 }
 

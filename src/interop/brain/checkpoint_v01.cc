@@ -94,7 +94,7 @@ bool is_v01(const path& source) {
 
 BrainState load_v01_brain(const path& source, const BrainLoadOptions& options,
                           BrainLoadReport& report) {
-  const V01File file = read_v01(source, options.read);
+  const V01File file = read_v01(source, options.chain.read);
   if (options.on_warning) {
     for (const std::string& warning : file.warnings) options.on_warning(warning);
   }
@@ -102,7 +102,8 @@ BrainState load_v01_brain(const path& source, const BrainLoadOptions& options,
   // A lazy load leaves no region out; these are all in memory anyway.
   if (!options.regions.empty() && !options.lazy) keep_only(brain, options.regions, report);
   if (options.restore) {
-    restore(brain, {{.input = {.limits = options.read.input.limits}, .work = options.read.work},
+    restore(brain, {{.input = {.limits = options.chain.read.input.limits},
+                     .work = options.chain.read.work},
                     file.file_bytes});
   }
   return brain;

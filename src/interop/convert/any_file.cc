@@ -30,9 +30,9 @@ std::shared_ptr<const interop::SourceFile> open_source(const std::filesystem::pa
                                                        const OpenOptions& options) {
   if (format == FileFormat::thalia_0_1) return interop::open_original_source(path, options);
   if (format != FileFormat::thalia) return interop::format_row(format).open(path, options);
-  const ResolvedFile file(path, {},
-                          {.read = options.read, .search = options.search, .bases = options.bases});
-  return std::make_shared<interop::ThaliaSource>(file.reader(), RegionGrouping{}, options.read);
+  const ResolvedFile file(path, {}, options.chain);
+  return std::make_shared<interop::ThaliaSource>(file.reader(), RegionGrouping{},
+                                                 options.chain.read);
 }
 
 void check_number(std::size_t i, std::size_t count) {
@@ -61,10 +61,10 @@ AnyFile open_any(const std::filesystem::path& named, const OpenOptions& options,
   const std::filesystem::path path = interop::opened_path(named, format);
   auto impl = std::make_shared<AnyFile::Impl>();
   impl->path = path.string();
-  impl->format = format ? *format : input_format(path, options.read.input.access);
+  impl->format = format ? *format : input_format(path, options.chain.read.input.access);
   with_path(impl->path, [&] {
     impl->source = open_source(path, impl->format, options);
-    if (options.read.verification != Verification::at_open) return;
+    if (options.chain.read.verification != Verification::at_open) return;
     for (std::size_t i = 0; i < impl->source->facts().tensors.size(); ++i) impl->source->check(i);
   });
   const auto& tensors = impl->source->facts().tensors;
@@ -78,13 +78,11 @@ std::vector<std::filesystem::path> files_read(const std::filesystem::path& named
                                               const OpenOptions& options,
                                               std::optional<FileFormat> format) {
   const std::filesystem::path path = interop::opened_path(named, format);
-  if (!format) format = input_format(path, options.read.input.access);
+  if (!format) format = input_format(path, options.chain.read.input.access);
   std::vector<std::filesystem::path> files, more;
   with_path(path.native(), [&] {
     if (*format == FileFormat::thalia) {
-      more = ChainReader::open(
-                 path, {.read = options.read, .search = options.search, .bases = options.bases})
-                 .paths();
+      more = ChainReader::open(path, options.chain).paths();
     } else if (const auto open = interop::format_row(*format).open) {
       more = open(path, options)->files();
     }

@@ -55,9 +55,7 @@ void migrate_between(const std::filesystem::path& input, FileFormat from,
   MigrateResult done;
   const MigrateOptions migrate{.on_losses = options.on_losses,
                                .across_major = true,
-                               .search = options.search,
-                               .bases = options.bases,
-                               .read = options.read,
+                               .chain = options.chain,
                                .save = options.save};
   if (to == FileFormat::thalia) {
     interop::v01_to_thalia(input, output, migrate, done);
@@ -129,7 +127,7 @@ void run_v01(const std::filesystem::path& input, FileFormat from,
   second.dequantize = false;
   // As a migrated file, one of the same format keeps the time at which it was saved first.
   if (converts && !second.save.timestamp)
-    second.save.timestamp = Reader::open(between.path(), options.read).header().timestamp;
+    second.save.timestamp = Reader::open(between.path(), options.chain.read).header().timestamp;
   try {
     run(between.path(), output, second, result);
   } catch (Error& error) {
@@ -151,8 +149,8 @@ void write_side_file(const std::filesystem::path& input, const std::filesystem::
   const MetadataFileResult written = write_metadata_file(
       input, output,
       {.output = options.save.output,
-       .input = options.read.input,
-       .work = {.threads = options.read.work.threads, .cancel = options.save.work.cancel}});
+       .input = options.chain.read.input,
+       .work = {.threads = options.chain.read.work.threads, .cancel = options.save.work.cancel}});
   result.input_bytes = written.source_bytes;
   result.output_bytes = written.output_bytes;
   result.tensors = written.tensors;
@@ -164,11 +162,11 @@ void write_side_file(const std::filesystem::path& input, const std::filesystem::
 class Exported {
  public:
   Exported(const Reader& reader, FileFormat to, const ConvertOptions& options)
-      : file_(
-            std::make_shared<const interop::ThaliaSource>(reader, options.grouping, options.read)),
+      : file_(std::make_shared<const interop::ThaliaSource>(reader, options.grouping,
+                                                            options.chain.read)),
         source_(file_) {
     if (interop::format_row(to).holds_views) return;
-    auto apart = interop::pt::tree_tensors(file_, options.read.input.limits);
+    auto apart = interop::pt::tree_tensors(file_, options.chain.read.input.limits);
     if (!apart) return;
     source_ = std::move(apart->source);
     stored_ = std::move(apart->stored);
@@ -268,7 +266,7 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
   // .meta is no format of its own but a part of a .thalia file: it takes no `from`.
   if (names_side_file(output, options)) return write_side_file(input, output, options, result);
   const FileFormat from =
-      options.from ? *options.from : input_format(input, options.read.input.access);
+      options.from ? *options.from : input_format(input, options.chain.read.input.access);
   const FileFormat to = output_format(output, options);
   if (!file_format_is_written(to)) {
     throw UnsupportedError(
@@ -306,9 +304,7 @@ ConvertResult convert(const std::filesystem::path& named, const std::filesystem:
 namespace interop {
 
 ResolvedFile resolved_for(const path& input, const path& output, const ConvertOptions& options) {
-  return {input,
-          folder_of(output),
-          {.read = options.read, .search = options.search, .bases = options.bases}};
+  return {input, folder_of(output), options.chain};
 }
 
 FileFormat thalia_format(const path& input, Access access) {

@@ -92,7 +92,7 @@ ConvertResult extract(const std::filesystem::path& input, const std::vector<std:
   ConvertResult result{.output = output};
   const std::filesystem::path model = find_model(input);
   const bool in_shards =
-      detect_format(model, options.read.input.access) == FileFormat::thalia_shards;
+      detect_format(model, options.chain.read.input.access) == FileFormat::thalia_shards;
   interop::check_not_read(model, output, options.save.output, interop::source_options(options),
                           in_shards ? FileFormat::thalia_shards : FileFormat::thalia);
   if (in_shards) {

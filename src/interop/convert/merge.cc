@@ -28,7 +28,7 @@ ConvertResult merge(const std::vector<std::filesystem::path>& inputs,
   std::vector<Reader> readers;
   for (const auto& input : inputs) {
     interop::check_not_read(input, output, options.save.output, interop::source_options(options),
-                            interop::thalia_format(input, options.read.input.access));
+                            interop::thalia_format(input, options.chain.read.input.access));
     const ResolvedFile resolved = interop::resolved_for(input, output, options);
     readers.push_back(resolved.reader());
     result.input_bytes +=
@@ -36,9 +36,10 @@ ConvertResult merge(const std::vector<std::filesystem::path>& inputs,
   }
 
   interop::MergeConflicts conflicts(readers, preference);
-  const auto regions = interop::plan_regions(readers, options.read.input.limits, conflicts);
+  const auto regions = interop::plan_regions(readers, options.chain.read.input.limits, conflicts);
   const auto connections = interop::plan_connections(readers, conflicts);
-  std::string metadata = interop::merge_metadata(readers, options.read.input.limits, conflicts);
+  std::string metadata =
+      interop::merge_metadata(readers, options.chain.read.input.limits, conflicts);
   conflicts.throw_if_open();
 
   result.losses = conflicts.losses();

@@ -50,9 +50,7 @@ void same_major(const path& source, const path& target, const MigrateOptions& op
                   "files of 1.0 are compressed by compress_checkpoint()");
   }
   ConvertOptions convert_options{.to = FileFormat::thalia};
-  convert_options.search = options.search;
-  convert_options.bases = options.bases;
-  convert_options.read = options.read;
+  convert_options.chain = options.chain;
   convert_options.save = options.save;
   ConvertResult converted = convert(source, target, convert_options);
   result.losses = std::move(converted.losses);
@@ -62,10 +60,10 @@ void same_major(const path& source, const path& target, const MigrateOptions& op
 
 // Of a model in parts, those of all its files.
 std::uint64_t bytes_of(const path& source, const MigrateOptions& options) {
-  if (!is_in_parts(source, options.read.input.access)) return file_bytes(source);
+  if (!is_in_parts(source, options.chain.read.input.access)) return file_bytes(source);
   const path index = find_model(source);
   std::uint64_t bytes = file_bytes(index);
-  for (const std::string& name : read_model_index(index, options.read.input.limits).files)
+  for (const std::string& name : read_model_index(index, options.chain.read.input.limits).files)
     bytes += file_bytes(folder_of(index) / name);
   return bytes;
 }
@@ -103,7 +101,7 @@ namespace interop {
 
 void v01_to_thalia(const path& source, const path& target, const MigrateOptions& options,
                    MigrateResult& result) {
-  V01File file = read_v01(source, options.read);
+  V01File file = read_v01(source, options.chain.read);
   result.warnings = std::move(file.warnings);
   const std::uint64_t replaced = replace_lone_surrogates(file.document);
   if (replaced != 0) {
@@ -124,17 +122,16 @@ void thalia_to_v01(const path& source, const path& target, const MigrateOptions&
                    MigrateResult& result) {
   // As they are stored: the original has sparse tensors and half precision too, and the same note
   // on them in its metadata.
-  const ResolvedFile file(source, folder_of(target),
-                          {.read = options.read, .search = options.search, .bases = options.bases});
+  const ResolvedFile file(source, folder_of(target), options.chain);
   const BrainState brain =
-      BrainCheckpoint::load(file.reader(), {.restore = false, .read = options.read});
+      BrainCheckpoint::load(file.reader(), {.restore = false, .chain = options.chain});
   V01StateOptions state{.timestamp = options.save.timestamp,
-                        .limits = options.read.input.limits,
+                        .limits = options.chain.read.input.limits,
                         .stored_bytes = bytes_of(source, options)};
   // A brain that came from 0.1 has the time of the original in a note; parts have one each.
   if (!state.timestamp && !noted_v01_timestamp(brain) &&
-      !is_in_parts(source, options.read.input.access))
-    state.timestamp = BrainCheckpoint::info(source, options.read).timestamp;
+      !is_in_parts(source, options.chain.read.input.access))
+    state.timestamp = BrainCheckpoint::info(source, options.chain.read).timestamp;
   V01Conversion conversion = to_v01(brain, state);
   tell(options, conversion.losses);
   write_original(target, conversion.document, options, /*aligned=*/false, result);
@@ -143,7 +140,7 @@ void thalia_to_v01(const path& source, const path& target, const MigrateOptions&
 
 void v01_to_v01(const path& source, const path& target, const MigrateOptions& options,
                 MigrateResult& result) {
-  V01File file = read_v01(source, options.read);
+  V01File file = read_v01(source, options.chain.read);
   result.warnings = std::move(file.warnings);
   write_original(target, file.document, options, file.aligned, result);
 }
@@ -153,7 +150,8 @@ void v01_to_v01(const path& source, const path& target, const MigrateOptions& op
 MigrateResult migrate(const path& source, const path& target, const FormatVersion& target_version,
                       const MigrateOptions& options) {
   const Stopwatch watch;
-  MigrateResult result{.from = version_of(source, options.read.input.access), .to = target_version};
+  MigrateResult result{.from = version_of(source, options.chain.read.input.access),
+                       .to = target_version};
   check_asked_for(source, result.from, target_version, options);
   // The source is read while the target is written.
   if (is_same_file(source, target)) {

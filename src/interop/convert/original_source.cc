@@ -42,7 +42,7 @@ class OriginalSource final : public SourceFile {
 
 std::shared_ptr<const SourceFile> open_original_source(const std::filesystem::path& path,
                                                        const SourceOptions& options) {
-  return std::make_shared<OriginalSource>(read_v01(path, options.read));
+  return std::make_shared<OriginalSource>(read_v01(path, options.chain.read));
 }
 
 }  // namespace thalia::interop

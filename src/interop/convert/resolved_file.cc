@@ -123,10 +123,10 @@ DeltaResult write_delta(const path& base, const path& input, const path& target,
 QuantizeFileResult quantize_file(const path& input, const path& output,
                                  const QuantizationOptions& options,
                                  const QuantizeFileOptions& file) {
-  const OpenOptions open{.read = {.input = file.input, .work = file.save.work}};
+  const OpenOptions open{.chain = {.read = {.input = file.input, .work = file.save.work}}};
   interop::check_not_read(input, output, file.save.output, open,
                           interop::thalia_format(input, file.input.access));
-  const ResolvedFile resolved(input, folder_of(output), {.read = open.read});
+  const ResolvedFile resolved(input, folder_of(output), open.chain);
   QuantizeFileResult result = quantize_file(resolved.reader(), output, options, file);
   if (resolved.is_copy()) result.input_bytes = resolved.input_bytes();
   return result;

@@ -137,18 +137,16 @@ std::uint64_t told_of_input(const path& output, const Write& write) {
 }  // namespace
 
 SourceOptions source_options(const ConvertOptions& options) {
-  SourceOptions source{.read = options.read,
-                       .search = options.search,
-                       .bases = options.bases,
+  SourceOptions source{.chain = options.chain,
                        .dequantize = options.dequantize,
                        .max_safetensors_header_bytes = options.max_safetensors_header_bytes};
-  source.read.work.cancel = options.save.work.cancel;
+  source.chain.read.work.cancel = options.save.work.cancel;
   return source;
 }
 
 SinkOptions sink_options(const ConvertOptions& options) {
   return {.save = options.save,
-          .limits = options.read.input.limits,
+          .limits = options.chain.read.input.limits,
           .max_safetensors_header_bytes = options.max_safetensors_header_bytes,
           .shard_bytes = options.shard_bytes,
           .all_types = options.all_types,
@@ -174,7 +172,7 @@ void flow_to_thalia(const SourceFile& source, const FormatRow& from, const path&
     TensorLayout layout;
   };
   const SourceFacts& facts = source.facts();
-  const unsigned depth = options.read.input.limits.max_json_depth;
+  const unsigned depth = options.chain.read.input.limits.max_json_depth;
   for (const SourceTensor& tensor : facts.tensors) check_name(tensor, input);
   std::vector<std::string> losses = facts.losses;
   std::erase_if(losses, [&](const std::string& loss) {
@@ -215,7 +213,7 @@ void flow_to_thalia(const SourceFile& source, const FormatRow& from, const path&
   std::ranges::stable_sort(streamed, {}, &Streamed::region);
   for (const Streamed& one : streamed) {
     LegalElements elements(one.layout);
-    pass_on(source, one.position, one.layout, precision, options.read.input.limits,
+    pass_on(source, one.position, one.layout, precision, options.chain.read.input.limits,
             [&](ByteSpan piece) {
               if (piece.empty()) return;
               naming_tensor(facts.tensors[one.position], [&] { elements.pass(piece); });
@@ -231,7 +229,7 @@ void flow_to_format(const SourceFile& source, const FormatRow& from, const Choos
                     const path& output, const FormatRow& to, const ConvertOptions& options,
                     ConvertResult& result) {
   const SourceFacts& facts = source.facts();
-  const ReadLimits& limits = options.read.input.limits;
+  const ReadLimits& limits = options.chain.read.input.limits;
   PrecisionRun precision(options.precision, result);
   SinkInput input;
   for (std::size_t i = 0; i < facts.tensors.size(); ++i) {
@@ -259,8 +257,7 @@ void flow_to_format(const SourceFile& source, const FormatRow& from, const Choos
   input.training_steps = metadata.training_steps;
   SinkOptions sink = sink_options(options);
   sink.sources = source.files();
-  if (options.base)
-    sink.base = {*options.base, options.search, options.bases, options.read.input.access};
+  if (options.base) sink.base = {*options.base, options.chain};
   result.losses.insert(result.losses.end(), facts.losses.begin(), facts.losses.end());
   sink.announce = [&](const std::vector<std::string>& losses) {
     tell_losses(options, losses, result);

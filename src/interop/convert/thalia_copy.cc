@@ -70,7 +70,7 @@ bool is_in_place(const TensorView& tensor) {
 }  // namespace
 
 ThaliaCopy::ThaliaCopy(const path& output, const ConvertOptions& options, ConvertResult& result)
-    : read_(options.read),
+    : read_(options.chain.read),
       result_(result),
       precision_(options.precision, result),
       writer_(output, options.save) {}

@@ -44,7 +44,7 @@ struct OpenedShards {
 };
 
 // What an index names was named by a stranger: a regular file, and within the policy's folder.
-void check_shard(const path& file, const SourceOptions& options) {
+void check_shard(const path& file, const ChainOptions& options) {
   const io::BaseFile found = io::open_base(file, options.read.input.access, options.bases);
   if (found.bytes) return;
   const ErrorContext context{.path = file.string(), .section = "index"};
@@ -52,14 +52,10 @@ void check_shard(const path& file, const SourceOptions& options) {
   throw FormatError(ErrorCode::bad_value, "the index names this file: " + found.reason, context);
 }
 
-Reader open_shard(const path& file, const SourceOptions& options) {
+Reader open_shard(const path& file, const ChainOptions& options) {
   stop_if_cancelled(options.read.work.cancel);
   check_shard(file, options);
-  return with_path(file.native(), [&] {
-    return ResolvedFile(file, {},
-                        {.read = options.read, .search = options.search, .bases = options.bases})
-        .reader();
-  });
+  return with_path(file.native(), [&] { return ResolvedFile(file, {}, options).reader(); });
 }
 
 class ThaliaShards final : public SourceFile {
@@ -125,7 +121,7 @@ class ThaliaShards final : public SourceFile {
   std::vector<Place> places_;
 };
 
-OpenedShards open_once(const path& index, const io::FileBytes& text, const SourceOptions& options) {
+OpenedShards open_once(const path& index, const io::FileBytes& text, const ChainOptions& options) {
   OpenedShards opened{.content = read_model_index(index, options.read.input.limits),
                       .index_bytes = text.bytes().size(),
                       .readers = {},
@@ -153,7 +149,7 @@ OpenedShards open_once(const path& index, const io::FileBytes& text, const Sourc
   return opened;
 }
 
-OpenedShards open_shards(const path& index, const SourceOptions& options) {
+OpenedShards open_shards(const path& index, const ChainOptions& options) {
   for (int tries = 1;; ++tries) {
     const auto text = io::FileBytes::open(index, options.read.input.access);
     try {
@@ -200,15 +196,14 @@ class JoinedRegions {
 std::shared_ptr<const SourceFile> open_thalia_shards(const std::filesystem::path& path,
                                                      const SourceOptions& options) {
   const std::filesystem::path index = find_model(path);
-  OpenedShards opened = open_shards(index, options);
+  OpenedShards opened = open_shards(index, options.chain);
   return std::make_shared<ThaliaShards>(index, opened.content, opened.index_bytes,
                                         std::move(opened.sources));
 }
 
 ShardsState open_shards_state(const std::filesystem::path& path, const ChainOptions& options) {
   const std::filesystem::path index = find_model(path);
-  const OpenedShards opened =
-      open_shards(index, {.read = options.read, .search = options.search, .bases = options.bases});
+  const OpenedShards opened = open_shards(index, options);
   ShardsState out{.state = {}, .files = {index}, .file_bytes = opened.index_bytes};
   StateSource& joined = out.state;
   const MergePreference none;

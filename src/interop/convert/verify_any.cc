@@ -45,10 +45,10 @@ VerifyReport verify_shards(const path& index, const OpenOptions& options,
                            const VerifyOptions& verify) {
   interop::FileReport report(verify);
   report.find_of_named([&] {
-    for (const std::string& name : read_model_index(index, options.read.input.limits).files) {
+    for (const std::string& name : read_model_index(index, options.chain.read.input.limits).files) {
       report.find_of_named([&] {
-        VerifyReport one =
-            verify_chain(folder_of(index) / name, verify, options.search, options.bases);
+        VerifyReport one = verify_chain(folder_of(index) / name, verify, options.chain.search,
+                                        options.chain.bases);
         for (Finding& finding : one.findings)
           finding.message = fmt::format("{}: {}", printable(name), finding.message);
         report.add(one);
@@ -62,10 +62,10 @@ VerifyReport verify_shards(const path& index, const OpenOptions& options,
 
 VerifyReport verify_format(const path& file, FileFormat format, const OpenOptions& options,
                            const VerifyOptions& verify, bool resolve) {
-  if (format == FileFormat::thalia_0_1 && !is_v01_delta(file, options.read))
-    return verify_original(file, options.read, verify);
+  if (format == FileFormat::thalia_0_1 && !is_v01_delta(file, options.chain.read))
+    return verify_original(file, options.chain.read, verify);
   if (format == FileFormat::thalia || format == FileFormat::thalia_0_1) {
-    return resolve ? verify_chain(file, verify, options.search, options.bases)
+    return resolve ? verify_chain(file, verify, options.chain.search, options.chain.bases)
                    : thalia::verify(file, verify);
   }
   if (format == FileFormat::thalia_shards) return verify_shards(file, options, verify);
@@ -81,7 +81,7 @@ VerifyReport verify_format(const path& file, FileFormat format, const OpenOption
 VerifyReport verify_any(const path& named, const VerifyOptions& verify, const OpenOptions& options,
                         std::optional<FileFormat> known, bool resolve) {
   const path file = find_model(named);
-  const FileFormat format = known ? *known : input_format(file, options.read.input.access);
+  const FileFormat format = known ? *known : input_format(file, options.chain.read.input.access);
   VerifyReport report = verify_format(file, format, options, verify, resolve);
   // What the file has may be as it was written: without the rest it is no model.
   if (!report.ok()) return report;

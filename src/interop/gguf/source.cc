@@ -25,9 +25,9 @@ constexpr std::size_t kVisitElements = 1u << 18;
 class GgufSource final : public SourceFile {
  public:
   GgufSource(const std::filesystem::path& path, const SourceOptions& options)
-      : file_(GgufFile::open(path, options.read)),
+      : file_(GgufFile::open(path, options.chain.read)),
         dequantize_(options.dequantize),
-        work_(options.read.work) {
+        work_(options.chain.read.work) {
     facts_.version = std::to_string(file_.version());
     facts_.file_bytes = file_.file_bytes();
     std::vector<TensorOrigin> origins;

@@ -95,11 +95,11 @@ std::shared_ptr<const SourceFile> gptrs_source(GptrsFile file) {
 
 std::shared_ptr<const SourceFile> open_gptrs_source(const std::filesystem::path& path,
                                                     const SourceOptions& options) {
-  return gptrs_source(GptrsFile::open(path, {.input = options.read.input,
-                                             .strict = !options.read.input.legacy,
-                                             .version_1 = options.read.input.legacy,
-                                             .untagged_config = options.read.input.legacy,
-                                             .work = options.read.work}));
+  return gptrs_source(GptrsFile::open(path, {.input = options.chain.read.input,
+                                             .strict = !options.chain.read.input.legacy,
+                                             .version_1 = options.chain.read.input.legacy,
+                                             .untagged_config = options.chain.read.input.legacy,
+                                             .work = options.chain.read.work}));
 }
 
 }  // namespace thalia::interop

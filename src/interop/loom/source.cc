@@ -53,7 +53,7 @@ class LoomSource : public SourceFile {
  public:
   LoomSource(OpenFile file, const SourceOptions& options)
       : file_(std::move(file)),
-        limits_(options.read.input.limits),
+        limits_(options.chain.read.input.limits),
         dequantize_(options.dequantize) {
     facts_.version = file_.version;
     facts_.file_bytes = file_.bytes;
@@ -225,7 +225,7 @@ void refuse_other_objects(const Document& document) {
 
 std::shared_ptr<const SourceFile> open_entity_source(const std::filesystem::path& path,
                                                      const SourceOptions& options) {
-  const EntityFile file = EntityFile::open(path, options.read);
+  const EntityFile file = EntityFile::open(path, options.chain.read);
   loom::OpenFile open{
       .kind = loom::FileKind::entity,
       .name = path.string(),
@@ -247,10 +247,10 @@ std::shared_ptr<const SourceFile> open_entity_source(const std::filesystem::path
 
 std::shared_ptr<const SourceFile> open_loom_json_source(const std::filesystem::path& path,
                                                         const SourceOptions& options) {
-  const auto file =
-      io::FileBytes::open_whole(path, options.read.input.access, options.read.work.cancel);
+  const auto file = io::FileBytes::open_whole(path, options.chain.read.input.access,
+                                              options.chain.read.work.cancel);
   const ByteSpan bytes = file->bytes();
-  const ReadLimits& limits = options.read.input.limits;
+  const ReadLimits& limits = options.chain.read.input.limits;
   loom::OpenFile open{.kind = loom::FileKind::checkpoint, .name = path.string()};
   open.bytes = bytes.size();
   std::vector<StoredBytes> stored;

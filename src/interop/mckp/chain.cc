@@ -98,8 +98,8 @@ void follow(std::vector<MckpFile>& files, std::set<std::string> keys, const std:
 // Access::copied bypasses the storage's own view(), which may map a file.
 StoredBytes bytes_of(const StorageBackend& storage, std::string_view key,
                      const MckpReadOptions& options) {
-  return options.input.access == Access::copied ? storage.StorageBackend::view(key)
-                                                : storage.view(key);
+  return options.chain.read.input.access == Access::copied ? storage.StorageBackend::view(key)
+                                                           : storage.view(key);
 }
 
 Lookup in_storage(const StorageBackend& storage, const MckpReadOptions& options) {
@@ -127,13 +127,14 @@ std::optional<MckpFile> in_folders(const std::vector<std::filesystem::path>& fol
   for (const std::filesystem::path& folder : folders) {
     for (const std::string& name : {wanted.key, wanted.key + ".mckp", last, last + ".mckp"}) {
       const std::filesystem::path place = folder / name;
-      const io::BaseFile found = io::open_base(place, options.input.access, options.bases);
+      const io::BaseFile found =
+          io::open_base(place, options.chain.read.input.access, options.chain.bases);
       if (!found.bytes) {
         if (!found.reason.empty())
           tried += fmt::format(", '{}' ({})", printable(place.string()), found.reason);
         continue;
       }
-      found.bytes->touch_whole(options.work.cancel);
+      found.bytes->touch_whole(options.chain.read.work.cancel);
       if (auto file =
               if_wanted({found.bytes->bytes(), found.bytes}, place.string(), wanted, options))
         return file;
@@ -180,7 +181,7 @@ MckpChain MckpChain::open(const std::filesystem::path& path, const MckpFile& new
     });
   }
   std::vector<std::filesystem::path> folders{io::real_path(path).parent_path()};
-  folders.insert(folders.end(), options.search.begin(), options.search.end());
+  folders.insert(folders.end(), options.chain.search.begin(), options.chain.search.end());
   follow(chain.files_, {}, path.string(), "its folder, or one to search",
          [&](const MckpPrevious& wanted, std::string& tried) {
            return in_folders(folders, wanted, options, tried);
@@ -189,7 +190,7 @@ MckpChain MckpChain::open(const std::filesystem::path& path, const MckpFile& new
 }
 
 Tensor MckpChain::read(std::string_view name) const {
-  return read(name, newest().impl_->options.work.threads);
+  return read(name, newest().impl_->options.chain.read.work.threads);
 }
 
 Tensor MckpChain::read(std::string_view name, unsigned threads) const {
@@ -224,7 +225,7 @@ void MckpChain::verify_content() const {
     const Tensor restored = read(tensor.name);
     hashes.add(tensor.name, tensor.layout(), tensor.original_size,
                interop::tensor_digest(header.content_digests, restored.bytes(),
-                                      newest().impl_->options.work.threads));
+                                      newest().impl_->options.chain.read.work.threads));
   }
   const auto& expected = header.content_hash;
   const Digest256 actual = hashes.finish();

@@ -102,7 +102,7 @@ struct CheckpointCompressor::Impl {
   MckpReadOptions read_options() const {
     // The header is checked by opening and each tensor by reading it, so no pass over whole files
     // is made.
-    return {.input = {.limits = config.input.limits}, .verify = false, .work = config.work};
+    return {.chain = {.read = {.input = {.limits = config.input.limits}, .work = config.work}}};
   }
   MckpWriteOptions write_options(const Checkpoint& checkpoint,
                                  const std::optional<Base>& base) const;

@@ -16,13 +16,10 @@ namespace thalia::interop::mckp {
 namespace {
 
 MckpChain open_chain(const SinkBase& base, const SinkOptions& options) {
-  return MckpChain::open(base.path, {.input = {.access = base.access, .limits = options.limits},
-                                     // A difference to damaged bytes would be kept for good.
-                                     .verify = true,
-                                     .search = base.search,
-                                     .bases = base.bases,
-                                     .work = {.threads = options.save.work.threads,
-                                              .cancel = options.save.work.cancel}});
+  // A difference to damaged bytes would be kept for good.
+  MckpReadOptions read{.verify = true, .chain = base.chain};
+  read.chain.read.work = {.threads = options.save.work.threads, .cancel = options.save.work.cancel};
+  return MckpChain::open(base.path, read);
 }
 
 // From the folder where a reader begins to look; nullopt where the base lies elsewhere.

@@ -44,7 +44,7 @@ const MckpTensor& MckpFile::Impl::tensor(std::string_view wanted) const {
 
 void MckpFile::Impl::decode(const MckpTensor& tensor, MutableByteSpan raw, unsigned threads) const {
   with_path(name, [&] {
-    stop_if_cancelled(options.work.cancel);
+    stop_if_cancelled(options.chain.read.work.cancel);
     block_of(tensor).decode(raw, threads);
   });
 }
@@ -61,9 +61,9 @@ ByteSpan MckpFile::Impl::payload_of(const MckpTensor& tensor) const {
 Tensor MckpFile::Impl::restored(const MckpTensor& tensor, const Tensor* base,
                                 unsigned threads) const {
   return with_path(name, [&] {
-    stop_if_cancelled(options.work.cancel);
+    stop_if_cancelled(options.chain.read.work.cancel);
     const interop::MckpBlock block = block_of(tensor);
-    io::MemoryBudget budget(options.input.limits, tensor.compressed_size);
+    io::MemoryBudget budget(options.chain.read.input.limits, tensor.compressed_size);
     Tensor made = in_block(tensor, [&] {
       return model::counted_tensor(budget, "header", tensor.layout(), [](MutableByteSpan) {});
     });
@@ -86,7 +86,7 @@ MckpFile MckpFile::from_bytes(StoredBytes bytes, std::string name, const MckpRea
   impl->name = std::move(name);
   impl->options = options;
   with_path(impl->name, [&] {
-    impl->parsed = interop::parse_mckp(impl->stored.bytes, options.input.limits);
+    impl->parsed = interop::parse_mckp(impl->stored.bytes, options.chain.read.input.limits);
     // The header says what every byte of a tensor means, so it is not used unchecked.
     if (options.verify || !impl->parsed.header_is_checked)
       interop::check_mckp_checksum(impl->stored.bytes, impl->parsed);
@@ -99,7 +99,8 @@ MckpFile MckpFile::from_bytes(StoredBytes bytes, std::string name, const MckpRea
 }
 
 MckpFile MckpFile::open(const std::filesystem::path& path, const MckpReadOptions& options) {
-  const auto file = io::FileBytes::open_whole(path, options.input.access, options.work.cancel);
+  const auto file = io::FileBytes::open_whole(path, options.chain.read.input.access,
+                                              options.chain.read.work.cancel);
   return from_bytes({.bytes = file->bytes(), .owner = file}, path.string(), options);
 }
 
@@ -133,13 +134,14 @@ Tensor MckpFile::read(std::string_view name) const {
                                                     .tensor = printable(name),
                                                     .value = printable(header().previous->key)});
   }
-  return impl_->restored(tensor, nullptr, impl_->options.work.threads);
+  return impl_->restored(tensor, nullptr, impl_->options.chain.read.work.threads);
 }
 
 Tensor MckpFile::read(std::string_view name, const Tensor& base) const {
   const MckpTensor& tensor = impl_->tensor(name);
   // A tensor that is stored whole needs no base, so whatever was given is fine.
-  if (!tensor.method.delta) return impl_->restored(tensor, nullptr, impl_->options.work.threads);
+  if (!tensor.method.delta)
+    return impl_->restored(tensor, nullptr, impl_->options.chain.read.work.threads);
   const ErrorContext context{.path = impl_->name, .field = "base", .tensor = printable(name)};
   if (base.shape() != tensor.shape)
     throw ShapeMismatchError(tensor.shape, base.shape(), "the base of a delta", context);
@@ -160,7 +162,7 @@ Tensor MckpFile::read(std::string_view name, const Tensor& base) const {
                       .value = described(base.layout()),
                       .bound = described(tensor.layout())});
   }
-  return impl_->restored(tensor, &base, impl_->options.work.threads);
+  return impl_->restored(tensor, &base, impl_->options.chain.read.work.threads);
 }
 
 Tensor MckpFile::view(std::string_view name) const {
@@ -168,7 +170,7 @@ Tensor MckpFile::view(std::string_view name) const {
   // Indices have to be aligned to be checked, so those of a sparse tensor are copied.
   if (tensor.method != MckpMethod{}) return read(name);
   return with_path(impl_->name, [&] {
-    stop_if_cancelled(impl_->options.work.cancel);
+    stop_if_cancelled(impl_->options.chain.read.work.cancel);
     const ByteSpan payload = impl_->payload_of(tensor);
     if (payload.size() != tensor.original_size) return read(name);  // which refuses it
     return Tensor::adopt(tensor.layout(), payload, impl_.pointer());

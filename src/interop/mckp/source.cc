@@ -11,11 +11,7 @@ namespace mckp {
 namespace {
 
 MckpReadOptions read_options(const SourceOptions& options, bool verify) {
-  return {.input = options.read.input,
-          .verify = verify,
-          .search = options.search,
-          .bases = options.bases,
-          .work = options.read.work};
+  return {.verify = verify, .chain = options.chain};
 }
 
 class Source final : public SourceFile {
@@ -41,7 +37,7 @@ class Source final : public SourceFile {
     facts_.metadata = file_.header().metadata;
     facts_.training_steps = file_.header().training_step;
     facts_.file_bytes = file_.file_bytes();
-    if (options.read.verification == Verification::at_open) chain();
+    if (options.chain.read.verification == Verification::at_open) chain();
   }
 
   std::vector<std::filesystem::path> files() const override {
@@ -61,7 +57,7 @@ class Source final : public SourceFile {
   // Of the file that is open: the path may be another's by now.
   const MckpChain& chain() const {
     once_.run([&] {
-      const Verification wanted = options_.read.verification;
+      const Verification wanted = options_.chain.read.verification;
       const bool verify = wanted == Verification::on_first_touch || wanted == Verification::at_open;
       chain_.emplace(MckpChain::open(path_, file_, read_options(options_, verify)));
     });

@@ -54,8 +54,8 @@ class Source final : public SourceFile {
 
 std::shared_ptr<const SourceFile> open_mithril_quantized_source(const std::filesystem::path& path,
                                                                 const SourceOptions& options) {
-  const InputOptions& input = options.read.input;
-  const auto file = io::FileBytes::open_whole(path, input.access, options.read.work.cancel);
+  const InputOptions& input = options.chain.read.input;
+  const auto file = io::FileBytes::open_whole(path, input.access, options.chain.read.work.cancel);
   return with_path(path.native(), [&] {
     return std::make_shared<mithril_quantized::Source>(file->bytes(), input.limits,
                                                        options.dequantize);

@@ -52,7 +52,7 @@ class Source final : public SourceFile {
 
 std::shared_ptr<const SourceFile> open_mst_source(const std::filesystem::path& path,
                                                   const SourceOptions& options) {
-  return std::make_shared<mst::Source>(MstFile::open(path, options.read));
+  return std::make_shared<mst::Source>(MstFile::open(path, options.chain.read));
 }
 
 }  // namespace thalia::interop

@@ -99,24 +99,24 @@ namespace thalia::interop {
 
 std::shared_ptr<const SourceFile> open_npz_source(const std::filesystem::path& path,
                                                   const SourceOptions& options) {
-  const auto file =
-      io::FileBytes::open_whole(path, options.read.input.access, options.read.work.cancel);
+  const auto file = io::FileBytes::open_whole(path, options.chain.read.input.access,
+                                              options.chain.read.work.cancel);
   return with_path(path.native(), [&] {
     return std::make_shared<const npz::NpzSource>(
-        path.string(), StoredBytes{.bytes = file->bytes(), .owner = file}, options.read);
+        path.string(), StoredBytes{.bytes = file->bytes(), .owner = file}, options.chain.read);
   });
 }
 
 std::shared_ptr<const SourceFile> open_npy_source(const std::filesystem::path& path,
                                                   const SourceOptions& options) {
-  const auto file =
-      io::FileBytes::open_whole(path, options.read.input.access, options.read.work.cancel);
+  const auto file = io::FileBytes::open_whole(path, options.chain.read.input.access,
+                                              options.chain.read.work.cancel);
   const std::string name = npz::array_name(path.filename().string());
   return with_path(path.native(), [&] {
     return std::make_shared<const npz::NpySource>(
         path.string(), StoredBytes{.bytes = file->bytes(), .owner = file},
         // A name of the file system may be any bytes, and one of a tensor is text.
-        is_valid_utf8(name) ? name : printable(name), options.read.input.limits);
+        is_valid_utf8(name) ? name : printable(name), options.chain.read.input.limits);
   });
 }
 

@@ -40,11 +40,11 @@ std::vector<std::string> losses_of(const OnnxGraph& graph) {
 class OnnxSource final : public SourceFile {
  public:
   OnnxSource(const std::filesystem::path& path, const SourceOptions& options)
-      : file_(OnnxFile::open(path, {.input = options.read.input,
-                                    .data_folder = options.bases.folder,
-                                    .cancel = options.read.work.cancel})),
+      : file_(OnnxFile::open(path, {.input = options.chain.read.input,
+                                    .data_folder = options.chain.bases.folder,
+                                    .cancel = options.chain.read.work.cancel})),
         folder_(folder_of(path)),
-        limits_(options.read.input.limits) {
+        limits_(options.chain.read.input.limits) {
     std::set<std::string_view> locations;
     for (const OnnxTensor& tensor : file_.tensors())
       if (!tensor.location.empty()) locations.insert(tensor.location);

@@ -25,23 +25,24 @@ class Source final : public SourceFile {
   Source(const std::filesystem::path& path, const SourceOptions& options)
       : folder_(path), options_(options) {
     const auto file = io::open_inner_file(folder_, std::array{std::string(kMetadataFile)},
-                                          options.read.input.access);
+                                          options.chain.read.input.access);
     Metadata metadata = with_path(file->path().native(), [&] {
-      io::check_json_length("header", file->bytes().size(), options.read.input.limits,
+      io::check_json_length("header", file->bytes().size(), options.chain.read.input.limits,
                             file->bytes().size());
-      file->touch_whole(options.read.work.cancel);
+      file->touch_whole(options.chain.read.work.cancel);
       const ByteSpan text = file->bytes();
       return parse_metadata({reinterpret_cast<const char*>(text.data()), text.size()},
-                            options.read.input.limits);
+                            options.chain.read.input.limits);
     });
     arrays_ = std::move(metadata.arrays);
     facts_.version = "1";
     facts_.metadata = origin_to_json(metadata.others);
     for (const auto& [key, text] : metadata.others) {
       if (key != kCarriedMetadata) continue;
-      json::walk_value(text, options.read.input.limits.max_json_depth, [&](json::Value& value) {
-        if (value.kind() == json::Kind::string) facts_.carried = value.string();
-      });
+      json::walk_value(text, options.chain.read.input.limits.max_json_depth,
+                       [&](json::Value& value) {
+                         if (value.kind() == json::Kind::string) facts_.carried = value.string();
+                       });
     }
     facts_.file_bytes = file->bytes().size();
     for (const Array& array : arrays_) {
@@ -66,7 +67,7 @@ class Source final : public SourceFile {
   Tensor read(std::size_t i) const override {
     const Array& array = arrays_[i];
     const Opened from = opened(array);
-    from.file->touch_whole(options_.read.work.cancel);
+    from.file->touch_whole(options_.chain.read.work.cancel);
     return Tensor::adopt({.dtype = array.dtype, .shape = array.shape},
                          from.file->bytes().subspan(from.begin), from.file);
   }
@@ -79,9 +80,9 @@ class Source final : public SourceFile {
 
   // The file of an array whose header says what the metadata say.
   Opened opened(const Array& array) const {
-    stop_if_cancelled(options_.read.work.cancel);
+    stop_if_cancelled(options_.chain.read.work.cancel);
     const auto names = array_path(array.name);
-    auto file = io::open_inner_file(folder_, *names, options_.read.input.access);
+    auto file = io::open_inner_file(folder_, *names, options_.chain.read.input.access);
     try {
       const std::uint64_t size = file->bytes().size();
       const ByteSpan start = file->touched(0, std::min<std::uint64_t>(size, kMostNpyHeader));

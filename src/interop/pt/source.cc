@@ -36,12 +36,13 @@ class PtSource final : public SourceFile {
   PtSource(const std::filesystem::path& path, const SourceOptions& options)
       : path_(path.string()),
         listing_{.dequantize = options.dequantize, .shared_memory = options.shared_memory},
-        limits_(options.read.input.limits) {
-    const auto file =
-        io::FileBytes::open_whole(path, options.read.input.access, options.read.work.cancel);
+        limits_(options.chain.read.input.limits) {
+    const auto file = io::FileBytes::open_whole(path, options.chain.read.input.access,
+                                                options.chain.read.work.cancel);
     with_path(path_, [&] {
-      io::MemoryBudget budget(options.read.input.limits, file->bytes().size());
-      contents_ = Contents::read({.bytes = file->bytes(), .owner = file}, options.read, budget);
+      io::MemoryBudget budget(options.chain.read.input.limits, file->bytes().size());
+      contents_ =
+          Contents::read({.bytes = file->bytes(), .owner = file}, options.chain.read, budget);
       fill(budget);
     });
   }

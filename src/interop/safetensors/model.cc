@@ -46,7 +46,7 @@ SafetensorsModel SafetensorsModel::open(const std::filesystem::path& path,
                                         const SafetensorsModelOptions& options) {
   auto impl = std::make_shared<Impl>();
   impl->model = interop::safetensors::open_model(path, options);
-  impl->limits = options.read.input.limits;
+  impl->limits = options.chain.read.input.limits;
   if (impl->model.index_text) impl->file_bytes = impl->model.index_text->size();
   for (const auto& file : impl->model.files) {
     const ByteSpan bytes = file.bytes->bytes();

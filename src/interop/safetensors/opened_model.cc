@@ -25,17 +25,18 @@ namespace {
 
 void parse_file(OpenedFile& file, const SafetensorsModelOptions& options) {
   with_path(file.path.native(), [&] {
-    stop_if_cancelled(options.read.work.cancel);
+    stop_if_cancelled(options.chain.read.work.cancel);
     const io::FileBytes& bytes = *file.bytes;
     file.parsed = parse_safetensors(
-        bytes.bytes(), options.max_header_bytes, options.read.input.limits,
+        bytes.bytes(), options.max_header_bytes, options.chain.read.input.limits,
         [&](std::uint64_t offset, std::uint64_t length) { bytes.touch(offset, length); });
   });
 }
 
 // A file that an index names is opened as one that a stranger named.
 void open_named(OpenedFile& file, const SafetensorsModelOptions& options) {
-  io::BaseFile found = io::open_base(file.path, options.read.input.access, options.bases);
+  io::BaseFile found =
+      io::open_base(file.path, options.chain.read.input.access, options.chain.bases);
   if (!found.bytes) {
     const ErrorContext context{.path = file.path.string(), .section = "index"};
     if (found.reason.empty()) throw IoError("open of a file that the index names", ENOENT, context);
@@ -55,7 +56,7 @@ bool is_index(const std::filesystem::path& path, const io::FileBytes& file) {
 
 void read_index(OpenedModel& model, const SafetensorsModelOptions& options) {
   with_path(model.path.native(), [&] {
-    const ReadLimits& limits = options.read.input.limits;
+    const ReadLimits& limits = options.chain.read.input.limits;
     const std::uint64_t size = model.index_file->bytes().size();
     io::check_json_length("index", size, limits, size);
     const ByteSpan bytes = model.index_file->touched(0, size);
@@ -75,7 +76,7 @@ void check_tensor_count(const OpenedModel& model, const ReadLimits& limits) {
 
 OpenedModel open_files(const std::filesystem::path& path, const SafetensorsModelOptions& options) {
   OpenedModel model{.path = find_safetensors_model(path)};
-  auto bytes = io::FileBytes::open(model.path, options.read.input.access);
+  auto bytes = io::FileBytes::open(model.path, options.chain.read.input.access);
   if (!is_index(model.path, *bytes)) {
     model.files.push_back({.name = model.path.filename().string(), .path = model.path});
     try {
@@ -92,7 +93,8 @@ OpenedModel open_files(const std::filesystem::path& path, const SafetensorsModel
   read_index(model, options);
   for (const std::string& name : model.index.files)
     model.files.push_back({.name = name, .path = folder_of(model.path) / name});
-  parallel_for(model.files.size(), resolve_threads(options.read.work.threads, model.files.size()),
+  parallel_for(model.files.size(),
+               resolve_threads(options.chain.read.work.threads, model.files.size()),
                [&](std::size_t i) {
                  try {
                    open_named(model.files[i], options);
@@ -103,7 +105,7 @@ OpenedModel open_files(const std::filesystem::path& path, const SafetensorsModel
                    model.files[i].fault = std::current_exception();
                  }
                });
-  check_tensor_count(model, options.read.input.limits);
+  check_tensor_count(model, options.chain.read.input.limits);
   return model;
 }
 

@@ -97,10 +97,8 @@ class SafetensorsSource : public SourceFile {
 
 std::shared_ptr<const SourceFile> open_safetensors_source(const std::filesystem::path& path,
                                                           const SourceOptions& options) {
-  return std::make_shared<SafetensorsSource>(
-      safetensors::open_model(path, {.read = options.read,
-                                     .bases = options.bases,
-                                     .max_header_bytes = options.max_safetensors_header_bytes}));
+  return std::make_shared<SafetensorsSource>(safetensors::open_model(
+      path, {.chain = options.chain, .max_header_bytes = options.max_safetensors_header_bytes}));
 }
 
 VerifyReport verify_safetensors(const std::filesystem::path& path, const SourceOptions& options,
@@ -108,8 +106,7 @@ VerifyReport verify_safetensors(const std::filesystem::path& path, const SourceO
   FileReport report(verify);
   report.find([&] {
     const std::filesystem::path only = find_safetensors_model(path).filename();
-    for (SafetensorsFinding& found :
-         check_safetensors_model(path, {.read = options.read, .bases = options.bases})) {
+    for (SafetensorsFinding& found : check_safetensors_model(path, {.chain = options.chain})) {
       if (found.file == only) continue;  // no index: opening the file tells more of what it has
       Finding finding;
       finding.severity = found.severity;

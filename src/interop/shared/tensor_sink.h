@@ -37,10 +37,7 @@ struct SinkInput {
 /// What a delta is taken against: a file of the sink's own format.
 struct SinkBase {
   std::filesystem::path path;
-  /// Where the base is a delta itself: as SourceOptions say it.
-  std::vector<std::filesystem::path> search{};
-  BasePolicy bases{};
-  Access access = Access::mapped;
+  ChainOptions chain{};  ///< as the input's
 };
 
 struct SinkOptions {

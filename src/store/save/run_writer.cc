@@ -66,7 +66,7 @@ store::RecordKeys keys_of(const std::filesystem::path& path, const SaveInfo& inf
       return keys;
     }
     // What torch saved has a tree then, with the keys of what is no tensor.
-    const AnyFile file = open_any(path, {.read = read, .shared_memory = true});
+    const AnyFile file = open_any(path, {.chain = {.read = read}, .shared_memory = true});
     keys.add_metadata_text(file.metadata_json());
     for (const AnyTensor& tensor : file.tensors()) keys.add_path(tensor.name);
   } catch (const FormatError&) {

@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(options_are_told_what_all_commands_are_told) {
                         .common = {.safe = true, .search = {"a", "b"}, .threads = 3, .wait = true}};
   BOOST_TEST((session.options<ReadOptions>().input.access == Access::copied));
   BOOST_TEST((session.options<VerifyOptions>().input.access == Access::copied));
-  BOOST_TEST((session.options<ConvertOptions>().read.input.access == Access::copied));
+  BOOST_TEST((session.options<ConvertOptions>().chain.read.input.access == Access::copied));
   const auto chain = session.options<ChainOptions>();
   BOOST_TEST((chain.read.input.access == Access::copied));
   BOOST_TEST(chain.read.work.threads == 3);

@@ -239,17 +239,16 @@ BOOST_AUTO_TEST_CASE(larger_files_than_the_limit_are_refused_and_the_error_says_
   const auto path = folder.path() / "a.thalia";
   BrainCheckpoint::save(sample_brain(), path);
   const auto& error = expect<FormatError>(
-      [&] {
-        BrainCheckpoint::load(path, {.read = {.input = {.limits = {.max_file_bytes = 1000}}}});
-      },
-      ErrorCode::limit_exceeded);
+      [&] { BrainCheckpoint::load(path, {.max_file_bytes = 1000}); }, ErrorCode::limit_exceeded);
   BOOST_TEST(std::string(error.what()).find("max_file_bytes") != std::string::npos);
   BOOST_TEST(std::string(error.what()).find("raise it") != std::string::npos);
-  BOOST_TEST(BrainLoadOptions().read.input.limits.max_file_bytes == 10'000'000'000u);
+  BOOST_TEST(BrainLoadOptions().max_file_bytes == 10'000'000'000u);
   // What lies behind the end that the header tells of is of the file, too.
   const std::uint64_t size = std::filesystem::file_size(path);
   const auto load = [&](std::uint64_t most) {
-    BrainCheckpoint::load(path, {.read = {.input = {.limits = {.max_file_bytes = most}}}});
+    BrainCheckpoint::load(path, {.max_file_bytes = most});
+    BrainCheckpoint::load(path, {.chain = {.read = {.input = {.limits = {.max_file_bytes = most}}}},
+                                 .max_file_bytes = 0});
   };
   load(size);
   write_file(path, read_file(path) + std::string(1000, '\0'));

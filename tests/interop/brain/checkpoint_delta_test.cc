@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(all_tensors_of_a_delta_count_against_one_limit) {
   constexpr std::uint64_t kTensor = 100 * 100 * sizeof(float);
   const auto within = [&](std::uint64_t bytes) {
     BrainLoadOptions options;
-    options.read.input.limits.max_allocation_bytes = bytes;
+    options.chain.read.input.limits.max_allocation_bytes = bytes;
     return BrainCheckpoint::load(folder / "d.delta.thalia", options);
   };
   BOOST_TEST(same_state(within(100 * kTensor), brain));

@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(no_sink_asks_for_the_memory_of_a_tensor_that_is_not_there) 
   for (const FileFormat format : file_formats()) {
     if (!file_format_is_written(format)) continue;
     ConvertOptions options = to(format);
-    options.read.input.legacy = true;
+    options.chain.read.input.legacy = true;
     BOOST_TEST_CONTEXT(file_format_name(format))
     BOOST_CHECK_THROW(convert(folder / "w.gptrschk", folder / "out", options), Error);
     BOOST_TEST(!std::filesystem::exists(folder / "out"));

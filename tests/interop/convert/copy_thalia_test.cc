@@ -71,12 +71,12 @@ BOOST_AUTO_TEST_CASE(decompression_is_bounded) {
     writer.commit();
   }
   ConvertOptions options = fixed();
-  options.read.input.limits.max_allocation_bytes = 99'999;
+  options.chain.read.input.limits.max_allocation_bytes = 99'999;
   BOOST_CHECK_EXCEPTION(
       convert(folder / "a.thalia", folder / "b.thalia", options), FormatError,
       [](const FormatError& error) { return error.code() == ErrorCode::limit_exceeded; });
   BOOST_TEST(!std::filesystem::exists(folder / "b.thalia"));
-  options.read.input.limits.max_allocation_bytes = 100'000;
+  options.chain.read.input.limits.max_allocation_bytes = 100'000;
   convert(folder / "a.thalia", folder / "b.thalia", options);
 }
 

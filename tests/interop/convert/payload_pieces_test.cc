@@ -35,8 +35,8 @@ BOOST_AUTO_TEST_CASE(large_compressed_tensors_pass_in_pieces) {
   for (const unsigned threads : {1u, 3u}) {
     // Enough for the pieces and not for a whole tensor.
     ConvertOptions options = with_precision("weights=keep,r.*.w=fp16");
-    options.read.work.threads = threads;
-    options.read.input.limits.max_allocation_bytes = threads * (8u << 20);
+    options.chain.read.work.threads = threads;
+    options.chain.read.input.limits.max_allocation_bytes = threads * (8u << 20);
     convert(folder / "a.thalia", folder / "b.thalia", options);
     convert(folder / "a.thalia", folder / "b.safetensors", options);
     BOOST_TEST(verify(folder / "b.thalia").ok());

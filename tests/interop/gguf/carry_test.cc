@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(large_blocks_are_visited_in_pieces) {
   test::write_file(folder / "in.gguf", file.bytes);
   SourceOptions options;
   options.dequantize = true;
-  options.read.work.threads = 2;
+  options.chain.read.work.threads = 2;
   const auto source = open_gguf_source(folder / "in.gguf", options);
   std::string visited;
   unsigned pieces = 0;

@@ -42,7 +42,7 @@ struct Written {
 
 using Sink = interop::WriteTensors;
 
-const interop::SourceOptions kLegacy{.read = {.input = {.legacy = true}}};
+const interop::SourceOptions kLegacy{.chain = {.read = {.input = {.legacy = true}}}};
 
 // Tensors in the reverse order: what is written does not depend on it.
 Written through(Sink sink, const std::shared_ptr<const interop::SourceFile>& source,

@@ -338,9 +338,9 @@ BOOST_FIXTURE_TEST_CASE(blobs_that_overlap_are_tensors_as_far_as_memory_goes, Lo
                         R"({"path":"transformer.embeddings","length":4000})"),
       std::string(4000, '\0'));
   interop::SourceOptions options;
-  options.read.input.limits.max_allocation_bytes = 8000;
+  options.chain.read.input.limits.max_allocation_bytes = 8000;
   BOOST_TEST(entity(text, options)->facts().tensors.size() == 2u);
-  options.read.input.limits.max_allocation_bytes = 7999;
+  options.chain.read.input.limits.max_allocation_bytes = 7999;
   BOOST_CHECK_EXCEPTION(entity(text, options), FormatError,
                         test::says(ErrorCode::limit_exceeded, "max_allocation_bytes", "blobs"));
 }

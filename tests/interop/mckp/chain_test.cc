@@ -234,14 +234,15 @@ BOOST_AUTO_TEST_CASE(previous_files_are_looked_for_where_the_caller_says) {
   write_delta_of(here / "delta", "run/base", result.content_hash);
   test::write_file(there / "run" / "base.mckp", base);
   BOOST_CHECK_THROW(MckpChain::open(here / "delta"), MissingBaseError);
-  BOOST_TEST(MckpChain::open(here / "delta", {.search = {there}}).files().size() == 2u);
-  BOOST_TEST(MckpChain::open(here / "delta", {.search = {here, there / "run"}}).files().size() ==
-             2u);
+  BOOST_TEST(MckpChain::open(here / "delta", {.chain = {.search = {there}}}).files().size() == 2u);
+  BOOST_TEST(MckpChain::open(here / "delta", {.chain = {.search = {here, there / "run"}}})
+                 .files()
+                 .size() == 2u);
   // Another file of that name, found before, does not hide it.
   test::write_file(here / "base", mckp_bytes({{"w", test::normal_f32({100}, 7)}}));
-  BOOST_TEST(MckpChain::open(here / "delta", {.search = {there}}).files().size() == 2u);
+  BOOST_TEST(MckpChain::open(here / "delta", {.chain = {.search = {there}}}).files().size() == 2u);
   // Those who read files of strangers say where bases may lie; links do not lead out.
-  const MckpReadOptions server{.search = {there}, .bases = within(here)};
+  const MckpReadOptions server{.chain = {.search = {there}, .bases = within(here)}};
   BOOST_CHECK_THROW(MckpChain::open(here / "delta", server), IntegrityError);
   std::filesystem::remove(here / "base");
   std::filesystem::create_symlink(there / "run" / "base.mckp", here / "base");

@@ -37,8 +37,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 // Everything is asked for; any error of the library is fine, any other is not.
 bool reads_whole(const std::string& bytes) {
-  MckpReadOptions options{.work = {.threads = 1}};
-  options.input.limits.max_allocation_bytes = 1 << 22;
+  MckpReadOptions options{.chain = {.read = {.work = {.threads = 1}}}};
+  options.chain.read.input.limits.max_allocation_bytes = 1 << 22;
   try {
     const MckpFile file = open_bytes(bytes, options);
     file.verify();
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(payloads_of_wrong_lengths_are_refused_before_memory_is_aske
   std::string lie = frame_of(std::string(300, 'a'));
   BOOST_REQUIRE(codec::zstd_extent(test::bytes_of(lie)).content == 300u);
   MckpReadOptions tight;
-  tight.input.limits.max_allocation_bytes = 100;
+  tight.chain.read.input.limits.max_allocation_bytes = 100;
   BOOST_CHECK_EXCEPTION(open_bytes(one_tensor(lie, 300, 1).bytes(), tight).read("t"), FormatError,
                         test::says(ErrorCode::limit_exceeded, "max_allocation_bytes"));
 }
@@ -300,11 +300,11 @@ BOOST_AUTO_TEST_CASE(a_header_that_grows_without_bound_is_cut_off) {
                        "\"metadata\":{\"x\":\"" + std::string(200'000, 'a') + "\"}");
   BOOST_TEST(reads_whole(bomb.bytes()));
   MckpReadOptions tight;
-  tight.input.limits.max_json_bytes = 100'000;
+  tight.chain.read.input.limits.max_json_bytes = 100'000;
   BOOST_CHECK_EXCEPTION(open_bytes(bomb.bytes(), tight), FormatError,
                         test::has_code(ErrorCode::limit_exceeded));
   tight = {};
-  tight.input.limits.max_tensors = 0;
+  tight.chain.read.input.limits.max_tensors = 0;
   BOOST_CHECK_EXCEPTION(open_bytes(one_tensor("abc", 3, 0).bytes(), tight), FormatError,
                         test::has_code(ErrorCode::limit_exceeded));
 }

@@ -57,7 +57,8 @@ BOOST_AUTO_TEST_CASE(every_dtype_comes_back_through_every_codec) {
       const std::string bytes = mckp_bytes(
           tensors,
           {.compression = {.codec = codec}, .byte_grouping = grouping, .work = {.threads = 2}});
-      const MckpFile file = open_bytes(bytes, {.verify = true, .work = {.threads = 2}});
+      const MckpFile file =
+          open_bytes(bytes, {.verify = true, .chain = {.read = {.work = {.threads = 2}}}});
       check_same(file, tensors);
       file.verify();
       BOOST_TEST(file.file_bytes() == bytes.size());
@@ -81,7 +82,7 @@ BOOST_AUTO_TEST_CASE(tensors_of_many_pieces_come_back) {
           {}, &result);
       BOOST_TEST(result.file_bytes == bytes.size());
       BOOST_TEST(result.tensors == 4u);
-      check_same(open_bytes(bytes, {.work = {.threads = threads}}), tensors);
+      check_same(open_bytes(bytes, {.chain = {.read = {.work = {.threads = threads}}}}), tensors);
     }
 }
 

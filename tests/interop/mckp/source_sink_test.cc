@@ -139,7 +139,8 @@ BOOST_AUTO_TEST_CASE(a_delta_is_small_and_finds_its_base_in_its_folder_or_below)
     BOOST_TEST(source->facts().tensors.size() == 4u);
     BOOST_CHECK_THROW(source->read(0), MissingBaseError);
     BOOST_CHECK_THROW(
-        open_mckp_source(folder / "b.mckp", {.read = {.verification = Verification::at_open}}),
+        open_mckp_source(folder / "b.mckp",
+                         {.chain = {.read = {.verification = Verification::at_open}}}),
         MissingBaseError);
   }
 }
@@ -156,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_delta_of_a_delta_and_of_a_base_elsewhere_is_read_with_a_f
   const auto losses = write(folder / "y/c.mckp", third, SinkBase{.path = folder / "x/b.mckp"});
   BOOST_TEST(losses.size() == 1u);
   BOOST_CHECK_THROW(open_mckp_source(folder / "y/c.mckp", {})->read(0), MissingBaseError);
-  check_source(folder / "y/c.mckp", third, {.search = {folder / "x"}});
+  check_source(folder / "y/c.mckp", third, {.chain = {.search = {folder / "x"}}});
 }
 
 BOOST_AUTO_TEST_CASE(a_delta_that_nobody_could_read_is_refused) {
@@ -173,7 +174,8 @@ BOOST_AUTO_TEST_CASE(a_delta_that_nobody_could_read_is_refused) {
   write(folder / "x/x.mckp", next_of(samples()), SinkBase{.path = folder / "x/q.mckp"});
   std::filesystem::rename(folder / "x/x.mckp", folder / "q.mckp");
   BOOST_TEST(writes_nothing(folder / "z.mckp",
-                            {.path = folder / "q.mckp", .search = {folder / "x"}}, bad, "its key"));
+                            {.path = folder / "q.mckp", .chain = {.search = {folder / "x"}}}, bad,
+                            "its key"));
   // No base at all, no MCKP file, and one that does not say what it is.
   BOOST_TEST(writes_nothing(folder / "z.mckp", {.path = folder / "none"}, ErrorCode::io, "none"));
   write_file(folder / "text", "no checkpoint, and long enough for a prelude");
@@ -196,7 +198,7 @@ BOOST_AUTO_TEST_CASE(the_whole_file_is_checked_before_the_first_tensor) {
   bytes[bytes.size() - 16] = static_cast<char>(bytes[bytes.size() - 16] ^ 1);
   write_file(folder / "a.mckp", bytes);
   const auto opened = [&](Verification verification) {
-    return open_mckp_source(folder / "a.mckp", {.read = {.verification = verification}});
+    return open_mckp_source(folder / "a.mckp", {.chain = {.read = {.verification = verification}}});
   };
   BOOST_CHECK_THROW(opened(Verification::at_open), IntegrityError);
   BOOST_CHECK_THROW(opened(Verification::on_first_touch)->read(0), IntegrityError);

@@ -132,7 +132,8 @@ BOOST_AUTO_TEST_CASE(every_dtype_comes_back_and_so_do_metadata) {
       R"({"note":"\u00fc\n","tree":{"b":[1,{},[]],"a":1e400},"arrays":7,"version":null})";
   const auto losses = write(folder / "a", of(tensors, metadata));
   BOOST_TEST((losses == std::vector<std::string>{"metadata: 'arrays', 'version'"}));
-  const Opened back = opened(folder / "a", {.read = {.input = {.access = Access::copied}}});
+  const Opened back =
+      opened(folder / "a", {.chain = {.read = {.input = {.access = Access::copied}}}});
   BOOST_REQUIRE(back.tensors.size() == tensors.size());
   for (std::size_t i = 0; i < back.tensors.size(); ++i) {
     const auto found = std::ranges::find(tensors, back.input.tensors[i].name,

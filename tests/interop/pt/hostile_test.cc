@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(all_parts_of_a_tensor_count_together) {
     const ReadOptions reading{.input = {.limits = {.max_allocation_bytes = most}}};
     const AnyFile file =
         open_any(std::filesystem::path(THALIA_SOURCE_ROOT) / "tests/data/hostile" / name,
-                 {.read = reading, .dequantize = true});
+                 {.chain = {.read = reading}, .dequantize = true});
     BOOST_TEST_REQUIRE(file.tensors().size() == 1u);
     BOOST_CHECK_EXCEPTION(file.read(0), FormatError,
                           says(ErrorCode::limit_exceeded, name, "max_allocation_bytes"));

@@ -207,12 +207,14 @@ BOOST_AUTO_TEST_CASE(a_damaged_storage_is_found_before_it_is_read) {
   const TemporaryFolder folder;
   write_file(folder / "a.pt", bytes);
   const auto read = [&](Verification verification) {
-    return open_any(folder / "a.pt", {.read = {.verification = verification}}).read(tensor.name);
+    return open_any(folder / "a.pt", {.chain = {.read = {.verification = verification}}})
+        .read(tensor.name);
   };
   BOOST_CHECK_THROW(read(Verification::on_first_touch), IntegrityError);
   BOOST_TEST(text_of(read(Verification::off).bytes()) != payload);
-  BOOST_CHECK_THROW(open_any(folder / "a.pt", {.read = {.verification = Verification::at_open}}),
-                    IntegrityError);
+  BOOST_CHECK_THROW(
+      open_any(folder / "a.pt", {.chain = {.read = {.verification = Verification::at_open}}}),
+      IntegrityError);
   BOOST_CHECK_THROW(convert(folder / "a.pt", folder / "a.thalia"), IntegrityError);
   BOOST_TEST(!std::filesystem::exists(folder / "a.thalia"));
 }

@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(a_model_of_several_files_is_read_as_one) {
   for (const Access access : {Access::mapped, Access::copied}) {
     for (const auto& path : {folder.path(), folder / kIndex}) {
       const SafetensorsModel model =
-          SafetensorsModel::open(path, {.read = {.input = {.access = access}}});
+          SafetensorsModel::open(path, {.chain = {.read = {.input = {.access = access}}}});
       BOOST_TEST(names_of(model) == "abdc");
       BOOST_TEST(model.path() == folder / kIndex);
       BOOST_TEST(model.index_text().value() == read_file(folder / kIndex));
@@ -217,7 +217,8 @@ BOOST_AUTO_TEST_CASE(an_index_leads_nowhere_but_into_its_folder) {
   // A link is the owner's own way out, as caches of models have it, unless a policy forbids it.
   std::filesystem::create_symlink(outer / "a.safetensors", folder / "link.safetensors");
   BOOST_TEST(index_verdict(folder, map_to("link.safetensors")) == "opened: a");
-  BOOST_TEST(contains(refusal(folder.path(), {.bases = within(folder.path())}), "outside"));
+  BOOST_TEST(
+      contains(refusal(folder.path(), {.chain = {.bases = within(folder.path())}}), "outside"));
   std::filesystem::create_symlink("loop.safetensors", folder / "loop.safetensors");
   BOOST_TEST(contains(index_verdict(folder, map_to("loop.safetensors")), "loop.safetensors"));
   std::filesystem::create_directory(folder / "folder.safetensors");
@@ -284,10 +285,10 @@ BOOST_AUTO_TEST_CASE(a_million_entries_are_bounded) {
   files += "}}";
   BOOST_TEST(contains(index_verdict(folder, names), "'t0', 't1', 't2' and 999997 more"));
   SafetensorsModelOptions few;
-  few.read.input.limits.max_tensors = 1000;
+  few.chain.read.input.limits.max_tensors = 1000;
   BOOST_TEST(contains(refusal(folder.path(), few), "max_tensors"));
-  few.read.input.limits.max_tensors = 1 << 28;
-  few.read.input.limits.max_json_bytes = 1000;
+  few.chain.read.input.limits.max_tensors = 1 << 28;
+  few.chain.read.input.limits.max_json_bytes = 1000;
   BOOST_TEST(contains(refusal(folder.path(), few), "max_json_bytes"));
   BOOST_TEST(contains(index_verdict(folder, files), "max_files"));
 }
@@ -309,7 +310,7 @@ BOOST_AUTO_TEST_CASE(part_of_a_tensor_is_read_without_the_rest) {
   save_safetensors(folder / "m.safetensors", borrow({w, f4, s, e}));
   for (const Access access : {Access::mapped, Access::copied}) {
     const SafetensorsModel model =
-        SafetensorsModel::open(folder.path(), {.read = {.input = {.access = access}}});
+        SafetensorsModel::open(folder.path(), {.chain = {.read = {.input = {.access = access}}}});
     for (std::uint64_t a = 0; a < 4; ++a)
       for (std::uint64_t b = 0; b < 3; ++b)
         for (std::uint64_t c = 0; c < 5; ++c) {
@@ -349,7 +350,7 @@ BOOST_AUTO_TEST_CASE(part_of_a_tensor_is_read_without_the_rest) {
     BOOST_CHECK_THROW(model.read_rows("w", 3, 2), UsageError);
   }
   SafetensorsModelOptions tight;
-  tight.read.input.limits.max_allocation_bytes = 3;
+  tight.chain.read.input.limits.max_allocation_bytes = 3;
   const SliceRange column[] = {{0, 4}, {1, 2}, {0, 1}};
   BOOST_CHECK_EXCEPTION(SafetensorsModel::open(folder.path(), tight).read_range("w", column),
                         FormatError, has_code(ErrorCode::limit_exceeded));
