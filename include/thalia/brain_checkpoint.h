@@ -87,7 +87,8 @@ struct BrainDeltaOptions {
   std::vector<std::string> exclude{};  ///< stored exactly; see DeltaOptions::exclude
   /// Lossy changes of matrices; see DeltaOptions::low_rank.
   std::optional<LowRankOptions> low_rank{};
-  ChainOptions chain{};  ///< of a base that is opened by its path
+  /// Of a base that is opened by its path, but for the work, which is that of `brain`.
+  ChainOptions chain{};
   /// As for save(); by itself its compression is what DeltaOptions' is, within frames too.
   BrainSaveOptions brain{};
 };
@@ -165,8 +166,8 @@ struct BrainLoadOptions {
   /// version, say.
   std::function<void(const std::string&)> on_warning{};
   ChainOptions chain{};
-  /// Bytes of the file, and of each that a delta is based on; 0: any. The lesser of this and
-  /// ReadLimits::max_file_bytes counts.
+  /// Bytes of the file, where it is opened by its path, and of each that a delta is based on; 0:
+  /// any. The lesser of this and ReadLimits::max_file_bytes counts.
   std::uint64_t max_file_bytes = kDefaultMaxBrainBytes;
 };
 

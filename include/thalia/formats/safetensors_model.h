@@ -30,8 +30,8 @@
 namespace thalia {
 
 struct SafetensorsModelOptions {
-  /// Where the folder of the policy is not empty, files of the model lie in it, links followed. An
-  /// index names files of its own folder only, whatever the policy says.
+  /// Where the folder of its policy is not empty, files of the model lie in it, links followed. An
+  /// index names files of its own folder only, whatever the policy says: nothing is searched.
   ChainOptions chain{};
   std::uint64_t max_header_bytes = 100'000'000;  ///< of one file
   std::uint64_t max_files = kMostModelFiles;     ///< of one model; each is held open
