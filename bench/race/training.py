@@ -16,7 +16,7 @@ def dimensions(size):
 def text():
     """The pages of this repository, as bytes."""
     root = pathlib.Path(__file__).resolve().parent.parent.parent
-    return b"".join(page.read_bytes() for page in sorted([*root.glob("*.md"), *root.glob("docs/*.md")]))
+    return b"".join(page.read_bytes() for page in sorted([*root.glob("*.md"), *root.glob("docs/**/*.md")]))
 
 
 def train(path, size, say):

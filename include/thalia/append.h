@@ -6,7 +6,7 @@
 //   appender.add_tensor(grown, {.name = "w", .shape = {n, n}}, thalia::as_byte_span(weights));
 //   appender.commit();
 //
-// docs/writing.md, "In-place append".
+// docs/format/writing.md, "In-place append".
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 //   // Change the tensors.
 //   save.wait();  // or never: the file gets there
 //
-// docs/design.md, "Saving beside the training".
+// docs/contribute/design.md, "Saving beside the training".
 #pragma once
 
 #include <chrono>

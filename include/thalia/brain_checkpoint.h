@@ -6,7 +6,8 @@
 //   thalia::BrainState some = thalia::BrainCheckpoint::load("large.thalia",
 //                                                           {.regions = {"cortex"}, .lazy = true});
 //
-// docs/states.md, "States"; docs/format.md, "Wrappers"; docs/deltas.md; docs/v01.md.
+// docs/format/states.md, "States"; docs/format/format.md, "Wrappers"; docs/format/deltas.md;
+// docs/format/v01.md.
 #pragma once
 
 #include <cstdint>

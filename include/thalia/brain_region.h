@@ -7,7 +7,7 @@
 //   cortex.learning_state()["stp"]["u"] = thalia::Tensor::zeros(thalia::DType::f32, {n});
 //   cortex.neuromodulators()["dopamine"] = 0.5;
 //
-// docs/states.md, "States".
+// docs/format/states.md, "States".
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 //   brain.training_steps = 1000;
 //   thalia::BrainCheckpoint::save(brain, "brain.thalia");
 //
-// docs/states.md, "States".
+// docs/format/states.md, "States".
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 //   std::vector<std::byte> planes(weights.size());
 //   thalia::group_bytes(2, weights, planes);  // bf16: all low bytes, then all high ones
 //
-// docs/format.md, "Chunks"; docs/deltas.md, "xor_base".
+// docs/format/format.md, "Chunks"; docs/format/deltas.md, "xor_base".
 #pragma once
 
 #include <cstddef>

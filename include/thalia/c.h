@@ -12,7 +12,7 @@
 //   thalia_tensor_close(tensor);
 //   thalia_reader_close(reader);
 //
-// docs/c.md: errors, lifetimes, threads, and what stays as it is from version to version.
+// docs/use/c.md: errors, lifetimes, threads, and what stays as it is from version to version.
 //
 // A function that can fail returns a thalia_status. What it writes through pointers is set where
 // that is THALIA_OK; handles are NULL after an error. NULL for a pointer that is needed is

@@ -3,7 +3,7 @@
 //   for (const thalia::GrowthNeed& need : thalia::check_growth_needs(brain)) report(need.region);
 //   thalia::auto_grow(brain, 0.8);
 //
-// docs/growth.md, "Capacity".
+// docs/format/growth.md, "Capacity".
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // CheckpointCompressor: whole checkpoints saved and loaded by key, compressed, each as a difference
-// to a previous one where that is smaller. Stored objects are MCKP files (docs/mckp.md).
+// to a previous one where that is smaller. Stored objects are MCKP files (docs/format/mckp.md).
 //
 //   thalia::CheckpointCompressor compressor({}, thalia::open_storage("local:///var/checkpoints"));
 //   const auto meta = compressor.save(checkpoint, "step_1000", "step_900");
@@ -35,7 +35,7 @@ struct Checkpoint {
 
 /// What identifies a checkpoint's content, however it is stored.
 struct CheckpointSignature {
-  Digest256 hash;          ///< docs/mckp.md, "Content hash"
+  Digest256 hash;          ///< docs/format/mckp.md, "Content hash"
   std::uint64_t size = 0;  ///< bytes of all tensors
   std::optional<std::uint64_t> step{};
   friend bool operator==(const CheckpointSignature&, const CheckpointSignature&) = default;

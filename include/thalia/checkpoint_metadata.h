@@ -5,7 +5,7 @@
 //   metadata.training_info["curriculum_stage"] = 3;
 //   brain.metadata = thalia::to_value(metadata);
 //
-// docs/states.md, "Metadata".
+// docs/format/states.md, "Metadata".
 #pragma once
 
 #include <string>

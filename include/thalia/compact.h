@@ -1,4 +1,4 @@
-// A file without what appends left behind. docs/writing.md, "Compaction".
+// A file without what appends left behind. docs/format/writing.md, "Compaction".
 #pragma once
 
 #include <cstdint>

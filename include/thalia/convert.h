@@ -1,4 +1,4 @@
-// Conversion between checkpoint formats, lossless unless told otherwise. docs/states.md,
+// Conversion between checkpoint formats, lossless unless told otherwise. docs/format/states.md,
 // "Precision", for what `precision` does.
 #pragma once
 
@@ -44,7 +44,7 @@ struct ConvertOptions {
   /// (not_found), but between .thalia files of 0.1 and 1.0.
   PrecisionPolicy precision{};
   /// Writes all elements of sparse tensors; not to .thalia files. Else such a tensor is refused
-  /// where the target has no sparse encodings (docs/formats.md tells which have them).
+  /// where the target has no sparse encodings (docs/use/formats.md tells which have them).
   bool dense = false;
   /// Elements in place of the codes of formats with types of their own, as GGUF's blocks.
   bool dequantize = false;

@@ -10,7 +10,7 @@
 //
 //   thalia::resolve("stage1.delta.thalia", "stage1.thalia");
 //
-// docs/deltas.md, "Delta files".
+// docs/format/deltas.md, "Delta files".
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Element types. Codes and bit layouts: docs/format.md, "Element types".
+// Element types. Codes and bit layouts: docs/format/format.md, "Element types".
 #pragma once
 
 #include <complex>
@@ -43,8 +43,8 @@ enum class DType : std::uint8_t {
 };
 inline constexpr std::uint8_t kDTypeCount = 29;
 
-/// "f32", "bf16", "bool", …: the name in docs/format.md, in JSON and on the command line. Static
-/// storage.
+/// "f32", "bf16", "bool", …: the name in docs/format/format.md, in JSON and on the command line.
+/// Static storage.
 std::string_view dtype_name(DType dtype) noexcept;
 std::optional<DType> dtype_from_name(std::string_view name) noexcept;
 /// Bits an element occupies: 1, 2, 4, 6, 8, 16, 32, 64 or 128.

@@ -5,7 +5,7 @@
 //   thalia::rename_in_file("run.thalia", "cortex/w_in", "w_thalamus");
 //   thalia::remove_from_file("run.thalia", {"optimizer.*"});
 //
-// docs/writing.md, "In-place append".
+// docs/format/writing.md, "In-place append".
 #pragma once
 
 #include <cstdint>

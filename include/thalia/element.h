@@ -1,4 +1,4 @@
-// Single elements of any type, as C++ has them. docs/format.md, "Element types".
+// Single elements of any type, as C++ has them. docs/format/format.md, "Element types".
 #pragma once
 
 #include <complex>

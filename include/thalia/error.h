@@ -2,7 +2,7 @@
 // act differently.
 //
 //   IoError           the operating system said no (errno)
-//   FormatError       bytes that break docs/format.md, or a limit of ReadOptions
+//   FormatError       bytes that break docs/format/format.md, or a limit of ReadOptions
 //   IntegrityError    bytes that are well formed and not the ones that were written
 //   UnsupportedError  well formed, and not something this version can do
 //   UsageError        the caller's mistake: a wrong name, dtype, size or order of calls
@@ -64,7 +64,7 @@ struct ErrorContext {
   std::string path;
   std::string section;  ///< header, metadata, region_index, region, connectivity, directory,
                         ///< integrity, checksum, …
-  std::string field;    ///< the field's name in docs/format.md, or the option's or argument's
+  std::string field;  ///< the field's name in docs/format/format.md, or the option's or argument's
   std::string region;
   std::string tensor;
   std::optional<std::uint64_t> offset;  ///< absolute, in bytes from the start of the file
@@ -147,7 +147,7 @@ class FormatError : public Error {
 /// Compressed bytes that do not decode. Code bad_compression.
 class CompressionError : public FormatError {
  public:
-  /// `codec` as in docs/format.md: zstd, lz4, …
+  /// `codec` as in docs/format/format.md: zstd, lz4, …
   CompressionError(std::string codec, std::string message, ErrorContext context = {});
   const std::string& codec() const noexcept { return codec_; }
 

@@ -2,7 +2,7 @@
 //
 //   thalia::grow_file(path, "cortex", 32, {.seed = 7});
 //
-// docs/growth.md, "Growth"; docs/writing.md, "In-place append".
+// docs/format/growth.md, "Growth"; docs/format/writing.md, "In-place append".
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 //   thalia::grow_output(brain, "cortex", 32, {.seed = 7});                    // rows
 //   thalia::grow_source(brain, "striatum", "cortex", 96, {.seed = 7});        // columns
 //
-// docs/growth.md, "Growth".
+// docs/format/growth.md, "Growth".
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The growth history: what a network gained and lost while it was trained, as the metadata of a
-// checkpoint tells it. docs/states.md, "Growth history".
+// checkpoint tells it. docs/format/states.md, "Growth history".
 #pragma once
 
 #include <cstddef>
@@ -61,8 +61,8 @@ std::int64_t neuron_change(const GrowthEvent& event) noexcept;
 std::vector<GrowthEvent> parse_growth_history(std::string_view metadata_json,
                                               const ReadLimits& limits = {});
 
-/// One event as a JSON object of the shape of docs/format.md: step, region, neurons_added, reason,
-/// type, then what else is known, then the other members.
+/// One event as a JSON object of the shape of docs/format/format.md: step, region, neurons_added,
+/// reason, type, then what else is known, then the other members.
 std::string growth_event_json(const GrowthEvent& event);
 /// The same of all, as a JSON array.
 std::string growth_history_json(std::span<const GrowthEvent> events);

@@ -1,5 +1,5 @@
 // Other formats, read, written and converted: safetensors, PyTorch's, NumPy's, GGUF, ONNX, those of
-// the family (gpt.rs, Loom, mithril) and version 0.1. docs/formats.md.
+// the family (gpt.rs, Loom, mithril) and version 0.1. docs/use/formats.md.
 #pragma once
 
 #include "thalia/checkpoint_compressor.h"

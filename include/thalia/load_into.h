@@ -3,7 +3,7 @@
 //   thalia::BrainState grown = build_brain(larger_config);
 //   thalia::load_into(grown, thalia::BrainCheckpoint::load("smaller.thalia"));
 //
-// docs/growth.md, "Growth".
+// docs/format/growth.md, "Growth".
 #pragma once
 
 #include <cstdint>

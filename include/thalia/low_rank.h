@@ -1,5 +1,5 @@
 // Changes of matrices as a few products of vectors: lossy deltas. What to ask write_delta() for,
-// and what it says of each. docs/deltas.md, "low_rank_delta".
+// and what it says of each. docs/format/deltas.md, "low_rank_delta".
 #pragma once
 
 #include <cstdint>

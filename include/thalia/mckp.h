@@ -1,5 +1,5 @@
 // MCKP files: tensors under names with compressed blocks, each on its own or as a difference to a
-// tensor of a previous checkpoint. docs/mckp.md is normative.
+// tensor of a previous checkpoint. docs/format/mckp.md is normative.
 //
 //   thalia::MckpWriter writer("model.mckp");
 //   writer.add("w", tensor);
@@ -31,7 +31,7 @@
 
 namespace thalia {
 
-/// How a block's payload was made of a tensor's bytes. docs/mckp.md, "Methods".
+/// How a block's payload was made of a tensor's bytes. docs/format/mckp.md, "Methods".
 struct MckpMethod {
   Codec codec = Codec::none;
   bool delta = false;        ///< XORed with the tensor of the previous checkpoint

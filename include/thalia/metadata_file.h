@@ -1,5 +1,5 @@
 // Side files (.thalia.meta): what a .thalia file says about itself, without payloads, for programs
-// that index many checkpoints. docs/format.md, "Side files".
+// that index many checkpoints. docs/format/format.md, "Side files".
 //
 // Reader::open() opens one like the file it came from: names, shapes, texts, totals and checksums
 // are there. Whatever needs a payload throws UnsupportedError (unsupported_feature).

@@ -4,7 +4,7 @@
 //   const auto losses =
 //       thalia::migrate("new.thalia", "old.thalia", {0, 1}, {.across_major = true}).losses;
 //
-// docs/format.md, "Versions".
+// docs/format/format.md, "Versions".
 #pragma once
 
 #include <cstdint>

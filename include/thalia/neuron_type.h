@@ -1,4 +1,4 @@
-// What kind of neurons a region has. docs/format.md, "Region".
+// What kind of neurons a region has. docs/format/format.md, "Region".
 #pragma once
 
 #include <cstdint>

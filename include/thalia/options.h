@@ -103,7 +103,8 @@ struct ReadLimits {
 };
 
 /// From now on stands for ReadLimits::max_allocation_bytes in this process wherever that is not
-/// set; 0: what fits the file and the machine again (docs/security.md, "Limits"). Any thread.
+/// set; 0: what fits the file and the machine again (docs/contribute/security.md, "Limits"). Any
+/// thread.
 void set_default_allocation_limit(std::uint64_t bytes) noexcept;
 
 /// How a file is read. Where a call has no use for a part, its options say so.
@@ -111,14 +112,15 @@ struct InputOptions {
   Access access = Access::mapped;
   ReadLimits limits{};
   /// Also files that the current program of their format refuses as too old, as GPTRSCHK 1, and
-  /// whatever else of the same format it takes (docs/gptrs.md, "Reading").
+  /// whatever else of the same format it takes (docs/format/gptrs.md, "Reading").
   bool legacy = false;
 };
 
 /// Which files a checkpoint may name as the one that it was taken against. What a file names is
 /// opened where it is a regular file, and used where its identity is the one that the file asks
 /// for. As it is made, it has to be named by a path from the file's folder, which may lead out of
-/// it; of an absolute path only the file name counts. docs/security.md, "Files that a file names".
+/// it; of an absolute path only the file name counts. docs/contribute/security.md, "Files that a
+/// file names".
 struct BasePolicy {
   bool absolute = false;  ///< absolute paths are opened as they stand
   /// Not empty: only what lies in this folder or below it, links followed, is opened. This counts
@@ -151,7 +153,8 @@ struct OutputOptions {
   /// shards of a model, are never written through a link.
   OutputLink link = OutputLink::refused;
   /// Not empty: the path begins with this folder, and no link below it is followed, at any of its
-  /// names; for folders in which strangers may have put links. docs/security.md, "Links".
+  /// names; for folders in which strangers may have put links. docs/contribute/security.md,
+  /// "Links".
   std::filesystem::path within{};
 
   bool follows_link() const noexcept { return link == OutputLink::followed && within.empty(); }

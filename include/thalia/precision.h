@@ -5,7 +5,7 @@
 //   DType stored = thalia::decide(policy, "regions.cortex.weights.w_ff", Role::weights,
 //                                 DType::f32, element_count);
 //
-// docs/states.md, "Precision".
+// docs/format/states.md, "Precision".
 #pragma once
 
 #include <array>

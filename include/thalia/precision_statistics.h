@@ -1,5 +1,5 @@
 // How many tensors and bytes a state has of each precision, and what conversions to others cost.
-// docs/states.md, "Precision".
+// docs/format/states.md, "Precision".
 #pragma once
 
 #include <array>

@@ -4,7 +4,7 @@
 //   thalia::PruneResult result = thalia::prune_synapses(brain, "cortex");
 //   if (accuracy_fell) thalia::undo_pruning(brain, result.log);
 //
-// docs/growth.md, "Pruning".
+// docs/format/growth.md, "Pruning".
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 //   for (const auto& tensor : result.quantized) report(tensor.name, tensor.relative_error);
 //
 // A quantized tensor is loaded as the type that it had: by BrainCheckpoint, Tensor::from() and
-// TensorView::read_dense(). docs/format.md, "quantized".
+// TensorView::read_dense(). docs/format/format.md, "quantized".
 #pragma once
 
 #include <cstdint>
@@ -112,7 +112,7 @@ struct QuantizedTensor {
   Shape shape{};
   unsigned bits = 0;  ///< as TensorQuantization's
   std::uint32_t group_size = 0;
-  std::vector<std::byte> bytes{};  ///< the arrays: docs/format.md, "quantized"
+  std::vector<std::byte> bytes{};  ///< the arrays: docs/format/format.md, "quantized"
   QuantizedTensorReport report{};  ///< without names
 
   /// Points into `bytes`.

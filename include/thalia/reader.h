@@ -5,7 +5,7 @@
 //   // A view into the file:
 //   std::span<const float> w = reader.region("cortex").at("w_rec").as<float>();
 //
-// docs/format.md, "Reading".
+// docs/format/format.md, "Reading".
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,13 @@ namespace thalia {
 /// One projection from a region to another; weights and delays are tensors like any other.
 struct ConnectionView {
   std::string source;  ///< as stored: full where it fits 31 bytes, else the short form of
-                       ///< docs/format.md, "Short names"
+                       ///< docs/format/format.md, "Short names"
   std::string target;
   TensorView weights;
   std::optional<TensorView> delays;
 };
 
-/// What the flags of a header say that a file has. Persistent: docs/format.md, "Header".
+/// What the flags of a header say that a file has. Persistent: docs/format/format.md, "Header".
 struct FileFlags {
   bool compressed = false;
   bool lz4 = false;
@@ -46,7 +46,7 @@ struct FileFlags {
   friend bool operator==(const FileFlags&, const FileFlags&) = default;
 };
 
-/// What the header of a file says. docs/format.md, "Header".
+/// What the header of a file says. docs/format/format.md, "Header".
 struct FileHeader {
   FormatVersion version{};
   FileFlags flags{};
@@ -66,7 +66,7 @@ struct FileHeader {
   std::uint64_t base_step = 0;
 };
 
-/// What a delta says of the file that it was taken against. docs/deltas.md, "Delta files".
+/// What a delta says of the file that it was taken against. docs/format/deltas.md, "Delta files".
 struct DeltaBase {
   std::string path;    ///< as stored: from the delta's folder, or absolute
   Digest256 checksum;  ///< the closing checksum that the base has to have

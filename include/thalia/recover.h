@@ -4,7 +4,7 @@
 //   const thalia::SalvageResult result = thalia::salvage("torn.thalia", "saved.thalia");
 //   for (const thalia::LostTensor& tensor : result.lost) report(tensor.name);
 //
-// docs/writing.md, "Recovery".
+// docs/format/writing.md, "Recovery".
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@ struct RegionSpec {
 
 /// One region of an open file. A cheap handle that keeps the file's mapping alive. Immutable; any
 /// number of threads may use one. Tensors are ordered by the bytes of their names and found by
-/// binary search in the mapping. docs/format.md, "Region".
+/// binary search in the mapping. docs/format/format.md, "Region".
 class RegionView {
  public:
   std::string_view name() const noexcept { return name_; }

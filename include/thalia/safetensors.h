@@ -75,7 +75,8 @@ class SafetensorsFile {
 /// no whole bytes, a header of more than 100 MB.
 /// @param align the tensors' bytes begin at a multiple of this in the file, itself a multiple of 8
 /// up to 4 MiB. With another than 8, the header ends in more spaces than the reference's does. Each
-/// tensor then begins at a multiple of its elements' size; see docs/safetensors.md, "Alignment".
+/// tensor then begins at a multiple of its elements' size; see docs/format/safetensors.md,
+/// "Alignment".
 /// @return bytes of the file.
 std::uint64_t save_safetensors(const std::filesystem::path& path,
                                std::vector<SafetensorsTensor> tensors,

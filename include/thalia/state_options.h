@@ -1,4 +1,4 @@
-// How a state in memory becomes tensors of a file, and back. docs/states.md, "States".
+// How a state in memory becomes tensors of a file, and back. docs/format/states.md, "States".
 #pragma once
 
 #include <cstdint>

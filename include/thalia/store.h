@@ -5,7 +5,7 @@
 //   thalia::RunWriter run("runs/20260115_143022_a1b2c3d4");
 //   run.save("phase1", step, brain, {.metric = loss});
 //
-// docs/store.md.
+// docs/format/store.md.
 #pragma once
 
 #include "thalia/store/config.h"

@@ -6,7 +6,7 @@
 //     upload(tensor.tensor.name(), tensor.bytes);
 //
 // A mapping reads what is touched, page by page; a stream knows what comes next and keeps the disk
-// busy. docs/design.md, "Streaming".
+// busy. docs/contribute/design.md, "Streaming".
 #pragma once
 
 #include <cstddef>

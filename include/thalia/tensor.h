@@ -72,7 +72,7 @@ using CooView = std::variant<CooArrays<std::uint32_t>, CooArrays<std::uint64_t>>
 
 /// The arrays of a quantized tensor as they lie in its file: element i of group g is minima[g] +
 /// code × scales[g], rounded to the tensor's dtype. Group g has the elements from g × group_size
-/// on, in row-major order; only the last one may have fewer. docs/format.md, "quantized".
+/// on, in row-major order; only the last one may have fewer. docs/format/format.md, "quantized".
 struct QuantizedView {
   unsigned bits = 0;             ///< of every code, 1 to 8; 0: each group has a width of its own
   std::uint64_t group_size = 0;  ///< elements; of all where they are one group
@@ -102,7 +102,7 @@ struct TensorEntry;
 
 /// One tensor of an open file. A cheap handle that keeps the file's mapping alive: spans obtained
 /// through it are valid while any view, region or reader of that file lives. Immutable; any number
-/// of threads may use one. docs/format.md, "Directory" and "Payloads".
+/// of threads may use one. docs/format/format.md, "Directory" and "Payloads".
 class TensorView {
  public:
   // Described by the directory; no payload is touched.

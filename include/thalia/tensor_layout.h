@@ -1,5 +1,5 @@
 // TensorLayout: what tells how a tensor's bytes are to be read, and what they are for.
-// docs/format.md, "Payloads".
+// docs/format/format.md, "Payloads".
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a tensor is for, by its name alone: for files that do not say. docs/states.md, "Roles of
-// names".
+// What a tensor is for, by its name alone: for files that do not say. docs/format/states.md, "Roles
+// of names".
 //
 //   thalia::role_of_name("model.layers.0.input_layernorm.weight", 1);  // normalization
 #pragma once

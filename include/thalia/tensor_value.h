@@ -5,7 +5,7 @@
 //   std::span<float> values = w.mutable_as<float>();
 //   thalia::Tensor loaded = thalia::Tensor::from(reader.region("cortex").at("w_rec"));   // no copy
 //
-// docs/format.md, "Encodings".
+// docs/format/format.md, "Encodings".
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 //   const thalia::Tensor& w = file.document.entries[0].state.at("weights").at("w_ff").as_tensor();
 //   thalia::write_v01("copy.thalia", file.document);        // byte for byte, unless it was wrapped
 //
-// docs/v01.md, "Version 0.1 files".
+// docs/format/v01.md, "Version 0.1 files".
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// verify: everything that can be wrong with a .thalia file, collected. docs/verifying.md,
+// verify: everything that can be wrong with a .thalia file, collected. docs/format/verifying.md,
 // "Findings".
 #pragma once
 
@@ -27,7 +27,7 @@ struct Finding {
   std::string section;  ///< header, metadata, region_index, region, connectivity, directory,
                         ///< commit_record, integrity, checksum, padding, payload, delta, file,
                         ///< wrapper, side_file
-  std::string field;    ///< as in docs/format.md, or a part of a payload
+  std::string field;    ///< as in docs/format/format.md, or a part of a payload
   std::string region;
   std::string tensor;
   std::uint64_t offset = 0;  ///< absolute, of the first byte concerned

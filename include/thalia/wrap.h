@@ -1,5 +1,6 @@
 // Whole files in compressed frames: .thalia.zst and .thalia.lz4, which `zstd -d` and `lz4 -d` open,
-// and which Reader::open() reads without unpacking them to the disk. docs/format.md, "Wrappers".
+// and which Reader::open() reads without unpacking them to the disk. docs/format/format.md,
+// "Wrappers".
 #pragma once
 
 #include <cstdint>

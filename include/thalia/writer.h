@@ -5,7 +5,7 @@
 //   writer.add_tensor(cortex, {.name = "w", .shape = {n, n}}, thalia::as_byte_span(weights));
 //   writer.commit();
 //
-// docs/writing.md, "Writing".
+// docs/format/writing.md, "Writing".
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
         weight = file["encoder"]["weight"].numpy()    # in the mapping: nothing is copied
         rows = file["encoder/weight"][3:7]            # only these are read
 
-docs/python.md is the manual. numpy is all that is needed; `thalia_checkpoint.torch` needs torch.
+docs/use/python.md is the manual. numpy is all that is needed; `thalia_checkpoint.torch` needs torch.
 """
 
 from __future__ import annotations

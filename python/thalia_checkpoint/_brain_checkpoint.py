@@ -298,7 +298,7 @@ class BrainCheckpoint:
 
         file_path, file_size, version (of the format), timestamp (ISO 8601, local), num_regions,
         total_neurons, total_synapses, training_steps, regions (names, those of pathways as
-        "pathway:NAME"), metadata, growth_history (events as docs/states.md names their members) and
+        "pathway:NAME"), metadata, growth_history (events as docs/format/states.md names their members) and
         is_delta. Raises as load().
         """
         brain = open_brain(path, warn=False, search=search)

@@ -28,7 +28,7 @@ class PlannedConnection(NamedTuple):
     sparse: bool
 
     def write(self, writer: Writer) -> dict[str, dict[str, Any]]:
-        """What the matrices were: the member `connections` of docs/states.md, "States"."""
+        """What the matrices were: the member `connections` of docs/format/states.md, "States"."""
         as_entries = writer._connect(self.source, self.target, self.weights, self.delays, sparse=self.sparse)
         told: dict[str, dict[str, Any]] = {}
         for name, matrix, entries in zip(("weights", "delays"), (self.weights, self.delays), as_entries, strict=True):

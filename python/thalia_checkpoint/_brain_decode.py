@@ -1,4 +1,4 @@
-"""A region's state out of a file: the tree of its metadata, with tensors. docs/states.md, "States"."""
+"""A region's state out of a file: the tree of its metadata, with tensors. docs/format/states.md, "States"."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class _Decoder:
         except ThaliaError:
             raise
         except (ValueError, TypeError, KeyError, AttributeError, RuntimeError, OverflowError) as error:
-            raise self._bad("components", error, "a tree as docs/states.md has it") from error
+            raise self._bad("components", error, "a tree as docs/format/states.md has it") from error
         return state
 
     def _unnamed(self, state: dict[str, Any]) -> None:
@@ -170,7 +170,7 @@ class _Decoder:
         return TORCH_LEAVES[kind](value)
 
     def _original(self, node: Mapping[str, Any], depth: int) -> Any:
-        """docs/v01.md, "JSON of version 0.1". No class is imported that a file names."""
+        """docs/format/v01.md, "JSON of version 0.1". No class is imported that a file names."""
         if node.get("_type") == "torch.device" and isinstance(node.get("_value"), str):
             return self._torch("device", node["_value"])
         if node.get("_type") == "object_dict" and isinstance(node.get("_dict"), dict):

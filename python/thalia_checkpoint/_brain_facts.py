@@ -24,7 +24,7 @@ CONNECTIONS = "connections"
 @suggests
 @dataclass
 class RegionFacts:
-    """What a file says of a region beside its state, docs/states.md. All of it may be changed.
+    """What a file says of a region beside its state, docs/format/states.md. All of it may be changed.
 
     Where the tensors of a state that was loaded have grown since then, along their axes of neurons
     or inputs, and nobody has changed the numbers here, these follow.
@@ -133,7 +133,7 @@ _EACH: tuple[tuple[str, ...], ...] = (
 
 
 def _misfit(neurons: int, shapes: Shapes) -> str | None:
-    """What breaks the rules of docs/states.md, "Shapes"."""
+    """What breaks the rules of docs/format/states.md, "Shapes"."""
     for path in _EACH:
         if shapes.get(path, (neurons,)) != (neurons,):
             return f"{'.'.join(path)} has the shape {list(shapes[path])}"

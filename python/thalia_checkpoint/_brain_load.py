@@ -220,7 +220,7 @@ class Loader:
         return found
 
     def _connections(self, parts: Container[str], origins: Any) -> list[dict[str, Any]]:
-        """Those with both ends among the regions; origins: what their matrices were, docs/states.md, "States"."""
+        """Those with both ends among the regions; origins: what their matrices were: docs/format/states.md."""
         dialect = self._dialect
         read = reader(dialect.connections or dialect.framework, None if dialect.connections else dialect.device)
         found = []

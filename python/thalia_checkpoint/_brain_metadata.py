@@ -1,4 +1,4 @@
-"""Metadata of a brain's checkpoint: the members of docs/states.md, "Metadata", and events of growth."""
+"""Metadata of a brain's checkpoint: the members of docs/format/states.md, "Metadata", and events of growth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMAT_VERSION = "1.0.0"
 ORIGINAL_VERSION = "0.1.0"
 #: What this package tells itself of a file: {"version", "layout", "arrays", "keys"}.
 MEMBER = "thalia_brain"
-#: What a reader of version 0.1 tells of the file that it read. docs/v01.md, "States of version 0.1".
+#: What a reader of version 0.1 tells of the file that it read. docs/format/v01.md, "States of version 0.1".
 ORIGIN = "v0_1"
 NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _OLD_NAMES = {
@@ -90,7 +90,7 @@ def from_json(value: Any) -> Any:
 
 
 def event_of(event: Any) -> dict[str, Any]:
-    """An event of growth under the names of docs/states.md, from any of the three shapes there ever were.
+    """An event of growth under the names of docs/format/states.md, from any of the three shapes there ever were.
 
     Raises UsageError for one that is no dictionary.
     """

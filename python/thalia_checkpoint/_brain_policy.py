@@ -1,4 +1,4 @@
-"""Which tensors of a state are stored in half precision. docs/states.md, "Precision"."""
+"""Which tensors of a state are stored in half precision. docs/format/states.md, "Precision"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A region's state as the members of its components in JSON and named tensors. docs/states.md, "States".
+"""A region's state as the members of its components in JSON and named tensors. docs/format/states.md, "States".
 
 What Python has and JSON has not stands as {"_type": "python", "_kind": KIND, "_value": VALUE}: other
 programs keep such objects, and find the tensors in them.

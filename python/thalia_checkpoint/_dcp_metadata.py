@@ -7,7 +7,7 @@
      "paths": {NAME: [key or index, …], …} or null,
      "sha256": of all bytes before it}
 
-`file` is a place in `files`. A tree is what docs/python.md tells of trees; `file` and `region` are
+`file` is a place in `files`. A tree is what docs/use/python.md tells of trees; `file` and `region` are
 where its tensors lie. `paths` tells where the names were in the nested state.
 """
 

@@ -1,6 +1,6 @@
 """Element types: the names of the format, and what numpy and ml_dtypes call them.
 
-docs/format.md, "Element types".
+docs/format/format.md, "Element types".
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def save_named(
 
 def _told(writer: Writer, tensors: Sequence[Named], metadata: Mapping[str, str] | None) -> Writer:
     writer.add_tensors(tensors)
-    # As a conversion from safetensors has it, and one back reads it. docs/states.md, "Conversions".
+    # As a conversion from safetensors has it, and one back reads it. docs/format/states.md, "Conversions".
     origin: dict[str, Any] = {} if metadata is None else {"metadata": dict(metadata)}
     writer.metadata = {"format": "safetensors", "safetensors": origin}
     return writer

@@ -1,6 +1,6 @@
 """Pytrees of jax as a JSON tree and named tensors, and back. No pickle.
 
-The tree is that of docs/python.md, "What a tree looks like". Beside it the metadata have "jax": an
+The tree is that of docs/use/python.md, "What a tree looks like". Beside it the metadata have "jax": an
 object with the names of the arrays that were jax's, and null, or of random keys their generator.
 """
 

@@ -1,6 +1,6 @@
 """What of a tree holds no tensors: values as NODEs of JSON, and back. No torch is needed.
 
-docs/python.md, "What a tree looks like".
+docs/use/python.md, "What a tree looks like".
 """
 
 from __future__ import annotations

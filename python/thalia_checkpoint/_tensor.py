@@ -25,7 +25,7 @@ def claim(tensors: Iterable[Tensor]) -> None:
     """Before memory is taken for these tensors, all of which are to be there at once.
 
     Raises FormatError (limit_exceeded) where what a file holds in fewer bytes is more than the limit on
-    memory: docs/security.md, "Limits". What lies in the file as it is may be of any size.
+    memory: docs/contribute/security.md, "Limits". What lies in the file as it is may be of any size.
     """
     own = stored = chain = 0
     for tensor in tensors:

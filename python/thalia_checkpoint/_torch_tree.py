@@ -2,7 +2,7 @@
 
 The file's metadata has the tree as {"thalia_checkpoint": {"version": 1, "tree": NODE}}. A NODE is
 null, a boolean, a text or a finite number as it stands, or an object with one member that tells
-what it is: docs/python.md, "What a tree looks like". Beside it, as {"pt": {"attributes": [[PATH,
+what it is: docs/use/python.md, "What a tree looks like". Beside it, as {"pt": {"attributes": [[PATH,
 NODE], …]}}, stands what torch calls the _metadata of a state_dict.
 """
 

@@ -7,7 +7,7 @@
     BrainCheckpoint.load("stage2.delta.thalia", into=brain)
 
 A brain is any object with get_full_state() and load_full_state(), or a dictionary of nested arrays
-or torch tensors. Files are .thalia files as docs/states.md has them, which other programs read and
+or torch tensors. Files are .thalia files as docs/format/states.md has them, which other programs read and
 grow; files of the original program are read. No pickle is read or written, and no class is imported
 that a file names.
 """

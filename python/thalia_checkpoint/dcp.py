@@ -7,7 +7,7 @@
     dcp.load(state, storage_reader=ThaliaStorageReader("run/step-1000"))
 
 A checkpoint is a folder with a file for each rank that has data, or for several, and
-checkpoint.json: docs/python.md, "Distributed training".
+checkpoint.json: docs/use/python.md, "Distributed training".
 """
 
 from __future__ import annotations

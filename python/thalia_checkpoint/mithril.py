@@ -7,7 +7,7 @@
     print(f"{meta.original_size} -> {meta.compressed_size} ({meta.ratio:.1f}x)")
     model.load_state_dict(compressor.load("step_1000"))
 
-What is stored are MCKP files, docs/mckp.md. No pickle is read or written.
+What is stored are MCKP files, docs/format/mckp.md. No pickle is read or written.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CheckpointMeta:
     delta_tensors: int
     """Of these, stored as differences."""
     content_hash: str
-    """Of the checkpoint, however it is stored: docs/mckp.md, "Content hash"."""
+    """Of the checkpoint, however it is stored: docs/format/mckp.md, "Content hash"."""
 
     @property
     def ratio(self) -> float:

@@ -9,7 +9,7 @@
         last = run.resume()    # the latest that is whole
         weight = last.file["encoder/weight"].numpy()
 
-docs/store.md says what lies in the folder, and what a crash leaves of it. `thalia store` is the same
+docs/format/store.md says what lies in the folder, and what a crash leaves of it. `thalia store` is the same
 in the shell. torch's AsyncCheckpointer saves into such a folder.
 """
 
@@ -75,7 +75,7 @@ class StoreHandle(PendingSave[StoredCheckpoint]):
 def create_run(folder: Path, config: Mapping[str, Any]) -> Run:
     """Makes the folder of a run, with its configuration as run.json.
 
-    config: the members that docs/store.md describes, of which "phases" is needed:
+    config: the members that docs/format/store.md describes, of which "phases" is needed:
         {"phases": [{"name": "train", "metric": {"name": "loss", "direction": "min"},
         "retention": {"keep_last": 3}}]}.
 

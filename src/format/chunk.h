@@ -1,4 +1,4 @@
-// The directory's chunk entry: one independently stored piece of a tensor. docs/format.md,
+// The directory's chunk entry: one independently stored piece of a tensor. docs/format/format.md,
 // "Chunks".
 #pragma once
 

@@ -1,4 +1,4 @@
-// The connectivity section: which region projects to which. docs/format.md, "Connectivity".
+// The connectivity section: which region projects to which. docs/format/format.md, "Connectivity".
 #pragma once
 
 #include "format/little_endian.h"

@@ -1,5 +1,5 @@
-// Numbers of the .thalia format that belong to no single structure. docs/format.md, "Conventions"
-// and "Layout".
+// Numbers of the .thalia format that belong to no single structure. docs/format/format.md,
+// "Conventions" and "Layout".
 #pragma once
 
 #include <cstdint>

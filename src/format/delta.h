@@ -1,5 +1,5 @@
 // What stands in front of a delta's container, and what its directory says of a tensor that needs
-// the base. docs/deltas.md, "Delta files".
+// the base. docs/format/deltas.md, "Delta files".
 #pragma once
 
 #include "format/little_endian.h"

@@ -1,5 +1,5 @@
 // The directory: everything needed to find a tensor, in one place near the end of the file.
-// docs/format.md, "Directory".
+// docs/format/format.md, "Directory".
 #pragma once
 
 #include "format/little_endian.h"

@@ -1,4 +1,4 @@
-// Names in fields of 32 bytes: the text, then NUL to the end. docs/format.md, "Short names".
+// Names in fields of 32 bytes: the text, then NUL to the end. docs/format/format.md, "Short names".
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // The 256-byte file header and the commit record, its copy near the end of the file.
-// docs/format.md, "Header".
+// docs/format/format.md, "Header".
 #pragma once
 
 #include "format/little_endian.h"

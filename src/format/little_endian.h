@@ -1,6 +1,6 @@
 // Little-endian integers and enumerators of alignment 1. A struct made of them has no padding, may
-// be laid over mapped bytes at any address, and never leaks the host's byte order. docs/format.md,
-// "Conventions".
+// be laid over mapped bytes at any address, and never leaks the host's byte order.
+// docs/format/format.md, "Conventions".
 #pragma once
 
 #include <bit>

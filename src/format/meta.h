@@ -1,4 +1,4 @@
-// The structures of a side file. docs/format.md, "Side files".
+// The structures of a side file. docs/format/format.md, "Side files".
 #pragma once
 
 #include "format/little_endian.h"

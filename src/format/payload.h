@@ -1,4 +1,4 @@
-// How many bytes a tensor's payload has, and where its arrays lie in it. docs/format.md,
+// How many bytes a tensor's payload has, and where its arrays lie in it. docs/format/format.md,
 // "Payloads".
 #pragma once
 
@@ -51,7 +51,7 @@ struct SparseDeltaParts {
 };
 
 /// The arrays of a sparse_delta that lists so many elements; nullopt where a length overflows, or
-/// the dtype is packed. docs/deltas.md, "sparse_delta".
+/// the dtype is packed. docs/format/deltas.md, "sparse_delta".
 std::optional<SparseDeltaParts> sparse_delta_parts(DType dtype, const Shape& shape,
                                                    std::uint64_t listed) noexcept;
 
@@ -67,7 +67,7 @@ struct QuantizedParts {
 
 /// The arrays of a quantized tensor. `group_size` 0: one group; `bits` 0: each group has a width of
 /// its own. nullopt where a length overflows, or the dtype is none of f32, f16, f64 and bf16.
-/// docs/format.md, "quantized".
+/// docs/format/format.md, "quantized".
 std::optional<QuantizedParts> quantized_parts(DType dtype, const Shape& shape, unsigned bits,
                                               std::uint32_t group_size,
                                               std::uint64_t code_length) noexcept;

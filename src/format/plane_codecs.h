@@ -1,5 +1,5 @@
 // The heads of the streams that the codecs plane_entropy and packed_exponents make of a chunk.
-// docs/format.md, "plane_entropy" and "packed_exponents".
+// docs/format/format.md, "plane_entropy" and "packed_exponents".
 #pragma once
 
 #include "format/little_endian.h"

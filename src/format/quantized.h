@@ -1,4 +1,4 @@
-// What the directory says of a quantized tensor. docs/format.md, "quantized".
+// What the directory says of a quantized tensor. docs/format/format.md, "quantized".
 #pragma once
 
 #include "format/little_endian.h"

@@ -1,4 +1,4 @@
-// The region index entry and the headers inside a region. docs/format.md, "Region index" and
+// The region index entry and the headers inside a region. docs/format/format.md, "Region index" and
 // "Region".
 #pragma once
 

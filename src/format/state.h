@@ -1,5 +1,5 @@
-// Headers of a region's homeostatic and dynamic state. docs/format.md, "Homeostatic state" and
-// "Dynamic state".
+// Headers of a region's homeostatic and dynamic state. docs/format/format.md, "Homeostatic state"
+// and "Dynamic state".
 #pragma once
 
 #include "format/little_endian.h"

@@ -1,4 +1,4 @@
-// The 32-byte headers in front of payloads and the directory's tensor entry. docs/format.md,
+// The 32-byte headers in front of payloads and the directory's tensor entry. docs/format/format.md,
 // "Payload headers" and "Directory".
 #pragma once
 

@@ -1,4 +1,4 @@
-// Structures of the original program's files, version 0.1. docs/v01.md, "Version 0.1 files".
+// Structures of the original program's files, version 0.1. docs/format/v01.md, "Version 0.1 files".
 #pragma once
 
 #include "format/little_endian.h"

@@ -1,5 +1,6 @@
-// The directory's header and entries against the rules of docs/format.md, "Directory". No I/O, no
-// allocation but for an error. Every check runs before the value is used to find anything else.
+// The directory's header and entries against the rules of docs/format/format.md, "Directory". No
+// I/O, no allocation but for an error. Every check runs before the value is used to find anything
+// else.
 #pragma once
 
 #include <cstdint>

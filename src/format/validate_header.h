@@ -1,5 +1,5 @@
-// The file header against the rules of docs/format.md, "Header". No I/O, no allocation but for an
-// error.
+// The file header against the rules of docs/format/format.md, "Header". No I/O, no allocation but
+// for an error.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The side data of a quantized tensor against the rules of docs/format.md, "quantized". No
+// The side data of a quantized tensor against the rules of docs/format/format.md, "quantized". No
 // allocation but for an error; every check runs before the value is used to find anything else.
 #pragma once
 

@@ -1,5 +1,5 @@
 // What stands behind the frames of a .thalia.zst or .thalia.lz4: a table that says where each frame
-// begins, inside a skippable frame. docs/format.md, "Wrappers".
+// begins, inside a skippable frame. docs/format/format.md, "Wrappers".
 #pragma once
 
 #include "format/little_endian.h"

@@ -1,6 +1,6 @@
 // Each block has a leaf of its own, so blocks can be hashed and checked in any order and on any
-// thread; the functions share nothing. docs/format.md, "Block tree". Lengths are those that the
-// caller has checked against the file; here they are only asserted.
+// thread; the functions share nothing. docs/format/format.md, "Block tree". Lengths are those that
+// the caller has checked against the file; here they are only asserted.
 #include "integrity/block_tree.h"
 
 #include <algorithm>

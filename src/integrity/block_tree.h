@@ -1,6 +1,6 @@
 // The block tree: leaf digests of fixed-size blocks, and the closing checksum over header and
-// leaves. docs/format.md, "Block tree". Knows nothing of files: bytes come in as spans. Callers
-// have checked block_log2, the leaf algorithm and all lengths.
+// leaves. docs/format/format.md, "Block tree". Knows nothing of files: bytes come in as spans.
+// Callers have checked block_log2, the leaf algorithm and all lengths.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // XXH3-128 and the content hash of a tensor: XXH3-128 over the digests of its consecutive 1 MiB
-// pieces, so that it can be computed in parallel. docs/format.md, "Content hash".
+// pieces, so that it can be computed in parallel. docs/format/format.md, "Content hash".
 #pragma once
 
 #include <cstdint>

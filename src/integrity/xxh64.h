@@ -1,4 +1,4 @@
-// XXH64, seed 0: the checksum of MCKP files. docs/mckp.md, "Checksums".
+// XXH64, seed 0: the checksum of MCKP files. docs/format/mckp.md, "Checksums".
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // What ReadLimits::max_allocation_bytes allows: what the caller said, or what suits the file and
-// the machine. What one call allocates is one sum, whatever it is made of. docs/security.md,
-// "Limits".
+// the machine. What one call allocates is one sum, whatever it is made of.
+// docs/contribute/security.md, "Limits".
 #pragma once
 
 #include <atomic>

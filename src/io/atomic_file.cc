@@ -1,6 +1,7 @@
-// The steps of a commit (docs/writing.md, "Commit"), in the order in which a crash at any point
-// leaves the old file or the whole new one: write, take over mode and owner, sync the file, give it
-// its name, sync the folder. The name is given by one linkat() or one renameat(); both are atomic.
+// The steps of a commit (docs/format/writing.md, "Commit"), in the order in which a crash at any
+// point leaves the old file or the whole new one: write, take over mode and owner, sync the file,
+// give it its name, sync the folder. The name is given by one linkat() or one renameat(); both are
+// atomic.
 //
 // A path is followed to its target in front, where the caller asks for that, and nowhere else.
 // Everything goes through folder_fd_, so the target stays the same file if somebody changes the

@@ -1,4 +1,4 @@
-// A file that appears at its path whole or not at all. docs/writing.md, "Commit".
+// A file that appears at its path whole or not at all. docs/format/writing.md, "Commit".
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // How a checkpoint names the file that it was taken against, and how that file is found. Only here
-// does a text from a file become a path that is opened. docs/deltas.md, "Resolving".
+// does a text from a file become a path that is opened. docs/format/deltas.md, "Resolving".
 #pragma once
 
 #include <filesystem>

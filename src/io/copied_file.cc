@@ -10,7 +10,7 @@
 // an error and is not overwritten (MAP_FIXED_NOREPLACE).
 //
 // The price against a mapping is one copy. In return, a file that shrinks or a disk that fails is
-// an error from pread() and not a SIGBUS. docs/security.md compares the two.
+// an error from pread() and not a SIGBUS. docs/contribute/security.md compares the two.
 #include "io/copied_file.h"
 
 #include <fcntl.h>

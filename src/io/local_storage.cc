@@ -1,6 +1,6 @@
-// Objects as files below a folder. A put is a commit (docs/writing.md, "Commit"), so a reader of a
-// key sees the old object or the whole new one, and no locks are needed between threads or
-// processes: each call resolves its key anew. What is kept is only which folders' names were
+// Objects as files below a folder. A put is a commit (docs/format/writing.md, "Commit"), so a
+// reader of a key sees the old object or the whole new one, and no locks are needed between threads
+// or processes: each call resolves its key anew. What is kept is only which folders' names were
 // synced.
 //
 // No key leads out of the folder. check_storage_key() refuses `..` and hidden names; inside()

@@ -1,4 +1,4 @@
-// A file that one program at a time changes in place. docs/writing.md, "In-place append".
+// A file that one program at a time changes in place. docs/format/writing.md, "In-place append".
 #pragma once
 
 #include <filesystem>

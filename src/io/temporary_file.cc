@@ -1,6 +1,6 @@
 // Temporary names begin with a dot and end in `.thalia-tmp`, so that listings and patterns such as
-// `*.thalia` pass them by (docs/writing.md, "Commit"). All files here are created with O_EXCL or
-// without a name: none is opened that somebody else put there.
+// `*.thalia` pass them by (docs/format/writing.md, "Commit"). All files here are created with
+// O_EXCL or without a name: none is opened that somebody else put there.
 #include "io/temporary_file.h"
 
 #include <fcntl.h>

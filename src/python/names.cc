@@ -49,11 +49,11 @@ void bind_names(nb::module_& module) {
     return role_name(role_of_name(name, rank));
   });
   module.def("detect_format", format_of);
-  module.def(
-      "set_default_allocation_limit", set_limit, nb::arg().none(),
-      "What one call may allocate, in bytes, for what a file says that it holds; None: what "
-      "fits the file and the machine (docs/security.md, Limits). Of this process from now on, "
-      "for any thread. Raises UsageError for 0 and less.");
+  module.def("set_default_allocation_limit", set_limit, nb::arg().none(),
+             "What one call may allocate, in bytes, for what a file says that it holds; None: what "
+             "fits the file and the machine (docs/contribute/security.md, Limits). Of this process "
+             "from now on, "
+             "for any thread. Raises UsageError for 0 and less.");
   module.def("suggestion", [](const std::string& mistyped, const std::vector<std::string>& names) {
     return text_object(suggestion_among(mistyped, names));
   });

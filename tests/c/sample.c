@@ -7,7 +7,7 @@
 float sample_weights[kWeights];
 int64_t sample_steps[kSteps];
 
-// cortex/sparse, csr i32 [4, 8] with 3 elements, as docs/format.md lays it out.
+// cortex/sparse, csr i32 [4, 8] with 3 elements, as docs/format/format.md lays it out.
 static const struct {
   uint32_t row_pointers[5];
   uint32_t columns[3];

@@ -1,4 +1,4 @@
-"""What --json prints of files of every format, against the tables of docs/json.md.
+"""What --json prints of files of every format, against the tables of docs/use/json.md.
 
     json_test.py THALIA MAKE_FILES INTERRUPTION SOURCE_ROOT
 
@@ -19,7 +19,7 @@ import unittest
 import program
 
 ROOT = pathlib.Path(sys.argv[4]).resolve()
-DOCUMENT = (ROOT / "docs/json.md").read_text(encoding="utf-8")
+DOCUMENT = (ROOT / "docs/use/json.md").read_text(encoding="utf-8")
 # Members that no file here has a reason for.
 RARE = {
     ("error", "tensor"),
@@ -99,7 +99,7 @@ class Checker:
                 self.faults.append(f"{place}.{member}: {one!r} is no {kinds}")
         for member in value:
             if member not in members and "*" not in members:
-                self.faults.append(f"{place}: {name} has {member}, which is not in docs/json.md")
+                self.faults.append(f"{place}: {name} has {member}, which is not in docs/use/json.md")
 
 
 CHECKER = Checker()
@@ -409,7 +409,7 @@ class Json(unittest.TestCase):
         self.assertEqual(
             checker.faults,
             ["it.schema: 'thalia.log.2' is no \"thalia.log.1\"", "it.format: 1 is no string",
-             "it: log has no files", "it: log has more, which is not in docs/json.md"],
+             "it: log has no files", "it: log has more, which is not in docs/use/json.md"],
         )  # fmt: skip
 
 

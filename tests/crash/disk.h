@@ -1,5 +1,6 @@
 // The disk as a machine finds it after a crash: which parts of what a program did may be there, and
-// the folder for each choice of them. docs/durability.md tells what each mode stands for.
+// the folder for each choice of them. docs/contribute/durability.md tells what each mode stands
+// for.
 //
 //   const Disk disk(log, Mode::writeback);
 //   Moment moment = disk.at(place);       // the crash: after so many records of the log

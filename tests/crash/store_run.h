@@ -4,7 +4,7 @@
 //
 // A crash in the middle of a save leaves many states that differ in some of these items. So a
 // description is not compared as a whole: each item has to be as it was promised, or as something
-// makes it that was attempted since. docs/durability.md, "The store".
+// makes it that was attempted since. docs/contribute/durability.md, "The store".
 #pragma once
 
 #include <filesystem>

@@ -13,7 +13,7 @@ import unittest
 
 ROOT = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else ".")
 PAGES = {
-    name: (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    name: (ROOT / "docs/format" / f"{name}.md").read_text(encoding="utf-8")
     for name in ("format", "deltas", "writing", "verifying", "examples", "states", "v01")
 }
 DOCUMENT = "\n".join(PAGES.values())
@@ -192,7 +192,7 @@ class Document(unittest.TestCase):
     def test_limits_are_those_of_the_reader(self):
         body = re.search(r"struct ReadLimits \{(.*?)\n\};", header("options.h"), re.DOTALL)
         in_header = re.findall(r"^  [\w:<>]+ (max_\w+)", body.group(1), re.MULTILINE)
-        security = (ROOT / "docs/security.md").read_text(encoding="utf-8")
+        security = (ROOT / "docs/contribute/security.md").read_text(encoding="utf-8")
         table = rows_behind(security[security.index("\n| limit | default |") + 1 :])
         in_document = [row[0].strip("`") for row in table]
         self.assertEqual(in_document, in_header)
@@ -212,7 +212,7 @@ class Document(unittest.TestCase):
                 if path.suffix not in (".h", ".cc", ".py"):
                     continue
                 text = re.sub(r"\s*\n\s*(?://[/!<]*|#) ?", " ", path.read_text(encoding="utf-8"))
-                citations = r'docs/(\w+)\.md, ((?:"[^"]+"(?:,| and)? ?)+)'
+                citations = r'docs/\w+/(\w+)\.md, ((?:"[^"]+"(?:,| and)? ?)+)'
                 for page, names in re.findall(citations, text):
                     for name in re.findall(r'"([^"]+)"', names):
                         cited += 1

@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(leaves_are_as_long_as_their_digest) {
   BOOST_TEST(leaf_length(LeafAlgorithm::sha256) == 32u);
 }
 
-// Computed with Python's hashlib from the text of docs/format.md, "Block tree".
+// Computed with Python's hashlib from the text of docs/format/format.md, "Block tree".
 BOOST_AUTO_TEST_CASE(known_answer_with_sha256_leaves) {
   const auto file = counting_bytes(2 * kBlock + 100);
   const Header header = header_of(LeafAlgorithm::sha256, file.size());

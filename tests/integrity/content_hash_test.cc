@@ -35,7 +35,7 @@ std::vector<std::byte> sanity_buffer(std::size_t count) {
   return bytes;
 }
 
-// docs/format.md, "Content hash", word for word.
+// docs/format/format.md, "Content hash", word for word.
 Digest128 content_hash_by_definition(ByteSpan bytes) {
   std::vector<Digest128> digests;
   for (; !bytes.empty(); bytes = bytes.subspan(std::min<std::size_t>(bytes.size(), kContentPiece)))

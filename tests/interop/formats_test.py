@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Conversions of every format to every other and back, held against the tables of docs/formats.md.
+"""Conversions of every format to every other and back, held against the tables of docs/use/formats.md.
 
 formats_test.py THALIA MAKE_FILES SOURCE_ROOT            compares, and fails where anything differs
 formats_test.py THALIA MAKE_FILES SOURCE_ROOT --write    writes the tables
@@ -21,7 +21,7 @@ from collections import defaultdict
 THALIA = sys.argv[1]
 MAKE_FILES = sys.argv[2]
 ROOT = pathlib.Path(sys.argv[3])
-PAGE = ROOT / "docs/formats.md"
+PAGE = ROOT / "docs/use/formats.md"
 DATA = ROOT / "tests/data/interop"
 BEGIN, END = "<!-- {name}: written by tests/interop/formats_test.py -->", "<!-- {name} ends -->"
 

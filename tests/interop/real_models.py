@@ -130,7 +130,7 @@ def read_gguf(path):
 
 
 class OnnxNames:
-    """Tensors of nodes by the rules of docs/onnx.md."""
+    """Tensors of nodes by the rules of docs/format/onnx.md."""
 
     def __init__(self, model):
         self.found = []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "docs/python.md"]
+PAGES = ["README.md", "docs/use/python.md"]
 FRAMEWORKS = re.compile("torch|lightning|accelerate|transformers|orbax")
 DEEPSPEED = "import deepspeed"
 
@@ -21,7 +21,7 @@ def blocks_of(page):
 
 def deepspeed_example():
     """That of the manual, which takes a process of its own, as a rank among others."""
-    (block,) = (block for block in blocks_of("docs/python.md") if DEEPSPEED in block)
+    (block,) = (block for block in blocks_of("docs/use/python.md") if DEEPSPEED in block)
     return block
 
 

@@ -1,6 +1,6 @@
 """The rooms of the layers: the folders that a layer is divided into, and which see which.
 
-docs/development.md says what each room is for. A new room is added here first.
+docs/contribute/development.md says what each room is for. A new room is added here first.
 """
 
 import re

@@ -1,5 +1,5 @@
-// Payloads of sample tensors, put together and taken apart by the tables of docs/format.md and not
-// by the library's own arithmetic.
+// Payloads of sample tensors, put together and taken apart by the tables of docs/format/format.md
+// and not by the library's own arithmetic.
 #include <cstring>
 
 #include "support/bytes.h"

@@ -1,4 +1,4 @@
-"""docs/verifying.md, "Verifier's checklist", against the published vectors.
+"""docs/format/verifying.md, "Verifier's checklist", against the published vectors.
 
 Usage: checklist_test.py, with the witness's folder in PYTHONPATH.
 """

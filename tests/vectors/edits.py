@@ -1,4 +1,4 @@
-"""Changes to a valid vector by the names of docs/format.md, sealed again so that one rule is broken
+"""Changes to a valid vector by the names of docs/format/format.md, sealed again so that one rule is broken
 and no other."""
 
 import struct

@@ -20,12 +20,12 @@ from refused_header import HEADER, REGION
 from refused_tensor import CHUNK, CONNECTIVITY, QUANTIZED, TENSOR
 from valid_edits import add_all
 
-DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs"
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs/format"
 CLASSES = {"2": "FormatError", "3": "IntegrityError", "4": "UnsupportedError"}
 
 
 def checklist():
-    """{number: row} of docs/verifying.md, "Verifier's checklist"."""
+    """{number: row} of docs/format/verifying.md, "Verifier's checklist"."""
     text = (DOCUMENT / "verifying.md").read_text(encoding="utf-8")
     reference = (DOCUMENT / "format.md").read_text(encoding="utf-8")
     codes = dict(re.findall(r"^\| (\d{3}) \| (\w+) \|", reference, re.MULTILINE))

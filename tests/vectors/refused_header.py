@@ -5,7 +5,7 @@ from collections import namedtuple
 
 import elements
 
-# rule of docs/format.md, name, the valid file it is made of, the change, and the finding where the
+# rule of docs/format/format.md, name, the valid file it is made of, the change, and the finding where the
 # rule names several. A change that returns bytes gives the file as it is, unsealed.
 # `file`: its name, where the rule has got another number since it was published.
 Case = namedtuple("Case", "rule name base change finding file", defaults=[None, None])

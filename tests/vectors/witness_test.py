@@ -1,4 +1,4 @@
-"""The published vectors read by the witness, which was written from docs/format.md alone.
+"""The published vectors read by the witness, which was written from docs/format/format.md alone.
 
 Usage: witness_test.py, with the witness's folder in PYTHONPATH. Needs the packages xxhash,
 zstandard and lz4, and is skipped (77) without them.

@@ -119,7 +119,7 @@ class WorkedExample(unittest.TestCase):
     maxDiff = None
 
     def setUp(self):
-        document = (HERE.parents[1] / "docs/examples.md").read_text(encoding="utf-8")
+        document = (HERE.parents[1] / "docs/format/examples.md").read_text(encoding="utf-8")
         section = document[document.index("\n## Worked example\n") :]
         self.text = section.split("```\n", 2)[1]
         self.data = samples.data("example")

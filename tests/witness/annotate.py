@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints every byte of a small .thalia file with what it means, in the order of the file.
 
-Makes the worked example of docs/examples.md: annotate.py FILE.
+Makes the worked example of docs/format/examples.md: annotate.py FILE.
 """
 
 import pathlib

@@ -1,4 +1,4 @@
-"""A delta and the files below it, resolved as docs/deltas.md, "Delta files", says."""
+"""A delta and the files below it, resolved as docs/format/deltas.md, "Delta files", says."""
 
 import math
 import pathlib

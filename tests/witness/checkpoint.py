@@ -1,4 +1,4 @@
-"""A whole .thalia 1.0 file, checked as docs/verifying.md, "Verifier's checklist", says.
+"""A whole .thalia 1.0 file, checked as docs/format/verifying.md, "Verifier's checklist", says.
 
 Stops at the first thing that is wrong: Refused names it.
 """

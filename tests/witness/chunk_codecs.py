@@ -1,4 +1,4 @@
-"""Filters and the codecs plane_entropy and packed_exponents, from docs/format.md alone.
+"""Filters and the codecs plane_entropy and packed_exponents, from docs/format/format.md alone.
 
 Each function takes a chunk's stored bytes and its raw length. ValueError where the document says to
 refuse.

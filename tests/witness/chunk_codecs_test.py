@@ -1,4 +1,4 @@
-"""Chunks that the library encoded, decoded from docs/format.md alone.
+"""Chunks that the library encoded, decoded from docs/format/format.md alone.
 
 Usage: chunk_codecs_test.py WITNESS_FILES
 """
@@ -18,7 +18,7 @@ DECODERS = {
     "packed_exponents": codecs.decode_packed_exponents,
 }
 
-# The examples of docs/examples.md.
+# The examples of docs/format/examples.md.
 PACKED = "02080100 01000000 7f 0800000000000000 00000001" + 36 * "00" + "80"
 CODED = (
     "01000000 02000000a6000000 000000000000000000000000060000000000000000000000000000000000 0000"

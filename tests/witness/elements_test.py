@@ -6,7 +6,7 @@ import elements
 
 
 class Elements(unittest.TestCase):
-    """Known answers: the extremes that the OCP documents and docs/format.md give."""
+    """Known answers: the extremes that the OCP documents and docs/format/format.md give."""
 
     def test_small_floats_have_their_extremes(self):
         for dtype, code, value in (

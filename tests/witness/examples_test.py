@@ -20,7 +20,7 @@ from chain import Link
 from low_rank import apply_low_rank
 
 WITNESS_FILES = sys.argv[1]
-PAGES = pathlib.Path(__file__).parents[2] / "docs"
+PAGES = pathlib.Path(__file__).parents[2] / "docs/format"
 DOCUMENT = "\n".join((PAGES / f"{name}.md").read_text(encoding="utf-8") for name in ("format", "deltas", "examples"))
 HEX = re.compile(r"^([0-9a-f]{4})  ((?:[0-9a-f]{2} ?)+)(?:  |$)", re.MULTILINE)
 

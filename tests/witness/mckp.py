@@ -1,4 +1,4 @@
-"""MCKP files in plain Python, written from docs/mckp.md alone."""
+"""MCKP files in plain Python, written from docs/format/mckp.md alone."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ DTYPES = {
 
 
 class RefusedError(Exception):
-    """The file breaks docs/mckp.md."""
+    """The file breaks docs/format/mckp.md."""
 
 
 def require(condition, what):
@@ -197,7 +197,7 @@ def sparse_lengths(entry, width):
 
 
 def check_indices(entry, data, values):
-    """The rules of docs/format.md for csr and coo."""
+    """The rules of docs/format/format.md for csr and coo."""
     sparse, shape, count = entry["sparse"], entry["shape"], index_count(entry)
     nnz, width = sparse["nnz"], sparse["index_bits"] // 8
     require(not any(data[count * width : values]), "padding")

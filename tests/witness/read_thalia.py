@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads a .thalia 1.0 file and checks all of it, independently of the library.
 
-Written from docs/format.md alone, to bear witness that the document suffices. Needs the standard
+Written from docs/format/format.md alone, to bear witness that the document suffices. Needs the standard
 library only; the packages xxhash, zstandard and lz4 for XXH3 digests and compressed chunks. What a
 missing package leaves unchecked is said.
 

@@ -1,4 +1,4 @@
-"""Files that break the format: the witness refuses what docs/format.md says, and so does verify().
+"""Files that break the format: the witness refuses what docs/format/format.md says, and so does verify().
 
 Usage: refusal_test.py WITNESS_FILES VERIFY_FILES
 """

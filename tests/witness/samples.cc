@@ -15,7 +15,7 @@ void nothing_at_all(const path& folder) {
   Sample(folder, "nothing").finish();
 }
 
-// The worked example of docs/examples.md.
+// The worked example of docs/format/examples.md.
 void example(const path& folder) {
   Sample sample(folder, "example", example_options());
   sample.metadata(R"({"description":"two neurons"})");

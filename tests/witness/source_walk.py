@@ -1,5 +1,5 @@
 """Weights found without the directory, as a program does that knows the source specification only:
-docs/format.md, "Finding weights without the directory"."""
+docs/format/format.md, "Finding weights without the directory"."""
 
 import math
 import struct

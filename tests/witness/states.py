@@ -1,4 +1,4 @@
-"""The state of a brain out of a checkpoint, written from docs/states.md, "States"."""
+"""The state of a brain out of a checkpoint, written from docs/format/states.md, "States"."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The structures of a .thalia 1.0 file, written down from the tables of docs/format.md."""
+"""The structures of a .thalia 1.0 file, written down from the tables of docs/format/format.md."""
 
 import re
 import struct

@@ -1,5 +1,6 @@
-// Element types, roles, encodings and codecs: the format's codes and their names, docs/format.md.
-// And choices that readers and writers share; those that have a default begin with it.
+// Element types, roles, encodings and codecs: the format's codes and their names,
+// docs/format/format.md. And choices that readers and writers share; those that have a default
+// begin with it.
 #pragma once
 
 #include <stdint.h>
@@ -59,7 +60,7 @@ enum {
   THALIA_ROLE_EMBEDDING = 11
 };
 
-/// docs/format.md, "Payloads", tells how the bytes of each lie.
+/// docs/format/format.md, "Payloads", tells how the bytes of each lie.
 typedef uint32_t thalia_encoding;
 enum {
   THALIA_ENCODING_DENSE = 0,
@@ -102,7 +103,7 @@ enum {
   THALIA_IO_DIRECT = 2     ///< past it, where the system allows that
 };
 
-/// "f32", "weights", "dense", "none": as in docs/format.md; "unknown" of other numbers.
+/// "f32", "weights", "dense", "none": as in docs/format/format.md; "unknown" of other numbers.
 const char* thalia_dtype_name(thalia_dtype dtype);
 const char* thalia_role_name(thalia_role role);
 const char* thalia_encoding_name(thalia_encoding encoding);

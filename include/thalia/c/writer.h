@@ -97,7 +97,7 @@ thalia_status thalia_writer_add_tensor(thalia_writer* writer, uint32_t region,
 thalia_status thalia_writer_declare_tensor(thalia_writer* writer, uint32_t region,
                                            const thalia_tensor_spec* spec, uint32_t* tensor);
 /// Appends to such a tensor's bytes, and copies them. With a codec, tensors come one after the
-/// other in the order of the file: docs/c.md. The first call ends the declarations.
+/// other in the order of the file: docs/use/c.md. The first call ends the declarations.
 thalia_status thalia_writer_write(thalia_writer* writer, uint32_t tensor, const void* data,
                                   size_t bytes);
 /// Writes the file and puts it in its place. After an error what was at the path is there still.

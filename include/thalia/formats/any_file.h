@@ -4,7 +4,7 @@
 //   for (const thalia::AnyTensor& tensor : file.tensors()) std::puts(tensor.name.c_str());
 //   const thalia::Tensor embedding = file.read("token_embd.weight");
 //
-// docs/formats.md.
+// docs/use/formats.md.
 #pragma once
 
 #include <cstddef>

@@ -42,7 +42,8 @@ struct OpenOptions {
   /// Elements in place of the codes of formats with types of their own.
   bool dequantize = false;
   /// Of PyTorch files: tensors that share memory are one tensor, and a tree in the metadata says
-  /// what they are of it (docs/pt.md, "Views and shared storages"). Else each is one of its own.
+  /// what they are of it (docs/format/pt.md, "Views and shared storages"). Else each is one of its
+  /// own.
   bool shared_memory = false;
   /// Bytes that a safetensors header may have; the reference refuses more than 100 MB.
   std::uint64_t max_safetensors_header_bytes = 100'000'000;

@@ -1,5 +1,5 @@
-// The formats of files that the library knows, and how it tells them apart. docs/formats.md says
-// what each can hold.
+// The formats of files that the library knows, and how it tells them apart. docs/use/formats.md
+// says what each can hold.
 #pragma once
 
 #include <filesystem>
@@ -13,21 +13,21 @@ namespace thalia {
 
 enum class FileFormat {
   thalia,
-  safetensors,        ///< a file, an index of shards, or the folder of a model
-  thalia_0_1,         ///< "thalia-0.1": what the original program wrote, thalia/v01.h; deltas too
-  mckp,               ///< docs/mckp.md; of a delta, the previous files are looked for beside it
-  mst,                ///< the original mithril program's, thalia/mst.h
+  safetensors,  ///< a file, an index of shards, or the folder of a model
+  thalia_0_1,   ///< "thalia-0.1": what the original program wrote, thalia/v01.h; deltas too
+  mckp,         ///< docs/format/mckp.md; of a delta, the previous files are looked for beside it
+  mst,          ///< the original mithril program's, thalia/mst.h
   mithril_quantized,  ///< "mithril-quantized": a tensor of codes, as that program wrote it
   orbax,          ///< "mithril-orbax": a folder of .npy files, as that program laid out for Orbax
-  gptrs,          ///< GPTRSCHK, a model of gpt.rs; docs/gptrs.md
+  gptrs,          ///< GPTRSCHK, a model of gpt.rs; docs/format/gptrs.md
   gptrsten,       ///< GPTRSTEN, an archive of tensors
-  entity,         ///< ENTITY, a network of Loom; docs/loom.md
+  entity,         ///< ENTITY, a network of Loom; docs/format/loom.md
   loom_json,      ///< "loom-json": the same as JSON
-  pt,             ///< what torch.save and torch.jit.save write; docs/pt.md
-  npz,            ///< numpy.savez; docs/npz.md
+  pt,             ///< what torch.save and torch.jit.save write; docs/format/pt.md
+  npz,            ///< numpy.savez; docs/format/npz.md
   npy,            ///< numpy.save: one tensor
-  gguf,           ///< docs/gguf.md
-  onnx,           ///< the weights of a model; docs/onnx.md
+  gguf,           ///< docs/format/gguf.md
+  onnx,           ///< the weights of a model; docs/format/onnx.md
   thalia_shards,  ///< "thalia-shards": an index of .thalia files; read only
 };
 

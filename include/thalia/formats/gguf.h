@@ -1,5 +1,5 @@
 // GGUF files, the format of ggml and llama.cpp: a mapped reader, a crash-safe writer, and blocks of
-// quantized elements as numbers. docs/gguf.md.
+// quantized elements as numbers. docs/format/gguf.md.
 //
 //   const thalia::GgufFile file = thalia::GgufFile::open("model.gguf");
 //   const thalia::GgufTensor& w = file.tensor("blk.0.attn_q.weight");

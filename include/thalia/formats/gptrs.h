@@ -1,5 +1,5 @@
 // Files of gpt.rs: GPTRSCHK, checkpoints with the config of a model, and GPTRSTEN, archives of
-// tensors. docs/gptrs.md is normative.
+// tensors. docs/format/gptrs.md is normative.
 //
 //   const thalia::GptrsFile file = thalia::GptrsFile::open("model.gptrschk");
 //   const thalia::Tensor w = file.read("lm_head");   // in the mapping, no copy
@@ -43,7 +43,7 @@ struct GptrsTensor {
   bool id_stored = false;          ///< false: the file has 0 in its place
 };
 
-/// What a config says of the streaming of weights; docs/gptrs.md, "Config".
+/// What a config says of the streaming of weights; docs/format/gptrs.md, "Config".
 struct GptrsWeightStreaming {
   bool enabled = false;
   std::optional<std::uint64_t> device_budget_bytes{};

@@ -5,7 +5,7 @@
 //   const std::vector<float> w = thalia::loom_master(network.layers.at(0));
 //   thalia::save_entity("again.entity", network);
 //
-// docs/loom.md.
+// docs/format/loom.md.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The two block formats in .entity files of transformers: Q4_0 and BitNet's packed ternary.
-// docs/loom.md, "Blocks".
+// docs/format/loom.md, "Blocks".
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 //   const std::vector<float> back = thalia::unpack_loom_weights(
 //       thalia::LoomDType::int4, native.packed, native.scale, master.size());
 //
-// Everything here is a function of its arguments; any number of threads. docs/loom.md.
+// Everything here is a function of its arguments; any number of threads. docs/format/loom.md.
 #pragma once
 
 #include <cstddef>

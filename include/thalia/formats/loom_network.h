@@ -1,5 +1,5 @@
 // What a file of the original loom program describes: a grid of layers, their settings, and their
-// weights as they are stored. docs/loom.md.
+// weights as they are stored. docs/format/loom.md.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Quantized tensors as the original mithril program stores them: one tensor a file, as a zstd frame
-// of Rust's bincode. docs/mithril.md, "Quantized tensors".
+// of Rust's bincode. docs/format/mithril.md, "Quantized tensors".
 //
 //   const thalia::MithrilQuantized weights = thalia::open_mithril_quantized("w.zst");
 //   const thalia::Tensor numbers = weights.dequantized();

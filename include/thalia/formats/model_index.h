@@ -1,5 +1,5 @@
 // A model in several files, and the one file that opens the model in a folder. The index tells
-// which tensor lies in which file. docs/safetensors.md, "Models of several files".
+// which tensor lies in which file. docs/format/safetensors.md, "Models of several files".
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// NumPy's files: .npy, one array, and .npz, a zip archive of arrays under names. docs/npz.md.
+// NumPy's files: .npy, one array, and .npz, a zip archive of arrays under names.
+// docs/format/npz.md.
 //
 //   const thalia::NpzFile file = thalia::NpzFile::open("model.npz");
 //   const thalia::Tensor w = file.read("w");

@@ -4,7 +4,7 @@
 //   const thalia::Tensor w = model.read(model.tensors().front().name);
 //   thalia::save_onnx("weights.onnx", {{"w", w}});
 //
-// docs/onnx.md
+// docs/format/onnx.md
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,7 @@ struct OnnxGraph {
 };
 
 struct OnnxTensor {
-  std::string name;         ///< of an initialiser its own; docs/onnx.md says what others are called
+  std::string name;  ///< of an initialiser its own; docs/format/onnx.md says what others are called
   TensorLayout layout{};    ///< of what read() gives: dense or coo
   bool initialiser = true;  ///< else of a node's attribute: a constant, or in a subgraph
   std::string location{};   ///< the file that has its elements; empty: the model's own
@@ -116,7 +116,7 @@ class OnnxFile {
 struct OnnxSaveOptions {
   OnnxModel model{};  ///< versions are raised where a dtype needs newer ones
   /// Elements of tensors of 1 KiB and more in NAME.data, NAME being the model's file name; nullopt:
-  /// where the model would have 2 GiB or more without. docs/onnx.md, "Data in another file".
+  /// where the model would have 2 GiB or more without. docs/format/onnx.md, "Data in another file".
   std::optional<bool> external_data{};
   OutputOptions output{};
   Work work{};  ///< progress and cancel

@@ -1,6 +1,6 @@
 // PyTorch's files: .pt, .pth and .bin of torch.save, and programs of TorchScript. Nothing of them
 // is ever run: their pickles are read by a reader that knows tensors and plain containers, and
-// refuses every other Python object by its name. docs/pt.md.
+// refuses every other Python object by its name. docs/format/pt.md.
 //
 //   const thalia::PtFile file = thalia::PtFile::open("model.pt");
 //   for (const thalia::PtTensor& tensor : file.tensors())
@@ -56,7 +56,7 @@ class PtFile {
 
   /// In the order of the saved object; of a TorchScript program then its constants: "CONSTANTS.c0".
   const std::vector<PtTensor>& tensors() const noexcept;
-  /// The saved object, as thalia_checkpoint keeps it: docs/python.md, "What a tree looks like".
+  /// The saved object, as thalia_checkpoint keeps it: docs/use/python.md, "What a tree looks like".
   const std::string& tree() const noexcept;
   /// What the file holds beside it, a sentence each: code, attributes, other records.
   const std::vector<std::string>& losses() const noexcept;

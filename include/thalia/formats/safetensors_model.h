@@ -1,6 +1,6 @@
 // A safetensors model as one thing, whether it lies in one file or in several with an index: opened
 // by its folder, its index or its file, read tensor by tensor or in part, checked, written in
-// shards, and its texts edited. docs/safetensors.md.
+// shards, and its texts edited. docs/format/safetensors.md.
 //
 //   const auto model = thalia::SafetensorsModel::open("llama");   // a folder of Hugging Face's
 //   const thalia::Tensor w = model.read("lm_head.weight");        // in the mapping, no copy

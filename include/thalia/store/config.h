@@ -5,7 +5,7 @@
 //   config.phases[0].retention.keep_every_steps = 100'000;
 //   thalia::create_run("runs/20260115_143022_a1b2c3d4", config);
 //
-// docs/store.md, "Configuration".
+// docs/format/store.md, "Configuration".
 #pragma once
 
 #include <cstdint>

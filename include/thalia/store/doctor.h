@@ -1,4 +1,4 @@
-// What is wrong with a run, and what of it can be put right. docs/store.md, "Doctor".
+// What is wrong with a run, and what of it can be put right. docs/format/store.md, "Doctor".
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a store knows of one checkpoint without opening it. docs/store.md, "Listing".
+// What a store knows of one checkpoint without opening it. docs/format/store.md, "Listing".
 #pragma once
 
 #include <cstdint>

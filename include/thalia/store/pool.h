@@ -1,4 +1,5 @@
-// Pool: earlier versions of a model to play against, or to compare with. docs/store.md, "Pool".
+// Pool: earlier versions of a model to play against, or to compare with. docs/format/store.md,
+// "Pool".
 //
 //   thalia::RunWriter run("runs/20260115_143022_a1b2c3d4");
 //   thalia::Pool pool(run);

@@ -1,5 +1,5 @@
 // Records: what a checkpoint says of itself in its metadata, and how records of earlier versions
-// become those of today. docs/store.md, "Records".
+// become those of today. docs/format/store.md, "Records".
 #pragma once
 
 #include <cstdint>

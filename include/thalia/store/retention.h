@@ -5,7 +5,7 @@
 //   for (const auto& decision : thalia::plan_retention(entries, policy, {.now = now}))
 //     print(entries[decision.entry].file, decision.reason);
 //
-// docs/store.md, "Retention".
+// docs/format/store.md, "Retention".
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 //   thalia::LoadedCheckpoint last = run.load("phase1");
 //   thalia::Tensor w = last.chain.read(last.chain.reader().tensor("w_rec"));
 //
-// docs/store.md.
+// docs/format/store.md.
 #pragma once
 
 #include <cstdint>

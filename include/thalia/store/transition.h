@@ -5,7 +5,7 @@
 //   thalia::TransitionResult begun = thalia::transition(run, plan, {.master_seed = seed});
 //   thalia::Reader start = thalia::Reader::open(begun.start);
 //
-// docs/store.md, "Transitions".
+// docs/format/store.md, "Transitions".
 #pragma once
 
 #include <cstdint>

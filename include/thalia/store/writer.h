@@ -8,7 +8,7 @@
 //   // Declare tensors. Then:
 //   run.commit(std::move(writer), {.metric = loss});
 //
-// docs/store.md, "Saving".
+// docs/format/store.md, "Saving".
 #pragma once
 
 #include <chrono>

@@ -215,8 +215,9 @@ Run declare_cat(CLI::App& app) {
       "that read back as the same f32 (f64 for f64). json: numbers that are not finite are "
       "\"NaN\", \"Infinity\" and \"-Infinity\", complex ones [real, imaginary]. npy: bf16 and the "
       "floating-point types of 8 bits and less become float32, packed integers int8 or uint8. raw: "
-      "the bytes as docs/format.md has them.\n\nExamples:\n  thalia cat run.thalia cortex/w_rec "
-      "--slice '0:4,:'\n  thalia cat run.thalia cortex/w_rec --format npy -o w_rec.npy");
+      "the bytes as docs/format/format.md has them.\n\nExamples:\n  thalia cat run.thalia "
+      "cortex/w_rec --slice '0:4,:'\n  thalia cat run.thalia cortex/w_rec --format npy -o "
+      "w_rec.npy");
   const auto arguments = std::make_shared<CatArguments>();
   add_model(app, "FILE", arguments->file, "The file to read");
   offer(app.add_option("TENSOR", arguments->tensor, "The tensor, or a pattern")->required(),

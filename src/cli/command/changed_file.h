@@ -7,7 +7,7 @@ namespace thalia::cli {
 /// file, and with status kUnreadable. It is raised where another process shortened the file, or its
 /// disk fails. A file that the command was writing disappears with the process as long as it has no
 /// name yet; where the file system has no unnamed files, a temporary file stays.
-/// `as_json`: the line is that of an error, docs/json.md.
+/// `as_json`: the line is that of an error, docs/use/json.md.
 void report_changed_files(bool as_json);
 
 }  // namespace thalia::cli

@@ -315,7 +315,7 @@ Run declare_prune(CLI::App& app) {
       "IN has to say what is unused: learning_state.synapse_age and .synapse_importance for each "
       "matrix, learning_state.importance_window_steps, learning_state.silent_steps for neurons, "
       "and "
-      "task_change (docs/growth.md, \"Pruning\").\n\n"
+      "task_change (docs/format/growth.md, \"Pruning\").\n\n"
       "Examples:\n  thalia prune run.thalia smaller.thalia --protect pons/weights.w_in\n"
       "  thalia prune run.thalia smaller.thalia --region cortex --neurons 8");
   const auto arguments = std::make_shared<PruneArguments>();

@@ -10,7 +10,7 @@
 
 namespace thalia::cli {
 
-/// What was compared, as docs/json.md has it.
+/// What was compared, as docs/use/json.md has it.
 struct DiffedFiles {
   std::string before;
   std::string after;

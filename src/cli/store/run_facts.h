@@ -44,7 +44,7 @@ void print_run(Output& out, const RunFacts& facts, std::uint64_t now);
 /// The versions of the pool and its anchors.
 void print_pool(Output& out, const PoolView& pool, std::uint64_t now);
 
-/// An object, as docs/json.md has it.
+/// An object, as docs/use/json.md has it.
 void add_run_facts(JsonWriter& json, const RunFacts& facts);
 void add_pool(JsonWriter& json, const PoolView& pool);
 

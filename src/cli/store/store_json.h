@@ -1,4 +1,4 @@
-// What a store has as JSON, docs/json.md.
+// What a store has as JSON, docs/use/json.md.
 #pragma once
 
 #include "json/writer.h"

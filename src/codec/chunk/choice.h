@@ -1,5 +1,5 @@
-// How a chunk is stored when a codec is asked for, found on a sample of it. docs/design.md,
-// "Compress where it pays".
+// How a chunk is stored when a codec is asked for, found on a sample of it.
+// docs/contribute/design.md, "Compress where it pays".
 #pragma once
 
 #include "codec/cpu/element_layout.h"

@@ -1,5 +1,5 @@
 // One chunk to its stored form and back. Spans in, spans out; knows nothing of files.
-// docs/format.md, "Chunks".
+// docs/format/format.md, "Chunks".
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Filters: transforms that make a chunk easier to compress and keep its length. docs/format.md,
-// "Chunks".
+// Filters: transforms that make a chunk easier to compress and keep its length.
+// docs/format/format.md, "Chunks".
 #pragma once
 
 #include <span>

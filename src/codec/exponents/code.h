@@ -1,5 +1,5 @@
 // The code of packed_exponents: which symbols have a code of their own, and how many bits it takes.
-// docs/format.md, "packed_exponents".
+// docs/format/format.md, "packed_exponents".
 #pragma once
 
 #include <array>

@@ -1,10 +1,10 @@
-// The stream of packed_exponents, written and read in one pass over the words. docs/format.md,
-// "packed_exponents". The lengths of all parts but the escapes follow from the header and the raw
-// length, so encoding writes every part to its final place, and decoding checks the length of the
-// whole before it begins.
-// Each step takes a block of words: the planes below the highest go straight between words and
-// stream, and only the highest bytes pass through a small buffer. Blocks and groups are whole, so
-// the vector kernels never see a partial group; the last one is filled up.
+// The stream of packed_exponents, written and read in one pass over the words.
+// docs/format/format.md, "packed_exponents". The lengths of all parts but the escapes follow from
+// the header and the raw length, so encoding writes every part to its final place, and decoding
+// checks the length of the whole before it begins. Each step takes a block of words: the planes
+// below the highest go straight between words and stream, and only the highest bytes pass through a
+// small buffer. Blocks and groups are whole, so the vector kernels never see a partial group; the
+// last one is filled up.
 #include "codec/exponents/packed_exponents.h"
 
 #include <algorithm>

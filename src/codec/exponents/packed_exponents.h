@@ -1,6 +1,6 @@
 // The codec packed_exponents: the most frequent exponents of floats in 1 to 4 bits, all other bits
-// as they are. It saves less than plane_entropy, but runs at the speed of memory. docs/format.md,
-// "packed_exponents". The bytes do not depend on the set of instructions.
+// as they are. It saves less than plane_entropy, but runs at the speed of memory.
+// docs/format/format.md, "packed_exponents". The bytes do not depend on the set of instructions.
 #pragma once
 
 #include <vector>

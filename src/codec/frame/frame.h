@@ -1,5 +1,5 @@
 // Compressed frames that follow each other in a file: whole ones, and frames decoded piece by
-// piece, whose lengths and contents need not be known nor fit in memory. docs/format.md,
+// piece, whose lengths and contents need not be known nor fit in memory. docs/format/format.md,
 // "Wrappers".
 #pragma once
 

@@ -1,4 +1,4 @@
-// Codes of a few bits each as one stream of bits. docs/format.md, "quantized".
+// Codes of a few bits each as one stream of bits. docs/format/format.md, "quantized".
 #pragma once
 
 #include <cstdint>

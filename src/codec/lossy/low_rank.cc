@@ -1,7 +1,7 @@
-// The order of all additions is part of the format (docs/deltas.md, "low_rank_delta"): for each
-// element the products are summed in the order of the factors, in f64, and never fused with the
-// addition. Blocks run along a row, so vectors work on neighbouring columns and leave that order
-// alone.
+// The order of all additions is part of the format (docs/format/deltas.md, "low_rank_delta"): for
+// each element the products are summed in the order of the factors, in f64, and never fused with
+// the addition. Blocks run along a row, so vectors work on neighbouring columns and leave that
+// order alone.
 #include "codec/lossy/low_rank.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A matrix of low rank added to floating point elements. docs/deltas.md, "low_rank_delta".
+// A matrix of low rank added to floating point elements. docs/format/deltas.md, "low_rank_delta".
 #pragma once
 
 #include <cstdint>

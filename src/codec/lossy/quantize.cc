@@ -1,5 +1,5 @@
-// The arithmetic of docs/format.md, "quantized", in f64 for every type. The restored numbers are
-// part of the format, as a verifier compares their CRC-32, so every operation is rounded on its
+// The arithmetic of docs/format/format.md, "quantized", in f64 for every type. The restored numbers
+// are part of the format, as a verifier compares their CRC-32, so every operation is rounded on its
 // own, and none is fused. Elements are converted to f64 a block at a time; nothing is allocated.
 #include "codec/lossy/quantize.h"
 

@@ -1,4 +1,4 @@
-// Uniform quantization of floating point numbers to codes of 1 to 8 bits. docs/format.md,
+// Uniform quantization of floating point numbers to codes of 1 to 8 bits. docs/format/format.md,
 // "quantized", has the arithmetic.
 //
 // A run of numbers that share their parameters is a group. Its codes are the numbers of steps of

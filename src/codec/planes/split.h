@@ -1,7 +1,7 @@
 // The filters byte_planes_2/4/8 and difference_planes_4/8: bytes of equal significance side by
-// side, so that codecs find what repeats. docs/format.md, "Chunks". Spans may start at any address.
-// Both spans of a call have the same length, which may be any, and do not overlap. The bytes do not
-// depend on the set of instructions.
+// side, so that codecs find what repeats. docs/format/format.md, "Chunks". Spans may start at any
+// address. Both spans of a call have the same length, which may be any, and do not overlap. The
+// bytes do not depend on the set of instructions.
 #pragma once
 
 #include <cstddef>

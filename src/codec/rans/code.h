@@ -1,5 +1,5 @@
-// The frequencies of bytes that rANS codes with, and the tables made of them. docs/format.md,
-// "plane_entropy".
+// The frequencies of bytes that rANS codes with, and the tables made of them.
+// docs/format/format.md, "plane_entropy".
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // A plane of bytes coded by their frequencies: which bytes occur, how often, the states and the
-// words. docs/format.md, "plane_entropy".
+// words. docs/format/format.md, "plane_entropy".
 #pragma once
 
 #include <array>

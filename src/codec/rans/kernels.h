@@ -1,5 +1,5 @@
 // Range asymmetric numeral systems (Duda, arXiv:1311.2540) over bytes: 32 states that take turns,
-// frequencies of 12 bits, renormalised by words of 16 bits. docs/format.md, "plane_entropy".
+// frequencies of 12 bits, renormalised by words of 16 bits. docs/format/format.md, "plane_entropy".
 // A state x encodes a symbol of frequency f and of cumulated frequency c as (x / f) * 4096 + x % f
 // + c; what makes room for that is written first. Decoding goes forward, encoding backward.
 #pragma once

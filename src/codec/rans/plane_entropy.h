@@ -1,7 +1,7 @@
 // The codec plane_entropy: elements are cut into bytes, and each plane of bytes of equal
 // significance is stored as it is, as one value, or coded by its frequencies. It is for checkpoints
-// that should be small and are still read at the speed of a disk. docs/format.md, "plane_entropy".
-// The bytes do not depend on the set of instructions.
+// that should be small and are still read at the speed of a disk. docs/format/format.md,
+// "plane_entropy". The bytes do not depend on the set of instructions.
 #pragma once
 
 #include <vector>

@@ -2,7 +2,7 @@
 // behind the old end; sync; overwrite the header in one write; sync. Until the header is written,
 // every reader sees the old state, whose bytes never change. After it, the append has happened,
 // whatever fails. The commit record, on the disk before the header is touched, lets recover()
-// finish or undo a header that was torn. docs/writing.md, "In-place append".
+// finish or undo a header that was torn. docs/format/writing.md, "In-place append".
 #include "container/append/commit.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Brings an append to the disk. docs/writing.md, "In-place append".
+// Brings an append to the disk. docs/format/writing.md, "In-place append".
 #pragma once
 
 #include "container/file/open_file.h"

@@ -1,5 +1,5 @@
 // A borrowed payload in chunks that are held in memory: what an append adds is small.
-// docs/format.md, "Chunks".
+// docs/format/format.md, "Chunks".
 #pragma once
 
 #include <cstddef>

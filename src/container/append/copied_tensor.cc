@@ -77,7 +77,7 @@ std::vector<std::uint32_t> tensors_by_offset(const detail::OpenFile& file, std::
   return numbers;
 }
 
-// docs/format.md, "Names". Who looks at a file is shown them as they are.
+// docs/format/format.md, "Names". Who looks at a file is shown them as they are.
 [[noreturn]] void fail_name(std::string_view name, const char* bound,
                             std::string_view region = {}) {
   throw FormatError(ErrorCode::bad_name, "",

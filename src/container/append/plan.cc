@@ -2,7 +2,7 @@
 // of what is new. Kept regions are never copied: the result only says where they lie. added_ knows
 // the names that will be in the file, old ones included, so that it refuses duplicates; every
 // change keeps it so. A region keeps its number while it exists, new ones come last.
-// docs/writing.md, "In-place append".
+// docs/format/writing.md, "In-place append".
 #include "container/append/plan.h"
 
 #include <algorithm>

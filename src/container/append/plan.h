@@ -1,5 +1,5 @@
 // What an append is to make of a file: which regions and connections stay, and what is new.
-// docs/writing.md, "In-place append".
+// docs/format/writing.md, "In-place append".
 #pragma once
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 // the lock. A save is in unfinished_ from its admission until after its on_done; in between its job
 // belongs to exactly one owner: the thread that calls save(), then waiting_, then whoever runs it.
 // One thread writes, in the order of waiting_, so two saves to one path cannot overtake each other.
-// docs/design.md, "Saving beside the training".
+// docs/contribute/design.md, "Saving beside the training".
 #include "container/background/queue.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // How large the blocks of a file's tree are where nobody chose, and the gaps that keep damage to a
-// payload away from what has no checksum of its own. docs/format.md, "Block tree".
+// payload away from what has no checksum of its own. docs/format/format.md, "Block tree".
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The two structures that are checked before anything else in a file is looked at. docs/format.md,
-// "Reading".
+// The two structures that are checked before anything else in a file is looked at.
+// docs/format/format.md, "Reading".
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The closing checksum, with and without a block tree. docs/format.md, "Checksum types".
+// The closing checksum, with and without a block tree. docs/format/format.md, "Checksum types".
 #pragma once
 
 #include <functional>

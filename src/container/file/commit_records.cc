@@ -5,7 +5,7 @@
 //
 // Costs have an upper limit for files made to exhaust the search: a place costs a compare of a few
 // bytes, a record its CRC, and only the kMostTried best records a pass over the file.
-// docs/writing.md, "Recovery".
+// docs/format/writing.md, "Recovery".
 #include "container/file/commit_records.h"
 
 #include <algorithm>
@@ -26,8 +26,8 @@ namespace thalia::container {
 namespace {
 
 // Every generation leaves one record, and the search ends at the first whole one. Only a file made
-// of records needs more than these, and costs this many passes. docs/writing.md asks for at least
-// 64.
+// of records needs more than these, and costs this many passes. docs/format/writing.md asks for at
+// least 64.
 constexpr std::size_t kMostTried = 64;
 
 bool has_tree(const format::Header& header) {

@@ -1,4 +1,5 @@
-// The copies of headers that every save and append leaves in a file. docs/writing.md, "Recovery".
+// The copies of headers that every save and append leaves in a file. docs/format/writing.md,
+// "Recovery".
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What stands in front of a delta's container: its header, and where its base is. docs/deltas.md,
-// "Delta files".
+// What stands in front of a delta's container: its header, and where its base is.
+// docs/format/deltas.md, "Delta files".
 #pragma once
 
 #include <memory>

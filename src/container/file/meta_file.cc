@@ -4,8 +4,8 @@
 //
 // The order of the checks: sizes in the header, before anything is allocated for them; the CRC of
 // header and extents, before an extent is followed; the extents; last the closing checksum over all
-// of it. What fill() lets pass was checked then, so a side file needs no blocks. docs/format.md,
-// "Side files".
+// of it. What fill() lets pass was checked then, so a side file needs no blocks.
+// docs/format/format.md, "Side files".
 #include "container/file/meta_file.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // The extents of a side file, at the addresses that they have in the file they came from.
-// docs/format.md, "Side files".
+// docs/format/format.md, "Side files".
 #pragma once
 
 #include <cstdint>

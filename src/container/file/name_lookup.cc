@@ -5,7 +5,7 @@
 // place where it ended: the entry there has the name, or its two neighbours show that the name
 // would stand between them. Where neither is so, an entry on the way was damaged or out of order. A
 // second search then verifies every step, and ends with the error of the damaged block, or with the
-// answer. docs/format.md, "Look-up".
+// answer. docs/format/format.md, "Look-up".
 #include "container/file/open_file.h"
 #include "format/directory.h"
 #include "format/tensor.h"

@@ -2,7 +2,8 @@
 // no block. It writes only after find_commit_record() has proved the state of the record, and never
 // over a header that holds. It holds the lock of the file from before its first look until after
 // the sync, so no append runs in between. After a crash on the way the header still does not hold,
-// or is the restored one; another recovery finds the same record. docs/writing.md, "Recovery".
+// or is the restored one; another recovery finds the same record. docs/format/writing.md,
+// "Recovery".
 #include "thalia/recover.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The char[32] form of a region's name. docs/format.md, "Short names".
+// The char[32] form of a region's name. docs/format/format.md, "Short names".
 #pragma once
 
 #include <array>

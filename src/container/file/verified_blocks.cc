@@ -4,7 +4,7 @@
 // it, which is rare and costs less than a lock at every look-up.
 //
 // A leaf proves nothing before the closing checksum has vouched for the table, so every path calls
-// ensure_leaves() before it compares one. docs/format.md, "Block tree".
+// ensure_leaves() before it compares one. docs/format/format.md, "Block tree".
 #include "container/file/verified_blocks.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Remembers which parts of a file have been checked against its checksum, and checks the
-// rest when asked. docs/format.md, "Block tree".
+// rest when asked. docs/format/format.md, "Block tree".
 #pragma once
 
 #include <atomic>

@@ -6,7 +6,7 @@
 //
 // A block that differs condemns all its bytes, but a payload in it may be whole. Its CRC-32 and
 // content hash may speak for it where its entry is verified and leaves are not SHA-256.
-// docs/format.md, "Block tree".
+// docs/format/format.md, "Block tree".
 #include <algorithm>
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // The bytes inside a wrapped file: frames are decoded into memory when bytes of them are first
-// asked for. docs/format.md, "Wrappers".
+// asked for. docs/format/format.md, "Wrappers".
 #pragma once
 
 #include <array>

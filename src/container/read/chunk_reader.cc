@@ -4,7 +4,8 @@
 // they leave no gaps.
 //
 // The CRC-32 of the stored bytes is checked before a decoder sees them, so that accidental damage
-// is reported as damage and not as whatever the decoder stumbles over. docs/format.md, "Chunks".
+// is reported as damage and not as whatever the decoder stumbles over. docs/format/format.md,
+// "Chunks".
 #include "container/read/chunk_reader.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The chunks of one tensor, checked and decoded. docs/format.md, "Chunks".
+// The chunks of one tensor, checked and decoded. docs/format/format.md, "Chunks".
 #pragma once
 
 #include <cstdint>

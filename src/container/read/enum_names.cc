@@ -1,4 +1,5 @@
-// The names of persistent enumerators, as docs/format.md, JSON and the command line spell them.
+// The names of persistent enumerators, as docs/format/format.md, JSON and the command line spell
+// them.
 #include <array>
 
 #include "format/little_endian.h"

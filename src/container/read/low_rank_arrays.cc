@@ -1,7 +1,7 @@
 // Reads the factors of a low_rank_delta from bytes that nobody has checked. The order matters:
 // header, then the place of each array, then the widths and the length of the codes that they ask
 // for, then the limit, and only then is anything allocated. The codes have at least one bit for
-// each number, so memory is at most 64 times the bytes of the payload. docs/deltas.md,
+// each number, so memory is at most 64 times the bytes of the payload. docs/format/deltas.md,
 // "low_rank_delta".
 #include "container/read/low_rank_arrays.h"
 

@@ -1,4 +1,4 @@
-// The payload of a low_rank_delta. docs/deltas.md, "low_rank_delta".
+// The payload of a low_rank_delta. docs/format/deltas.md, "low_rank_delta".
 #pragma once
 
 #include "codec/lossy/low_rank.h"

@@ -2,7 +2,8 @@
 // groups in front of it. The constructor walks them once, checks them, and keeps that place for
 // every piece of kPieceElements; then any piece is restored alone, on any thread. Memory is 8 bytes
 // for each 65,536 elements. After the constructor every width is at most 8, every parameter finite,
-// and all codes lie in the payload, so restore() checks nothing. docs/format.md, "quantized".
+// and all codes lie in the payload, so restore() checks nothing. docs/format/format.md,
+// "quantized".
 #include "container/read/quantized_arrays.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // The arrays of a quantized tensor, checked, and the elements that come out of them.
-// docs/format.md, "quantized".
+// docs/format/format.md, "quantized".
 #pragma once
 
 #include <cstdint>

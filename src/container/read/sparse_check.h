@@ -1,5 +1,5 @@
-// The rules for the index arrays of csr and coo tensors. docs/format.md, "Rules for csr and coo".
-// Shared by the writer, the views and verify.
+// The rules for the index arrays of csr and coo tensors. docs/format/format.md, "Rules for csr and
+// coo". Shared by the writer, the views and verify.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The elements that a sparse_delta lists, checked and applied. docs/deltas.md, "sparse_delta".
+// The elements that a sparse_delta lists, checked and applied. docs/format/deltas.md,
+// "sparse_delta".
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // then makes reads fail, and raises no signal. Units begin and end on whole blocks of the tree (or
 // on what direct reads need), hold at most kStreamExtent unless one block is larger, and no block
 // is in two units of one range. Each tensor counts the units with bytes of it, and is complete when
-// they are. docs/design.md, "Streaming".
+// they are. docs/contribute/design.md, "Streaming".
 #include "container/stream/plan.h"
 
 #include <algorithm>

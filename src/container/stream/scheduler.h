@@ -1,6 +1,6 @@
 // Where the threads of a stream meet: the feeder that admits tensors and hands out units, the
 // workers that read them, and the caller that takes what is complete. This class only counts and
-// orders; it touches no file and no payload. docs/design.md, "Streaming".
+// orders; it touches no file and no payload. docs/contribute/design.md, "Streaming".
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// The connectivity section against the directory. docs/format.md, "Connectivity".
+// The connectivity section against the directory. docs/format/format.md, "Connectivity".
 #pragma once
 
 #include "container/file/open_file.h"

@@ -1,4 +1,4 @@
-// What reading a wrapped file leaves unchecked. docs/format.md, "Wrappers".
+// What reading a wrapped file leaves unchecked. docs/format/format.md, "Wrappers".
 #pragma once
 
 #include "container/verify/findings.h"

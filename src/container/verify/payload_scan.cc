@@ -2,7 +2,7 @@
 // makes them one, at the speed of memory. Threads take runs of whole blocks, and each hashes the
 // pieces of tensors that end in its run, so every block and every piece belongs to exactly one
 // thread. The pieces of one tensor are joined at the end, which the content hash was made for.
-// docs/format.md, "Content hash".
+// docs/format/format.md, "Content hash".
 #include "container/verify/payload_scan.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// A region's headers against the tensors that the directory gives it. docs/format.md, "Region".
+// A region's headers against the tensors that the directory gives it. docs/format/format.md,
+// "Region".
 #pragma once
 
 #include <cstdint>

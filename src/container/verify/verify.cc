@@ -1,7 +1,7 @@
 // Runs the checks of verify one after the other: structure, consistency, padding, payloads, and
 // what lies around the file. A fault becomes a finding and the next check runs; only a stop, a
 // passed limit and a file that cannot be opened end verify with an error. Each check relies on what
-// the ones before found sound, and stays silent about what they reported. docs/verifying.md.
+// the ones before found sound, and stays silent about what they reported. docs/format/verifying.md.
 #include "thalia/verify.h"
 
 #include <utility>

@@ -2,7 +2,7 @@
 // readers may decode any frame alone. Workers read and encode; the calling thread writes the frames
 // in the order of the file and alone touches entries_. The target is committed as a whole after the
 // table, so a failure or a stop leaves nothing behind. The source may be any file; one that becomes
-// shorter meanwhile is an error. docs/format.md, "Wrappers".
+// shorter meanwhile is an error. docs/format/format.md, "Wrappers".
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -103,7 +103,8 @@ class WholeFile {
   }
 
  private:
-  // Readers of version 0.1 take one frame, with nothing behind it but a checksum: docs/v01.md.
+  // Readers of version 0.1 take one frame, with nothing behind it but a checksum:
+  // docs/format/v01.md.
   bool is_version_0_1() const {
     format::V01Header header{};
     if (size_ < sizeof header) return false;

@@ -1,5 +1,5 @@
 // What the frames of a file hold, from the front, where no table says where they begin.
-// docs/format.md, "Wrappers".
+// docs/format/format.md, "Wrappers".
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 // of the file, its size against the limit, each frame's lengths, and that the frames fill the file
 // up to the table. Then sums do not overflow and a frame's content is at most what its stored bytes
 // can hold, so callers allocate by it. Only decoding shows whether a frame really has that content;
-// decode_frame() checks it. docs/format.md, "Wrappers".
+// decode_frame() checks it. docs/format/format.md, "Wrappers".
 #include "container/wrap/seek_table.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Where the frames of a wrapped file begin. docs/format.md, "Wrappers".
+// Where the frames of a wrapped file begin. docs/format/format.md, "Wrappers".
 #pragma once
 
 #include <cstddef>

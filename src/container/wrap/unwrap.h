@@ -1,5 +1,6 @@
 // One compressed frame around a whole file in memory, as programs write it that know nothing of
-// seek tables: the original program's version 0.1 files above all. docs/format.md, "Wrappers".
+// seek tables: the original program's version 0.1 files above all. docs/format/format.md,
+// "Wrappers".
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// One chunk of a payload that is borrowed in pieces. docs/format.md, "Chunks".
+// One chunk of a payload that is borrowed in pieces. docs/format/format.md, "Chunks".
 #pragma once
 
 #include <cstddef>

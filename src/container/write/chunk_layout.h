@@ -1,4 +1,4 @@
-// What elements a chunk of a tensor holds. docs/format.md, "Payloads".
+// What elements a chunk of a tensor holds. docs/format/format.md, "Payloads".
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // Threads of the pool encode jobs in any order; the calling thread alone submits, and stores them
 // in the order of submission. So layout, sink and draft.chunks are touched by one thread, and a
 // chunk's offset is known when it is stored. A full pool makes the caller store the oldest job
-// first: this limits memory, and lets compressing and writing overlap. docs/design.md, "One pass".
+// first: this limits memory, and lets compressing and writing overlap. docs/contribute/design.md,
+// "One pass".
 #include "container/write/chunk_pipeline.h"
 
 #include <algorithm>

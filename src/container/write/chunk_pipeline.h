@@ -1,5 +1,5 @@
 // Payloads in, compressed chunks out: chunks are digested and compressed by a pool of threads while
-// those before them are on their way to the disk. docs/format.md, "Chunks".
+// those before them are on their way to the disk. docs/format/format.md, "Chunks".
 #pragma once
 
 #include <cstdint>

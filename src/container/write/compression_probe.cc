@@ -1,6 +1,7 @@
 // Decides by measuring, on this machine, with these payloads and this target: fixed rules would be
 // wrong for most disks. What it costs is limited: 2 MiB of samples, 16 MiB written, and nothing at
-// all for saves that are small, not synced, or in memory. docs/design.md, "Compress where it pays".
+// all for saves that are small, not synced, or in memory. docs/contribute/design.md, "Compress
+// where it pays".
 #include "container/write/compression_probe.h"
 
 #include <algorithm>

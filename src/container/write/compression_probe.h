@@ -1,5 +1,5 @@
 // SaveOptions::automatic_codec: whether compressing makes a save faster, found out by trying.
-// docs/design.md, "Compress where it pays".
+// docs/contribute/design.md, "Compress where it pays".
 #pragma once
 
 #include <filesystem>

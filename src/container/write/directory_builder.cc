@@ -1,7 +1,7 @@
 // All tables of the directory are made in memory and joined at the end. Regions keep the order of
 // their numbers; beside them stands their order by name. Tensors of a region are sorted by name:
 // readers search both in place, by halving. Digests may come later, since directory_crc32 covers
-// the directory's header and no entry. docs/format.md, "Directory".
+// the directory's header and no entry. docs/format/format.md, "Directory".
 #include "container/write/directory_builder.h"
 
 #include <algorithm>

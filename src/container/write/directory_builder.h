@@ -1,4 +1,4 @@
-// The directory's bytes from a draft whose payloads are placed and digested. docs/format.md,
+// The directory's bytes from a draft whose payloads are placed and digested. docs/format/format.md,
 // "Directory".
 #pragma once
 

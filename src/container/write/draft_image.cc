@@ -1,6 +1,6 @@
 // Owns the small structures that the image borrows (headers, index, directory), so it must not move
 // and lives as long as the image. Headers and directory have their final size from the start;
-// digests are filled in later, in place. docs/format.md, "Layout".
+// digests are filled in later, in place. docs/format/format.md, "Layout".
 #include "container/write/draft_image.h"
 
 #include <algorithm>

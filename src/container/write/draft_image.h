@@ -1,6 +1,6 @@
 // A draft as pieces of a file's image, in front of the integrity table: metadata, regions,
 // connectivity, payloads, and the tables behind them. What is kept in place, and the header, are no
-// part of it. docs/format.md, "Layout".
+// part of it. docs/format/format.md, "Layout".
 #pragma once
 
 #include <deque>

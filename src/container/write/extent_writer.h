@@ -1,5 +1,5 @@
 // Brings a file's image to the disk extent by extent: gathered, hashed while in the cache, written.
-// docs/design.md, "Two ways to the disk".
+// docs/contribute/design.md, "Two ways to the disk".
 #pragma once
 
 #include <cstddef>

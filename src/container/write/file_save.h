@@ -1,5 +1,5 @@
 // One file from its draft to its name: the way of every save that makes a whole file.
-// docs/writing.md, "Commit".
+// docs/format/writing.md, "Commit".
 #pragma once
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 // The order is what makes a save atomic: sections, tables, integrity table and checksum are in the
 // file before the header is, and the name comes after the sync. Every length is known before the
 // image is written (only digests come later), so the tables can be placed first. The image borrows
-// from this object and from the store; both outlive it. docs/writing.md, "Commit".
+// from this object and from the store; both outlive it. docs/format/writing.md, "Commit".
 #include "container/write/finalize.h"
 
 #include <optional>

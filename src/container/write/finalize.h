@@ -1,5 +1,5 @@
 // The last act of a save: tables, checksum and header around payloads that are placed.
-// docs/writing.md, "Commit".
+// docs/format/writing.md, "Commit".
 #pragma once
 
 #include "container/write/draft.h"

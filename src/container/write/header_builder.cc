@@ -1,5 +1,5 @@
 // The header is filled in three steps: what the draft says, where the tables lie, and what the
-// options give (time, uuid). Its CRC comes last, over all of it. docs/format.md, "Header".
+// options give (time, uuid). Its CRC comes last, over all of it. docs/format/format.md, "Header".
 #include "container/write/header_builder.h"
 
 #include <algorithm>

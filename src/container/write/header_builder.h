@@ -1,4 +1,4 @@
-// The header of a file that is being written. docs/format.md, "Header".
+// The header of a file that is being written. docs/format/format.md, "Header".
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Writes a file's image in one pass over the payloads: the payloads of each extent are digested,
 // and the extent is hashed and written as soon as its headers and tables are complete.
-// docs/design.md, "One pass".
+// docs/contribute/design.md, "One pass".
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 // before it writes a byte, and a compressed one may learn each stored length when the tensor is
 // stored. At most one region is open, and in it at most one piece. Regions are opened by number,
 // those without tensors too, so that each gets its headers. The payload's alignment decides where a
-// tensor lies; its 32-byte header is squeezed in directly in front. docs/format.md, "Placement" and
-// "Region".
+// tensor lies; its 32-byte header is squeezed in directly in front. docs/format/format.md,
+// "Placement" and "Region".
 #include "container/write/layout.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Where everything in front of the directory lies. This follows from names, types, shapes and
 // stored lengths alone; no payload is looked at. For an append, it is where the new parts lie: from
-// draft.base.begin on, while kept parts stay in their places. docs/format.md, "Placement".
+// draft.base.begin on, while kept parts stay in their places. docs/format/format.md, "Placement".
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a side file has to hold of its source. docs/format.md, "Side files".
+// What a side file has to hold of its source. docs/format/format.md, "Side files".
 #pragma once
 
 #include <vector>

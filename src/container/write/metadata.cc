@@ -1,7 +1,7 @@
 // write_metadata_file(): a copy of a file's tables and texts, which opens like the file but has no
 // payloads. Everything it takes is verified first. The header is the one that was read at opening:
 // an append that runs meanwhile changes no other old byte, so the copied tables fit it.
-// docs/format.md, "Side files".
+// docs/format/format.md, "Side files".
 #include <algorithm>
 #include <cstring>
 #include <vector>

@@ -1,5 +1,5 @@
 // CRC-32 and content hash of borrowed payloads, computed piece by piece while a save passes over
-// them. docs/format.md, "Content hash".
+// them. docs/format/format.md, "Content hash".
 #pragma once
 
 #include <atomic>

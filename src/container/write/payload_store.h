@@ -1,6 +1,7 @@
 // Brings payloads on their way to the file, once the declarations have ended: raw streamed payloads
 // at offsets that are known beforehand, compressed ones one after the other. Sits between the draft
-// (what was declared) and finalize() (everything around the payloads). docs/design.md, "One pass".
+// (what was declared) and finalize() (everything around the payloads). docs/contribute/design.md,
+// "One pass".
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Nothing is copied: the payload is the caller's arrays with shared zeros between them, in the
-// order and at the offsets that docs/format.md gives the encoding. Whether indices make sense is
-// checked at commit.
+// order and at the offsets that docs/format/format.md gives the encoding. Whether indices make
+// sense is checked at commit.
 #include "container/write/sparse_pieces.h"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Sparse tensors as callers have them, three or two arrays, as one payload. docs/format.md,
+// Sparse tensors as callers have them, three or two arrays, as one payload. docs/format/format.md,
 // "Encodings".
 #pragma once
 

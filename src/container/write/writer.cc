@@ -1,7 +1,7 @@
 // The public Writer: a FileSave behind a state machine (Steps). A declaration that is refused
 // leaves the writer as it was; an error while bytes are written ends the save and removes the file.
-// Declarations end with the first streamed byte, because offsets are settled then. docs/writing.md,
-// "Writing".
+// Declarations end with the first streamed byte, because offsets are settled then.
+// docs/format/writing.md, "Writing".
 #include "thalia/writer.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // BrainCheckpoint: one call from a state in memory to a file and back. Each function is a
 // composition: model/ turns a brain into tensors and back, the container writes and reads them, and
 // a frame around the whole file comes on top where the target's name asks for one. What is decided
-// here is only which of these parts a file or a name needs. docs/states.md describes what a brain
-// is in a file.
+// here is only which of these parts a file or a name needs. docs/format/states.md describes what a
+// brain is in a file.
 //
 // No function keeps state between calls. The options that save() and save_async() share are checked
 // by the same code in packing.cc.

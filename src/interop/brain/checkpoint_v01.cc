@@ -1,5 +1,5 @@
-// Files of version 0.1 behind the interface of BrainCheckpoint (docs/v01.md). Such a file has no
-// index, so every function reads all of it, and a selection of regions is made afterwards.
+// Files of version 0.1 behind the interface of BrainCheckpoint (docs/format/v01.md). Such a file
+// has no index, so every function reads all of it, and a selection of regions is made afterwards.
 // restore() gives what the original program's load gives; without it, tensors stay as they are
 // stored.
 #include "interop/brain/checkpoint_v01.h"

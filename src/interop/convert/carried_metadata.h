@@ -1,5 +1,5 @@
 // Metadata of one format in a file of another that has texts for metadata, so that they come back.
-// docs/formats.md, "Metadata".
+// docs/use/formats.md, "Metadata".
 #pragma once
 
 #include <cstdint>

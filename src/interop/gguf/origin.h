@@ -1,6 +1,6 @@
 // What a .thalia file made of a GGUF file remembers of it in its metadata:
-// {"format":"gguf","gguf":{"key_values":{…},"tensors":{…}}}. docs/gguf.md, "Through a .thalia
-// file".
+// {"format":"gguf","gguf":{"key_values":{…},"tensors":{…}}}. docs/format/gguf.md, "Through a
+// .thalia file".
 #pragma once
 
 #include <optional>

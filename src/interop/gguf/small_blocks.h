@@ -1,6 +1,6 @@
 // Blocks of 32 to 128 elements with one scale, or one a 16. In each, expand() writes kElements
 // numbers of the kBytes of a block. A number is rounded after each product and each sum: the order
-// of these is part of what is exact. docs/gguf.md, "Blocks".
+// of these is part of what is exact. docs/format/gguf.md, "Blocks".
 #pragma once
 
 #include "interop/gguf/block_reading.h"

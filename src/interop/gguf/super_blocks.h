@@ -1,6 +1,6 @@
 // Blocks of 256 elements: most have groups of 16 or 32 with small scales of their own, which one or
-// two halves scale again. A group's scale is rounded before it meets an element. docs/gguf.md,
-// "Blocks".
+// two halves scale again. A group's scale is rounded before it meets an element.
+// docs/format/gguf.md, "Blocks".
 #pragma once
 
 #include "interop/gguf/block_reading.h"

@@ -1,5 +1,5 @@
-// Values of GGUF as JSON and back, exactly: {"u32":4096}, {"string[]":["a","b"]}. docs/gguf.md,
-// "Through a .thalia file".
+// Values of GGUF as JSON and back, exactly: {"u32":4096}, {"string[]":["a","b"]}.
+// docs/format/gguf.md, "Through a .thalia file".
 #pragma once
 
 #include <optional>

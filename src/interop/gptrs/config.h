@@ -1,4 +1,4 @@
-// The JSON text in a GPTRSCHK file. docs/gptrs.md, "Config".
+// The JSON text in a GPTRSCHK file. docs/format/gptrs.md, "Config".
 #pragma once
 
 #include <string_view>

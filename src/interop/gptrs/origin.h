@@ -1,5 +1,5 @@
 // What a GPTRSCHK or GPTRSTEN file says beside its tensors, as the metadata of a .thalia file hold
-// it. docs/gptrs.md, "In a .thalia file".
+// it. docs/format/gptrs.md, "In a .thalia file".
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The parts of a GPTRSCHK or GPTRSTEN file in front of its payloads. docs/gptrs.md, "Layout".
+// The parts of a GPTRSCHK or GPTRSTEN file in front of its payloads. docs/format/gptrs.md,
+// "Layout".
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // Writing GPTRSCHK and GPTRSTEN files of tensors from anywhere. Each is a WriteTensors.
-// docs/gptrs.md, "What other files become".
+// docs/format/gptrs.md, "What other files become".
 #pragma once
 
 #include <cstdint>

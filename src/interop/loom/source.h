@@ -1,5 +1,5 @@
 // Files of loom as sources and sinks of tensors: a tensor for each blob, or each layer with
-// weights, under its path. docs/loom.md.
+// weights, under its path. docs/format/loom.md.
 #pragma once
 
 #include "interop/shared/source_file.h"

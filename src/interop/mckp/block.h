@@ -1,4 +1,4 @@
-// The payload of one block: pieces that are encoded and decoded on their own. docs/mckp.md,
+// The payload of one block: pieces that are encoded and decoded on their own. docs/format/mckp.md,
 // "Methods".
 #pragma once
 

@@ -1,5 +1,5 @@
 // The content hash of a checkpoint: SHA-256 over its tensors, however they are stored.
-// docs/mckp.md, "Content hash".
+// docs/format/mckp.md, "Content hash".
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
-// Bits of the method word (docs/mckp.md, "Methods"), and the names of dtypes. unpack_method()
-// refuses unknown bits, and bits that contradict each other or the dtype, rather than guess.
+// Bits of the method word (docs/format/mckp.md, "Methods"), and the names of dtypes.
+// unpack_method() refuses unknown bits, and bits that contradict each other or the dtype, rather
+// than guess.
 #include "interop/mckp/format.h"
 
 #include <fmt/format.h>

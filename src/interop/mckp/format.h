@@ -1,4 +1,4 @@
-// The fixed parts of an MCKP file. docs/mckp.md.
+// The fixed parts of an MCKP file. docs/format/mckp.md.
 #pragma once
 
 #include <cstdint>

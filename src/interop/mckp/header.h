@@ -1,4 +1,4 @@
-// The JSON header of an MCKP file. docs/mckp.md, "Header".
+// The JSON header of an MCKP file. docs/format/mckp.md, "Header".
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace thalia::interop {
 
-/// Keys in the order of docs/mckp.md. Metadata and parameters have been checked to be objects.
+/// Keys in the order of docs/format/mckp.md. Metadata and parameters have been checked to be
+/// objects.
 std::string make_mckp_header(const MckpHeader& header, const std::vector<MckpTensor>& tensors);
 
 struct ParsedMckpHeader {

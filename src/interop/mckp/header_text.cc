@@ -1,6 +1,6 @@
-// Writes the header. The keys are always in the order of docs/mckp.md and absent values are null,
-// so equal input gives equal bytes. Numbers whose every bit matters are written as hexadecimal
-// bits.
+// Writes the header. The keys are always in the order of docs/format/mckp.md and absent values are
+// null, so equal input gives equal bytes. Numbers whose every bit matters are written as
+// hexadecimal bits.
 #include <fmt/format.h>
 
 #include <bit>

@@ -1,4 +1,4 @@
-// A whole MCKP file as its header and the places of its blocks. docs/mckp.md.
+// A whole MCKP file as its header and the places of its blocks. docs/format/mckp.md.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // What a quantized tensor has beside its arrays, as the metadata of a .thalia file hold it.
-// docs/mithril.md, "Through a .thalia file".
+// docs/format/mithril.md, "Through a .thalia file".
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // What a .thalia file made of an .npy or .npz file remembers of it in its metadata, so that the
-// same file can be written again: {"format":"npz","npz":{"arrays":[{"name":"w"},…]}}. docs/npz.md,
-// "In a .thalia file".
+// same file can be written again: {"format":"npz","npz":{"arrays":[{"name":"w"},…]}}.
+// docs/format/npz.md, "In a .thalia file".
 #pragma once
 
 #include <cstdint>

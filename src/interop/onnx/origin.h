@@ -1,5 +1,5 @@
 // What a .thalia file made of a model remembers of it in its metadata:
-// {"format":"onnx","onnx":{"ir_version":8,…,"metadata_props":{…}}}. docs/onnx.md, "Through a
+// {"format":"onnx","onnx":{"ir_version":8,…,"metadata_props":{…}}}. docs/format/onnx.md, "Through a
 // .thalia file".
 #pragma once
 

@@ -1,5 +1,5 @@
 // The file _CHECKPOINT_METADATA of the folders that the original mithril program writes.
-// docs/mithril.md, "Folders that look like Orbax's".
+// docs/format/mithril.md, "Folders that look like Orbax's".
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // What a folder holds beside its arrays, as the metadata of a .thalia file hold it.
-// docs/mithril.md, "Through a .thalia file".
+// docs/format/mithril.md, "Through a .thalia file".
 #pragma once
 
 #include <string>

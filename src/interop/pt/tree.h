@@ -1,5 +1,5 @@
-// A graph as the tree that thalia_checkpoint keeps in a file's metadata (docs/python.md, "What a
-// tree looks like"), and the names of the tensors in it.
+// A graph as the tree that thalia_checkpoint keeps in a file's metadata (docs/use/python.md, "What
+// a tree looks like"), and the names of the tensors in it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Writing the files of a planned model. docs/safetensors.md, "Writing a model".
+// Writing the files of a planned model. docs/format/safetensors.md, "Writing a model".
 #pragma once
 
 #include <cstdint>

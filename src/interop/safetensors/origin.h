@@ -1,5 +1,6 @@
 // What a .thalia file made from a safetensors file, or from a model of several, remembers of it in
-// its metadata: {"format":"safetensors","safetensors":{…}}. docs/safetensors.md, "Through .thalia".
+// its metadata: {"format":"safetensors","safetensors":{…}}. docs/format/safetensors.md, "Through
+// .thalia".
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Byte grouping and deltas of a part of a tensor at a time, so that no copy of the whole is made.
-// docs/mckp.md, "Methods".
+// docs/format/mckp.md, "Methods".
 #pragma once
 
 #include <cstdint>

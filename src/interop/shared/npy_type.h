@@ -1,4 +1,4 @@
-// Element types of .npy arrays and ours. docs/npz.md, "Element types".
+// Element types of .npy arrays and ours. docs/format/npz.md, "Element types".
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The rules of gpt.rs by which names become ids. docs/gptrs.md, "Ids".
+// The rules of gpt.rs by which names become ids. docs/format/gptrs.md, "Ids".
 #include "thalia/formats/param_id.h"
 
 #include <fmt/format.h>

@@ -19,7 +19,7 @@
 
 namespace thalia::interop {
 
-/// The key of the text in which a file carries metadata of another format. docs/formats.md,
+/// The key of the text in which a file carries metadata of another format. docs/use/formats.md,
 /// "Metadata".
 inline constexpr std::string_view kCarriedMetadata = "thalia.metadata";
 

@@ -1,5 +1,5 @@
-// The members of a zip archive: what numpy.savez and torch.save put arrays in. docs/npz.md, "Zip
-// archives".
+// The members of a zip archive: what numpy.savez and torch.save put arrays in. docs/format/npz.md,
+// "Zip archives".
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Reading and writing 0.1 files piece by piece, as the source specification's BinaryWriter and
-// BinaryReader do. Whole files: thalia/v01.h. docs/v01.md, "Version 0.1 files".
+// BinaryReader do. Whole files: thalia/v01.h. docs/format/v01.md, "Version 0.1 files".
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The header of 0.1 files, checked. docs/v01.md, "Version 0.1 files".
+// The header of 0.1 files, checked. docs/format/v01.md, "Version 0.1 files".
 #pragma once
 
 #include <string>

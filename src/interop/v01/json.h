@@ -1,5 +1,5 @@
 // JSON as Python's json.dumps(value, indent=2) writes it, which the original program uses.
-// docs/v01.md, "JSON of version 0.1".
+// docs/format/v01.md, "JSON of version 0.1".
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The metadata of a 0.1 file and those of a brain's state. docs/v01.md, "States of version 0.1".
+// The metadata of a 0.1 file and those of a brain's state. docs/format/v01.md, "States of version
+// 0.1".
 #pragma once
 
 #include <cstdint>

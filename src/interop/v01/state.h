@@ -1,4 +1,4 @@
-// A brain's state from a document of version 0.1, and back. docs/v01.md, "States of version
+// A brain's state from a document of version 0.1, and back. docs/format/v01.md, "States of version
 // 0.1".
 #pragma once
 

@@ -1,5 +1,5 @@
 // What 0.1 files hold for a tensor: dense elements, or coordinates of 64 bits with values.
-// docs/v01.md, "Tensors of version 0.1".
+// docs/format/v01.md, "Tensors of version 0.1".
 #pragma once
 
 #include <array>

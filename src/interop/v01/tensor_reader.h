@@ -1,4 +1,4 @@
-// Reading the tensors of 0.1 files. docs/v01.md, "Tensors of version 0.1".
+// Reading the tensors of 0.1 files. docs/format/v01.md, "Tensors of version 0.1".
 #pragma once
 
 #include <cstdint>

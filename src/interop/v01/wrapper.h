@@ -1,5 +1,5 @@
 // What stands around the body of a 0.1 file: the checksum, and perhaps one frame.
-// docs/v01.md, "Wrappers and checksum of version 0.1".
+// docs/format/v01.md, "Wrappers and checksum of version 0.1".
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Decides which axes of a tensor grow and shrink with a region, by the metadata's "axes" or by
-// names and shapes: docs/growth.md, "Axes". A wrong guess would put weights in wrong places without
-// any error, so that what is ambiguous is refused and the user has to declare it. Paths are those
-// of the state, with the component first.
+// names and shapes: docs/format/growth.md, "Axes". A wrong guess would put weights in wrong places
+// without any error, so that what is ambiguous is refused and the user has to declare it. Paths are
+// those of the state, with the component first.
 
 #include "model/brain/axes.h"
 

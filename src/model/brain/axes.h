@@ -1,5 +1,5 @@
 // Which axes of a region's tensors count its neurons, and which the inputs from a source.
-// docs/growth.md, "Growth".
+// docs/format/growth.md, "Growth".
 #pragma once
 
 #include <bitset>

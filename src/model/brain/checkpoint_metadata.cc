@@ -1,5 +1,5 @@
-// The members of the metadata that have a schema, as a struct: docs/states.md, "Metadata". No
-// member is lost on the way there and back: what the schema does not know, or knows with another
+// The members of the metadata that have a schema, as a struct: docs/format/states.md, "Metadata".
+// No member is lost on the way there and back: what the schema does not know, or knows with another
 // kind of value, stays in `other` as it was.
 
 #include "thalia/checkpoint_metadata.h"

@@ -24,7 +24,7 @@ bool is_pair(const Value& value) {
 }
 
 // What a node holds by keys, as members or as pairs; both null where it holds nothing by keys.
-// docs/states.md: what an `object` stands for is no tensor itself, whatever its own `_type`.
+// docs/format/states.md: what an `object` stands for is no tensor itself, whatever its own `_type`.
 struct Keyed {
   std::vector<Value::Member>* members = nullptr;
   std::vector<Value>* pairs = nullptr;

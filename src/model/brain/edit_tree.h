@@ -1,5 +1,6 @@
 // The tree in a region's metadata that says where in the state its tensors are: names changed, and
-// tensors taken out. docs/states.md, "States"; docs/python.md, "Brains", for what Python adds.
+// tensors taken out. docs/format/states.md, "States"; docs/use/python.md, "Brains", for what Python
+// adds.
 #pragma once
 
 #include <functional>

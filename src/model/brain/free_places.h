@@ -1,4 +1,4 @@
-// Where a region's state has the tensors that no tree names. docs/states.md, "States".
+// Where a region's state has the tensors that no tree names. docs/format/states.md, "States".
 #pragma once
 
 #include <map>

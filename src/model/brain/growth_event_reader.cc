@@ -1,6 +1,7 @@
 // Reads one event of a growth history in any of the three shapes in which events were ever written:
-// docs/states.md, "Growth history". A table says which key fills which field. What does not fit its
-// field is kept as JSON among the others, so that an event that is written again loses nothing.
+// docs/format/states.md, "Growth history". A table says which key fills which field. What does not
+// fit its field is kept as JSON among the others, so that an event that is written again loses
+// nothing.
 
 #include "model/brain/growth_event_reader.h"
 

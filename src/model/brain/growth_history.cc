@@ -1,7 +1,7 @@
-// The growth history as events, and back: docs/states.md, "Growth history". append_growth_event()
-// copies the metadata's text through and touches nothing but the end of the array, so that members
-// and events that this version does not know stay as they are. Texts come from files: lengths,
-// depth and the number of events are limited.
+// The growth history as events, and back: docs/format/states.md, "Growth history".
+// append_growth_event() copies the metadata's text through and touches nothing but the end of the
+// array, so that members and events that this version does not know stay as they are. Texts come
+// from files: lengths, depth and the number of events are limited.
 
 #include "thalia/growth_history.h"
 

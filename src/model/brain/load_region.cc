@@ -1,8 +1,8 @@
-// A region of a file as a region of a state: docs/states.md, "States". The metadata's tree says
-// where each tensor belongs; tensors that no tree names go to the components of their roles. Each
-// tensor of the file is in the state at least once, and a metadata that names what is not there is
-// refused. Memory counts against one limit for the whole file (LoadContext), since a tree may name
-// one tensor many times.
+// A region of a file as a region of a state: docs/format/states.md, "States". The metadata's tree
+// says where each tensor belongs; tensors that no tree names go to the components of their roles.
+// Each tensor of the file is in the state at least once, and a metadata that names what is not
+// there is refused. Memory counts against one limit for the whole file (LoadContext), since a tree
+// may name one tensor many times.
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
-// A brain from a file: docs/states.md, "States". A lazy read loads only the brain-wide region and
-// those that were asked for; the others and the connections keep the reader, and with it the mapped
-// file, until they are used. Regions load in parallel, each into a place of its own, and are added
-// in the file's order. Where only some regions are wanted, connections that lead elsewhere are left
-// out and can be named.
+// A brain from a file: docs/format/states.md, "States". A lazy read loads only the brain-wide
+// region and those that were asked for; the others and the connections keep the reader, and with it
+// the mapped file, until they are used. Regions load in parallel, each into a place of its own, and
+// are added in the file's order. Where only some regions are wanted, connections that lead
+// elsewhere are left out and can be named.
 
 #include <algorithm>
 #include <map>

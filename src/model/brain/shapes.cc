@@ -1,5 +1,5 @@
 // Checks a state before it is written, so that no file has shapes that contradict each other:
-// docs/states.md, "Shapes". Readers do not ask for any of this.
+// docs/format/states.md, "Shapes". Readers do not ask for any of this.
 
 #include "model/brain/shapes.h"
 

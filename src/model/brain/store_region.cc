@@ -1,6 +1,6 @@
 // A region of a state as a region of a file: the tree as JSON in the metadata, its tensors out of
-// it by name: docs/states.md, "States". Every value reads back as it was. The config has a place of
-// its own in the file where JSON can hold it as it is.
+// it by name: docs/format/states.md, "States". Every value reads back as it was. The config has a
+// place of its own in the file where JSON can hold it as it is.
 
 #include <charconv>
 #include <optional>

@@ -1,4 +1,4 @@
-// A brain's whole state as what a file holds of it, and back. docs/states.md, "States".
+// A brain's whole state as what a file holds of it, and back. docs/format/states.md, "States".
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// A region's state as what a file holds of it, and back. docs/states.md, "States".
+// A region's state as what a file holds of it, and back. docs/format/states.md, "States".
 #pragma once
 
 #include <string>
@@ -32,7 +32,7 @@ StoredRegion store_region(std::string name, const BrainRegion& region, const std
 
 /// Reads the region: texts, and all of its tensors; raw ones as views that keep the file open.
 /// @throws as load_tensor(); FormatError, UnsupportedError for a `thalia_state` that breaks
-/// docs/states.md.
+/// docs/format/states.md.
 BrainRegion load_region(const RegionView& view, const LoadContext& context);
 
 /// The state as the region's texts alone have it: without the tensors that no tree names, and with

@@ -1,4 +1,4 @@
-// A tensor of a state as a file holds it, and back. docs/states.md, "States".
+// A tensor of a state as a file holds it, and back. docs/format/states.md, "States".
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Where in a region's state the tensors of a file belong. docs/states.md, "States".
+// Where in a region's state the tensors of a file belong. docs/format/states.md, "States".
 #pragma once
 
 #include <functional>

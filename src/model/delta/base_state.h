@@ -1,4 +1,4 @@
-// What a delta is taken against: the files of a chain, or a state in memory. docs/deltas.md,
+// What a delta is taken against: the files of a chain, or a state in memory. docs/format/deltas.md,
 // "Delta files".
 #pragma once
 

@@ -1,4 +1,4 @@
-// What one link of a chain changes of a tensor. docs/deltas.md, "Tensors of a delta".
+// What one link of a chain changes of a tensor. docs/format/deltas.md, "Tensors of a delta".
 #pragma once
 
 #include <cstdint>

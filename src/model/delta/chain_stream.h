@@ -1,4 +1,4 @@
-// The tensors of a chain as a stream: docs/design.md, "Streaming".
+// The tensors of a chain as a stream: docs/contribute/design.md, "Streaming".
 #pragma once
 
 #include <vector>

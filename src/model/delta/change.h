@@ -1,4 +1,4 @@
-// What became of one tensor since its base, and the smallest way to say it. docs/deltas.md,
+// What became of one tensor since its base, and the smallest way to say it. docs/format/deltas.md,
 // "Tensors of a delta" and "Thresholds".
 #pragma once
 

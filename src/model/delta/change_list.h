@@ -1,4 +1,5 @@
-// The elements of a tensor that moved, as sparse_delta stores them. docs/deltas.md, "sparse_delta".
+// The elements of a tensor that moved, as sparse_delta stores them. docs/format/deltas.md,
+// "sparse_delta".
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // A base of another element type, converted as it is read: the first step of fitting
-// (docs/deltas.md, "xor_base"). Element i lies at i times each width, so that a part of the result
-// needs exactly one part of the base.
+// (docs/format/deltas.md, "xor_base"). Element i lies at i times each width, so that a part of the
+// result needs exactly one part of the base.
 
 #include "model/delta/converted_base.h"
 

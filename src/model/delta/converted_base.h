@@ -1,4 +1,4 @@
-// A base's tensor in the element type of the tensor that it is the base of. docs/deltas.md,
+// A base's tensor in the element type of the tensor that it is the base of. docs/format/deltas.md,
 // "xor_base".
 #pragma once
 

@@ -1,8 +1,8 @@
-// Opens a delta's bases, one below the other, down to a full file: docs/deltas.md, "Resolving".
-// Paths come from files that nobody has to trust. A base counts only if its closing checksum,
-// identifier and generation are those that the delta names; before that is known nothing else of it
-// is used, and an error tells nothing of its contents. Depth falls by one from link to link, so
-// that a chain cannot be a cycle.
+// Opens a delta's bases, one below the other, down to a full file: docs/format/deltas.md,
+// "Resolving". Paths come from files that nobody has to trust. A base counts only if its closing
+// checksum, identifier and generation are those that the delta names; before that is known nothing
+// else of it is used, and an error tells nothing of its contents. Depth falls by one from link to
+// link, so that a chain cannot be a cycle.
 
 #include "model/delta/file_chain.h"
 

@@ -1,4 +1,4 @@
-// A checkpoint's file and the bases below it, open. docs/deltas.md, "Resolving".
+// A checkpoint's file and the bases below it, open. docs/format/deltas.md, "Resolving".
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
-// A base of another shape, in the shape of the result: the second step of fitting (docs/deltas.md,
-// "xor_base"). Each row of the result is the beginning of a row of the base, or zeros, or both.
-// Rows ascend on both sides, so that rows that lie near each other in the base are read in one go.
+// A base of another shape, in the shape of the result: the second step of fitting
+// (docs/format/deltas.md, "xor_base"). Each row of the result is the beginning of a row of the
+// base, or zeros, or both. Rows ascend on both sides, so that rows that lie near each other in the
+// base are read in one go.
 
 #include "model/delta/fitted_base.h"
 

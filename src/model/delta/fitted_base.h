@@ -1,4 +1,5 @@
-// A base's tensor in the shape of the tensor that it is the base of. docs/deltas.md, "xor_base".
+// A base's tensor in the shape of the tensor that it is the base of. docs/format/deltas.md,
+// "xor_base".
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// Approximates a change by a few products of a column and a row: docs/deltas.md, "low_rank_delta".
-// The products come from a truncated singular value decomposition, bits are spent on them where
-// they remove most error, and then the result is made with the reader's own arithmetic: the errors
-// that the file records, and the digest, are those of what will come out. Unlike other changes, the
-// matrix and its base are whole in memory here.
+// Approximates a change by a few products of a column and a row: docs/format/deltas.md,
+// "low_rank_delta". The products come from a truncated singular value decomposition, bits are spent
+// on them where they remove most error, and then the result is made with the reader's own
+// arithmetic: the errors that the file records, and the digest, are those of what will come out.
+// Unlike other changes, the matrix and its base are whole in memory here.
 
 #include "model/delta/low_rank_change.h"
 

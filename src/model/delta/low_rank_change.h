@@ -1,4 +1,5 @@
-// A change of a matrix as a few quantized pairs of vectors. docs/deltas.md, "low_rank_delta".
+// A change of a matrix as a few quantized pairs of vectors. docs/format/deltas.md,
+// "low_rank_delta".
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The elements of a quantized tensor as the logical bytes of a dense one. docs/deltas.md,
+// The elements of a quantized tensor as the logical bytes of a dense one. docs/format/deltas.md,
 // "Tensors of a delta".
 #pragma once
 

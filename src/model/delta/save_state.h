@@ -1,4 +1,4 @@
-// A state as a full file, tensor by tensor and each in pieces. docs/deltas.md, "Resolving".
+// A state as a full file, tensor by tensor and each in pieces. docs/format/deltas.md, "Resolving".
 #pragma once
 
 #include <filesystem>

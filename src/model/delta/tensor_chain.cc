@@ -1,8 +1,8 @@
-// One tensor as a chain makes it: docs/deltas.md, "Resolving". find() goes down from the top to the
-// first link that has the tensor whole, and collects the changes above it; read() then applies them
-// from the lowest up. Each link is checked against the one above it (content hash, kind, shape)
-// before a byte is read, since the files may come from anywhere. Where a base has another shape or
-// type, the chain below is a tensor of its own that is fitted.
+// One tensor as a chain makes it: docs/format/deltas.md, "Resolving". find() goes down from the top
+// to the first link that has the tensor whole, and collects the changes above it; read() then
+// applies them from the lowest up. Each link is checked against the one above it (content hash,
+// kind, shape) before a byte is read, since the files may come from anywhere. Where a base has
+// another shape or type, the chain below is a tensor of its own that is fitted.
 
 #include "model/delta/tensor_chain.h"
 

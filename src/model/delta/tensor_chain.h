@@ -1,4 +1,4 @@
-// One tensor of a state, made of what the files of a chain store of it. docs/deltas.md,
+// One tensor of a state, made of what the files of a chain store of it. docs/format/deltas.md,
 // "Resolving".
 #pragma once
 

@@ -1,4 +1,4 @@
-// Storing one tensor of a delta in the smallest way. docs/deltas.md, "Tensors of a delta".
+// Storing one tensor of a delta in the smallest way. docs/format/deltas.md, "Tensors of a delta".
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Which elements keep the base's value: docs/deltas.md, "Thresholds". The base is what the chain
-// makes, not what was once saved, so that the error of an element stays below the threshold however
-// long the chain becomes. An element keeps all of the base's bits or none.
+// Which elements keep the base's value: docs/format/deltas.md, "Thresholds". The base is what the
+// chain makes, not what was once saved, so that the error of an element stays below the threshold
+// however long the chain becomes. An element keeps all of the base's bits or none.
 #include <array>
 #include <cmath>
 #include <cstring>

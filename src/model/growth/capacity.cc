@@ -1,7 +1,7 @@
 // How full each region is and what follows from it, as the original program computed both:
-// docs/growth.md, "Capacity". Metrics are read from the state and never kept. auto_grow() measures
-// all regions before it grows the first, so that the growth of one does not change the verdict on
-// another; it and auto_prune() are one edit, which is kept as a whole or not at all.
+// docs/format/growth.md, "Capacity". Metrics are read from the state and never kept. auto_grow()
+// measures all regions before it grows the first, so that the growth of one does not change the
+// verdict on another; it and auto_prune() are one edit, which is kept as a whole or not at all.
 
 #include "thalia/capacity.h"
 

@@ -196,7 +196,7 @@ class GrowingFile {
   // Connections are one section of the file. If any of them grows, all are written again, in the
   // order that they had.
   void replace_connections(std::uint64_t old_size, std::uint32_t n_new, GrowthResult& growth) {
-    // The section holds names cut to a fixed length (docs/format.md, "Short names").
+    // The section holds names cut to a fixed length (docs/format/format.md, "Short names").
     std::map<std::string, std::string> full_names;
     for (std::uint32_t i = 0; i < reader_.region_count(); ++i) {
       const std::string name(reader_.region(i).name());

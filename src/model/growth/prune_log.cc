@@ -1,6 +1,6 @@
 // The log of a pruning as a tree of values and tensors, which an application may save with the
-// state and load years later: docs/growth.md, "Events and logs". What is read here may come from a
-// file, so that each member is checked for its kind before it is used.
+// state and load years later: docs/format/growth.md, "Events and logs". What is read here may come
+// from a file, so that each member is checked for its kind before it is used.
 
 #include "model/growth/prune_log.h"
 

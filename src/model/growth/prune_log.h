@@ -1,4 +1,4 @@
-// What a pruning keeps for the day on which it is undone. docs/growth.md, "Pruning".
+// What a pruning keeps for the day on which it is undone. docs/format/growth.md, "Pruning".
 #pragma once
 
 #include <cstdint>

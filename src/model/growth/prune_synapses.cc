@@ -1,6 +1,6 @@
-// Removes synapses that are weak, old and unimportant: docs/growth.md, "Synapses". Where the state
-// lacks a number that a rule needs, or holds NaN, the synapse stays: every comparison below is
-// written so that NaN spares. Bits that are removed go to the log first, and undo_pruning() puts
+// Removes synapses that are weak, old and unimportant: docs/format/growth.md, "Synapses". Where the
+// state lacks a number that a rule needs, or holds NaN, the synapse stays: every comparison below
+// is written so that NaN spares. Bits that are removed go to the log first, and undo_pruning() puts
 // them back.
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// Drawn weights, docs/growth.md, "Drawn weights". Each number is a function of the seed, the names
-// and the element's own indices: no generator has a state that order could change. A matrix that
-// grows twice by ten neurons therefore gets the weights of one that grows once by twenty (xavier
-// aside, which depends on the shape), on any number of threads and any machine.
+// Drawn weights, docs/format/growth.md, "Drawn weights". Each number is a function of the seed, the
+// names and the element's own indices: no generator has a state that order could change. A matrix
+// that grows twice by ten neurons therefore gets the weights of one that grows once by twenty
+// (xavier aside, which depends on the shape), on any number of threads and any machine.
 
 #include "model/growth/random.h"
 

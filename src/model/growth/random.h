@@ -1,4 +1,4 @@
-// The numbers that new weights are made of. docs/growth.md, "Growth".
+// The numbers that new weights are made of. docs/format/growth.md, "Growth".
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// Removes silent neurons with their rows and columns everywhere: docs/growth.md, "Neurons". Neurons
-// are chosen first, on the state as it is; then every axis of neuron_axes() loses them, in one
-// order, which the log keeps and an undo reverses. What was taken goes into the log, axis by axis.
-// The edit is committed at the end: after an error the brain is what it was.
+// Removes silent neurons with their rows and columns everywhere: docs/format/growth.md, "Neurons".
+// Neurons are chosen first, on the state as it is; then every axis of neuron_axes() loses them, in
+// one order, which the log keeps and an undo reverses. What was taken goes into the log, axis by
+// axis. The edit is committed at the end: after an error the brain is what it was.
 
 #include <algorithm>
 #include <array>

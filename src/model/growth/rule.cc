@@ -1,7 +1,7 @@
-// Decides by a tensor's path and role what new neurons get in it: docs/growth.md, "What grows". The
-// first rule that fits counts, and the order of rule_of() is that of the table there. New
-// parameters get the mean of the old, so that a new neuron behaves like a typical one; state begins
-// at rest.
+// Decides by a tensor's path and role what new neurons get in it: docs/format/growth.md, "What
+// grows". The first rule that fits counts, and the order of rule_of() is that of the table there.
+// New parameters get the mean of the old, so that a new neuron behaves like a typical one; state
+// begins at rest.
 
 #include "model/growth/rule.h"
 

@@ -1,5 +1,5 @@
 // What the new elements of a tensor are: weights are drawn, thresholds get the mean of the old
-// ones, and state begins at rest. docs/growth.md, "Growth".
+// ones, and state begins at rest. docs/format/growth.md, "Growth".
 #pragma once
 
 #include <string_view>

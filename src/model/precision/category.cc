@@ -1,6 +1,6 @@
-// Categories of tensors for precision policies: docs/states.md, "Precision". By path is what the
-// original program did, kept with its accidents (a bias below `weights` is a weight) for those who
-// ask for them: they go by the names of regions too. By role is what one would expect.
+// Categories of tensors for precision policies: docs/format/states.md, "Precision". By path is what
+// the original program did, kept with its accidents (a bias below `weights` is a weight) for those
+// who ask for them: they go by the names of regions too. By role is what one would expect.
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // Precision policies: their names, their text form, and the element type that they choose. Texts
 // read back as they were written: parse(to_string(policy)) is the policy. Named policies are the
-// original program's (docs/states.md, "Precision").
+// original program's (docs/format/states.md, "Precision").
 
 #include "thalia/precision.h"
 

@@ -1,7 +1,8 @@
-// Quantizes the elements of one tensor: docs/format.md, "quantized". Groups are independent, and
-// each is quantized, packed and restored again at once, so that the losses and the checksum that
-// the file records are those of what a reader will get. Threads take turns of fixed size, and sums
-// are kept by turn and added in order: bytes and reports are the same for any number of threads.
+// Quantizes the elements of one tensor: docs/format/format.md, "quantized". Groups are independent,
+// and each is quantized, packed and restored again at once, so that the losses and the checksum
+// that the file records are those of what a reader will get. Threads take turns of fixed size, and
+// sums are kept by turn and added in order: bytes and reports are the same for any number of
+// threads.
 
 #include "model/quantize/payload.h"
 

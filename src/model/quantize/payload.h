@@ -1,4 +1,4 @@
-// A tensor's elements as the payload of a quantized one. docs/format.md, "quantized".
+// A tensor's elements as the payload of a quantized one. docs/format/format.md, "quantized".
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ namespace thalia::model {
 namespace {
 
 // What the bit patterns with an exponent of all ones mean. The small float types differ in this, in
-// their field widths and in their bias. docs/format.md, "Small floats".
+// their field widths and in their bias. docs/format/format.md, "Small floats".
 enum class Special {
   ieee,      // infinities and NaNs
   one_nan,   // all ones below the sign is NaN

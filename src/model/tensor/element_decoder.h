@@ -1,4 +1,4 @@
-// Elements of any dtype as numbers to compute with. docs/format.md, "Element types".
+// Elements of any dtype as numbers to compute with. docs/format/format.md, "Element types".
 #pragma once
 
 #include <complex>

@@ -1,8 +1,8 @@
-// A tensor in memory between dense, csr and coo, docs/format.md, "Encodings". Index arrays may come
-// from a file: csr() and coo() check every index before they give arrays out, and all that goes
-// through them may trust the indices. What counts as zero is decided on bits, so that -0.0 and NaN
-// are stored and a round trip through a sparse encoding keeps each bit. One exception: zeros that a
-// sparse tensor stored explicitly are dropped when it goes through dense.
+// A tensor in memory between dense, csr and coo, docs/format/format.md, "Encodings". Index arrays
+// may come from a file: csr() and coo() check every index before they give arrays out, and all that
+// goes through them may trust the indices. What counts as zero is decided on bits, so that -0.0 and
+// NaN are stored and a round trip through a sparse encoding keeps each bit. One exception: zeros
+// that a sparse tensor stored explicitly are dropped when it goes through dense.
 #include <algorithm>
 #include <cstring>
 #include <limits>

@@ -1,5 +1,6 @@
-// Roles of tensors by their names. The rules are those of docs/states.md, "Roles of names", in the
-// order that they have there; the first that fits counts. A name that tells nothing is a weight's.
+// Roles of tensors by their names. The rules are those of docs/format/states.md, "Roles of names",
+// in the order that they have there; the first that fits counts. A name that tells nothing is a
+// weight's.
 
 #include "thalia/tensor_role.h"
 

@@ -32,7 +32,7 @@ std::uint64_t require_length(const TensorLayout& layout) {
     fail_argument(ErrorCode::size_mismatch, "shape",
                   fmt::format("{} {}{}", encoding_name(layout.encoding), dtype_name(layout.dtype),
                               layout.shape.to_string()),
-                  "a layout of docs/format.md, of less bytes than an address space has");
+                  "a layout of docs/format/format.md, of less bytes than an address space has");
   }
   return *length;
 }

@@ -7,7 +7,7 @@
 
 namespace thalia::model {
 
-// How policies and patterns spell a tensor of a file: docs/states.md, "Precision".
+// How policies and patterns spell a tensor of a file: docs/format/states.md, "Precision".
 std::string path_in_region(std::string_view region, std::string_view component,
                            std::string_view name);
 /// `matrix` is weights or delays.

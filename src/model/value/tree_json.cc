@@ -23,7 +23,7 @@ bool has_no_json_text(const std::string& number) {
 }
 
 // True of a user's object that a reader would take for one of the marks. `tensor`, `scalar` and
-// `config` are those of states (docs/states.md).
+// `config` are those of states (docs/format/states.md).
 bool needs_escape(const Value& object) {
   constexpr std::array<std::string_view, 5> kTypes{"tensor", "scalar", "config", "number",
                                                    "object"};

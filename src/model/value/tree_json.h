@@ -1,5 +1,5 @@
-// Trees of values as JSON texts in which `_type` marks what JSON has no word for. docs/states.md,
-// "States".
+// Trees of values as JSON texts in which `_type` marks what JSON has no word for.
+// docs/format/states.md, "States".
 #pragma once
 
 #include <functional>

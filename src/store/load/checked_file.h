@@ -1,5 +1,5 @@
 // A file whose bytes were held against the digest beside it before anybody parsed them.
-// docs/store.md, "Loading".
+// docs/format/store.md, "Loading".
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // From the latest to the oldest: what cannot be loaded is passed over, and told of at the end if
-// nothing can. docs/store.md, "Loading".
+// nothing can. docs/format/store.md, "Loading".
 #include <fmt/format.h>
 
 #include <algorithm>

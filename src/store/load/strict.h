@@ -1,4 +1,5 @@
-// Tensors of a checkpoint, or of a part of one, against those of a model. docs/store.md, "Loading".
+// Tensors of a checkpoint, or of a part of one, against those of a model. docs/format/store.md,
+// "Loading".
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What the doctor finds, and how a finding is put right. docs/store.md, "Doctor".
+// What the doctor finds, and how a finding is put right. docs/format/store.md, "Doctor".
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // The texts of a pool: what stands beside a version, in the log of those that went, and in the
-// roster. docs/store.md, "Pool".
+// roster. docs/format/store.md, "Pool".
 #pragma once
 
 #include <string>

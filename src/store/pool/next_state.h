@@ -1,4 +1,5 @@
-// What the next phase begins with, made of a gate's state by a plan. docs/store.md, "Transitions".
+// What the next phase begins with, made of a gate's state by a plan. docs/format/store.md,
+// "Transitions".
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 // A pool's folder as it lies there. The names of its files are the truth: of what stands beside
-// them, what is damaged costs a rating and nothing else. docs/store.md, "Pool".
+// them, what is damaged costs a rating and nothing else. docs/format/store.md, "Pool".
 #pragma once
 
 #include <filesystem>

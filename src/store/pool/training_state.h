@@ -1,5 +1,5 @@
 // What of a state only training needs: optimizers, schedules, random numbers, and what scales
-// gradients. docs/store.md, "Pool".
+// gradients. docs/format/store.md, "Pool".
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ class TrainingTensors {
   std::set<std::string, std::less<>> in_trees_;  ///< REGION/NAME, or NAME in that of the file
 };
 
-/// The tree of a region, of states (docs/states.md), or the file's of Python's containers.
+/// The tree of a region, of states (docs/format/states.md), or the file's of Python's containers.
 enum class Tree { region, file };
 
 /// Takes out of a tree the keys of training under which no tensor stays, before the tensors that go

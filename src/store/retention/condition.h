@@ -1,5 +1,5 @@
 // Which of a phase's checkpoints are whole: what is to stay is looked at before anything goes.
-// docs/store.md, "Retention".
+// docs/format/store.md, "Retention".
 #pragma once
 
 #include <functional>

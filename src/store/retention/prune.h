@@ -1,4 +1,4 @@
-// Carries out what plan_retention() decided. docs/store.md, "Retention".
+// Carries out what plan_retention() decided. docs/format/store.md, "Retention".
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // What gates/NAME.meta.json tells: what a gate was copied from, and while it takes the place of
-// another one, what was there before. docs/store.md, "Gates".
+// another one, what was there before. docs/format/store.md, "Gates".
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // What a phase's folder remembers of its checkpoints beside what their names say: a line for each
 // save, one for each that was removed, one for each that was read, and one where the run went on
-// from an earlier one. docs/store.md, "Journal".
+// from an earlier one. docs/format/store.md, "Journal".
 //
 // The folder is the truth: a line counts for a file that is there and has the size that it says. A
 // line that is torn, or was never written, costs the metric of one checkpoint and nothing else.

@@ -1,4 +1,4 @@
-// How the files of a run are called. docs/store.md, "Names".
+// How the files of a run are called. docs/format/store.md, "Names".
 #pragma once
 
 #include <cstdint>

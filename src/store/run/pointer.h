@@ -1,5 +1,5 @@
 // latest.EXT and best.EXT: symbolic links to a checkpoint beside them, and where the file system
-// has no links a text with the name, latest.txt. docs/store.md, "Links".
+// has no links a text with the name, latest.txt. docs/format/store.md, "Links".
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The tree of Python's containers that a file's metadata may hold. docs/python.md, "What a tree
+// The tree of Python's containers that a file's metadata may hold. docs/use/python.md, "What a tree
 // looks like": a dictionary is a list of pairs, and a tensor stands in it by its name.
 #pragma once
 

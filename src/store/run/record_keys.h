@@ -1,5 +1,5 @@
 // Which keys a record has, whatever holds it: a state, a draft of a file, a file.
-// docs/store.md, "Records".
+// docs/format/store.md, "Records".
 #pragma once
 
 #include <set>

@@ -1,6 +1,6 @@
 // The files of a run by their paths. A run's folder may be a stranger's, and what lies in it may be
 // links: so all that the store opens, writes, makes and removes below that folder goes through
-// here, where no link is followed. docs/security.md, "Links".
+// here, where no link is followed. docs/contribute/security.md, "Links".
 #pragma once
 
 #include <cstdint>

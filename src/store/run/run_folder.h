@@ -25,7 +25,7 @@ struct Listing {
   std::vector<std::string> lone_digests;  ///< NAME.sha256 without a NAME
 };
 
-/// The metric that a phase's next one has to pass. docs/store.md, "Best".
+/// The metric that a phase's next one has to pass. docs/format/store.md, "Best".
 struct Best {
   std::string file;
   std::uint64_t step = 0;

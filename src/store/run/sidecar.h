@@ -1,4 +1,4 @@
-// NAME.sha256: the digest of a file in the line that `sha256sum -c` takes. docs/store.md,
+// NAME.sha256: the digest of a file in the line that `sha256sum -c` takes. docs/format/store.md,
 // "Digests".
 #pragma once
 

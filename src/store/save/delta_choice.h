@@ -1,4 +1,4 @@
-// Whether a checkpoint is saved as a delta, and against which file. docs/store.md, "Deltas".
+// Whether a checkpoint is saved as a delta, and against which file. docs/format/store.md, "Deltas".
 #pragma once
 
 #include <optional>

@@ -2,7 +2,7 @@
 // several threads overlap. Two of one step meet at the rename, which refuses the second.
 //
 // Saves in the background are published by one thread in the order in which they were begun. It is
-// started with the first of them. docs/store.md, "Saving in the background".
+// started with the first of them. docs/format/store.md, "Saving in the background".
 #include "store/save/impl.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Bytes that are no .thalia file, or a file that is copied as it is, brought to their name by the
-// specification's steps. docs/store.md, "Saving".
+// specification's steps. docs/format/store.md, "Saving".
 #pragma once
 
 #include <filesystem>

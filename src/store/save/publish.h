@@ -1,4 +1,5 @@
-// What follows once a checkpoint's file and its digest are in place. docs/store.md, "Saving".
+// What follows once a checkpoint's file and its digest are in place. docs/format/store.md,
+// "Saving".
 #pragma once
 
 #include <string>

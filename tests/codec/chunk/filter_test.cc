@@ -41,7 +41,7 @@ std::vector<Filter> all_filters() {
 
 }  // namespace
 
-// By hand, from docs/format.md, "Chunks".
+// By hand, from docs/format/format.md, "Chunks".
 BOOST_AUTO_TEST_CASE(filters_move_bytes_as_the_format_says) {
   const auto raw = bytes_from({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
   BOOST_TEST((filtered(Filter::none, raw) == raw));

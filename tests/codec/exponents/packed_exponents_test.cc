@@ -31,7 +31,7 @@ double ratio(ElementLayout layout) {
   return static_cast<double>(raw.size()) / static_cast<double>(encoded(layout, raw).size());
 }
 
-// 40 numbers of bf16: 1.0, the fourth -2.0. The example of docs/examples.md.
+// 40 numbers of bf16: 1.0, the fourth -2.0. The example of docs/format/examples.md.
 Bytes example() {
   Bytes raw;
   for (int i = 0; i < 40; ++i) {

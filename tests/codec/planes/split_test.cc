@@ -50,7 +50,7 @@ Bytes filtered(Filter filter, std::size_t width, ByteSpan in, VectorSet set,
   return result;
 }
 
-// Straight from docs/format.md.
+// Straight from docs/format/format.md.
 Bytes planes_by_definition(std::size_t width, ByteSpan raw) {
   Bytes out(raw.begin(), raw.end());
   const std::size_t n = raw.size() / width;

@@ -35,7 +35,7 @@ double ratio(ElementLayout layout) {
   return static_cast<double>(raw.size()) / static_cast<double>(encoded(layout, raw).size());
 }
 
-// The example of docs/examples.md.
+// The example of docs/format/examples.md.
 Bytes example() {
   Bytes raw(300, std::byte{'a'});
   for (const std::size_t i : {7, 39, 71}) raw[i] = std::byte{'b'};

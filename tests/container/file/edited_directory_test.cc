@@ -1,4 +1,4 @@
-// Directories that break a rule under checksums that hold. docs/format.md, "Directory".
+// Directories that break a rule under checksums that hold. docs/format/format.md, "Directory".
 #include <cstring>
 
 #include "boost_test.h"

@@ -1,4 +1,5 @@
-// Headers that break a rule under a CRC that holds. docs/format.md, "Header" and "Directory".
+// Headers that break a rule under a CRC that holds. docs/format/format.md, "Header" and
+// "Directory".
 #include "boost_test.h"
 #include "container/file/edit_check.h"
 #include "container/read/damage_check.h"

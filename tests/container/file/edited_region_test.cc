@@ -1,5 +1,5 @@
 // Region headers, state headers and connections that break a rule under checksums that hold.
-// docs/format.md, "Region" and "Connectivity".
+// docs/format/format.md, "Region" and "Connectivity".
 #include <cstring>
 
 #include "boost_test.h"

@@ -98,7 +98,8 @@ BOOST_AUTO_TEST_CASE(a_file_cut_while_it_is_mapped_ends_the_process) {
     volatile std::byte last = b.bytes().back();
     static_cast<void>(last);
   });
-  // What docs/security.md warns of; were it otherwise, Access::copied would be without a purpose.
+  // What docs/contribute/security.md warns of; were it otherwise, Access::copied would be without a
+  // purpose.
   BOOST_TEST(outcome.message == "killed by signal " + std::to_string(SIGBUS));
 }
 

@@ -1,4 +1,4 @@
-// Payloads, chunks and texts that break a rule under checksums that hold. docs/format.md,
+// Payloads, chunks and texts that break a rule under checksums that hold. docs/format/format.md,
 // "Payload headers", "Encodings", "Chunks" and "JSON texts".
 #include <cstring>
 

@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(levels_and_frames_change_the_size_and_not_the_bytes) {
 
 BOOST_AUTO_TEST_CASE(the_bytes_are_those_of_the_format) {
   // Two frames of 4096 and 1 bytes; the zstd table as the Zstandard Seekable Format 0.1.0 lays it
-  // out, the lz4 table with the ending of docs/format.md.
+  // out, the lz4 table with the ending of docs/format/format.md.
   const std::string text = mixed_contents(4097);
   for (const Codec codec : kWrappers) {
     const std::string file = wrapped(text, codec);

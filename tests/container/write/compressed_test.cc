@@ -1,4 +1,4 @@
-// Chunks of every codec and filter, through files. docs/format.md, "Chunks".
+// Chunks of every codec and filter, through files. docs/format/format.md, "Chunks".
 #include <algorithm>
 #include <array>
 #include <string>

@@ -1,4 +1,4 @@
-// What identifies the content of an MCKP file. docs/mckp.md, "Content hash".
+// What identifies the content of an MCKP file. docs/format/mckp.md, "Content hash".
 #include <string>
 #include <vector>
 
@@ -28,7 +28,7 @@ void append(std::string& text, const Digest& digest) {
   text += test::text_of(as_byte_span(digest.bytes));
 }
 
-// As docs/mckp.md and docs/format.md spell it. The names of `tensors` ascend.
+// As docs/format/mckp.md and docs/format/format.md spell it. The names of `tensors` ascend.
 Digest256 spelled(const NamedTensors& tensors, LeafAlgorithm digests) {
   std::string list;
   const auto number = [&](std::uint64_t value, int bytes) {

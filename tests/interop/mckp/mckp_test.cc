@@ -257,10 +257,10 @@ BOOST_AUTO_TEST_CASE(wrong_requests_are_refused) {
   BOOST_CHECK_THROW(stopped.add("a", Tensor()), CancelledError);
 }
 
-// Put together by hand in docs/mckp.md: the bytes there, and nothing of the writer.
+// Put together by hand in docs/format/mckp.md: the bytes there, and nothing of the writer.
 BOOST_AUTO_TEST_CASE(the_example_of_the_document_is_read) {
   const std::string page =
-      test::read_file(std::filesystem::path(THALIA_SOURCE_ROOT) / "docs/mckp.md");
+      test::read_file(std::filesystem::path(THALIA_SOURCE_ROOT) / "docs/format/mckp.md");
   const std::size_t begin = page.find("```hex\n") + 7;
   std::istringstream lines(page.substr(begin, page.find("```", begin) - begin));
   std::string line, bytes;

@@ -1,4 +1,4 @@
-// Sparse tensors in MCKP files. docs/mckp.md, "Sparse tensors".
+// Sparse tensors in MCKP files. docs/format/mckp.md, "Sparse tensors".
 #include <algorithm>
 #include <cstring>
 #include <memory>

@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(refuses_options_that_make_no_sense) {
   refused({.max_generations = std::uint16_t{0}}, "max_generations");
 }
 
-// The example of docs/deltas.md, "low_rank_delta".
+// The example of docs/format/deltas.md, "low_rank_delta".
 BOOST_AUTO_TEST_CASE(makes_of_the_documents_example_what_the_document_says) {
   format::LowRankHeader header{};
   header.rank = 1;

@@ -24,7 +24,7 @@ std::vector<double> drawn(const GrowthOptions& options, const Shape& shape,
 
 }  // namespace
 
-// Computed by a program in Python from docs/growth.md, "Growth", alone.
+// Computed by a program in Python from docs/format/growth.md, "Growth", alone.
 BOOST_AUTO_TEST_CASE(weights_are_those_of_the_documented_rule) {
   BOOST_TEST((growth_key(7, "cortex", "weights.w") == PhiloxKey{0x98990951, 0x80825437}));
   BOOST_TEST(drawn({.initialization = WeightInit::uniform, .seed = 7}, {2, 2}) ==

@@ -70,7 +70,7 @@ double parameter(const QuantizedView& view, ByteSpan array, std::uint64_t group)
   return static_cast<double>(number);
 }
 
-// What docs/format.md says of the arrays, one element after the other.
+// What docs/format/format.md says of the arrays, one element after the other.
 Tensor restored_by_hand(const QuantizedView& view, const TensorView& tensor) {
   std::vector<double> numbers;
   std::uint64_t bit = 0;

@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(whole_elements_have_their_values) {
   BOOST_TEST(code(DType::boolean, 1) == 1);
 }
 
-// Least significant bits first, elements across bytes: docs/format.md, "Element types".
+// Least significant bits first, elements across bytes: docs/format/format.md, "Element types".
 BOOST_AUTO_TEST_CASE(packed_elements_are_taken_out_of_their_bytes) {
   using Values = std::vector<double>;
   const std::vector<std::uint8_t> bytes{0b1110'0100, 0b1000'0111, 0b0000'0001};

@@ -94,6 +94,6 @@ def test_the_examples_of_the_manual_run_with_two_ranks(tmp_path):
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     from documents_test import blocks_of
 
-    blocks = [block for block in blocks_of("docs/python.md") if "thalia_checkpoint.dcp" in block]
+    blocks = [block for block in blocks_of("docs/use/python.md") if "thalia_checkpoint.dcp" in block]
     assert len(blocks) == 3 and ["async_save(" in block for block in blocks] == [False, True, False]
     on_ranks(2, tmp_path, the_manual, blocks)
