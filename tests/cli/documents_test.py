@@ -1,4 +1,4 @@
-"""Whether the manual page, the completions and the README are what the program's commands are.
+"""Whether the manual pages and the completions are what the program's commands are.
 
 documents_test.py THALIA MAKE_FILES SOURCE_ROOT
 """
@@ -56,10 +56,10 @@ class Documents(unittest.TestCase):
         known = {name for command in TREE for option in command["options"] for name in option["names"]}
         self.assertEqual(set(re.findall(r"--[a-z0-9-]+", page)) - known, set())
 
-    def test_readme_knows_every_command(self):
-        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    def test_the_manual_for_users_knows_every_command(self):
+        manual = (ROOT / "docs/use/program.md").read_text(encoding="utf-8")
         for command in TREE:
-            self.assertIn(f"`thalia {command['name']}", readme)
+            self.assertIn(f"`thalia {command['name']}", manual)
 
 
 if __name__ == "__main__":

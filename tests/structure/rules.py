@@ -1,6 +1,6 @@
 """The shape of the source tree as rules over its #include lines and file lengths.
 
-docs/contribute/development.md draws the picture that LAYERS and the other tables hold. A new layer, public
+docs/contribute/architecture.md draws the picture that LAYERS and the other tables hold. A new layer, public
 header or library is added here first.
 """
 

@@ -1,13 +1,15 @@
-"""The examples of the manual that need torch."""
+"""The examples of the pages that need torch, and those around them."""
 
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from documents_test import PAGES, run_examples
+from documents_test import TORCH_PAGES, run_examples
 
 
-def test_examples_run(tmp_path, monkeypatch):
-    for page in PAGES:
-        run_examples(page, tmp_path, monkeypatch, with_torch=True)
+@pytest.mark.parametrize("page", TORCH_PAGES)
+def test_examples_run(page, tmp_path, monkeypatch):
+    run_examples(page, tmp_path, monkeypatch, with_torch=True)
