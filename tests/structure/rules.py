@@ -640,31 +640,3 @@ def calls_without_path(root):
                 continue
             found.append(f"{path.name}: {call[1]}::{call[2]}() has no named() or with_names()")
     return found
-
-
-LINK = re.compile(r"\]\(([^)\s]+)\)")
-HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
-
-
-def _anchors(markdown):
-    """Anchors of the headings, as the usual renderers make them."""
-    for heading in HEADING.findall(markdown):
-        yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-
-
-def broken_links(root):
-    """Links between the Markdown pages that lead nowhere."""
-    found = []
-    pages = [*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("*/README.md")]
-    for page in sorted([*pages, *root.glob("tests/data/**/README.md")]):
-        text = page.read_text(encoding="utf-8")
-        for link in LINK.findall(text):
-            if "://" in link:
-                continue
-            name, _, anchor = link.partition("#")
-            target = page.parent / name if name else page
-            if not target.exists():
-                found.append(f"{page.relative_to(root)}: {link}: no such file")
-            elif anchor and anchor not in _anchors(target.read_text(encoding="utf-8")):
-                found.append(f"{page.relative_to(root)}: {link}: no such heading")
-    return found

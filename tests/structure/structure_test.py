@@ -58,9 +58,6 @@ class ThisTree(unittest.TestCase):
     def test_every_dependency_has_a_wrap(self):
         self.assertEqual(rules.dependencies_without_wrap(ROOT), [])
 
-    def test_links_between_pages_lead_somewhere(self):
-        self.assertEqual(rules.broken_links(ROOT), [])
-
 
 class BrokenTrees(unittest.TestCase):
     def violations(self, path, text):
@@ -329,16 +326,6 @@ class BrokenTrees(unittest.TestCase):
             Path(folder, "subprojects/one.wrap").write_text("[provide]\nlibone = one\n")
             Path(folder, "meson.build").write_text("dependency('libone')\nx = dependency('two')\n")
             self.assertEqual(rules.dependencies_without_wrap(Path(folder)), ["two"])
-
-    def test_broken_links_are_found(self):
-        with tempfile.TemporaryDirectory() as folder:
-            page = "# One `x` & two\n[a](#one-x--two) [b](#nowhere) [c](gone.md) [d](https://e.org/x)\n"
-            Path(folder, "README.md").write_text(page)
-            data = Path(folder, "tests/data/old")
-            data.mkdir(parents=True)
-            Path(data, "README.md").write_text("[e](../../README.md) [f](README.md)\n")
-            found = rules.broken_links(Path(folder))
-            self.assertEqual([line.split(": ")[1] for line in found], ["#nowhere", "gone.md", "../../README.md"])
 
 
 if __name__ == "__main__":
