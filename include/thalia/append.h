@@ -27,7 +27,7 @@ namespace thalia {
 /// Checksum type, leaves and block size are the file's.
 struct AppendOptions {
   // --- Affecting the file ---------------------------------------------------
-  /// Of the tensors that are added; in memory, all of them, until they are written.
+  /// For the tensors that are added. All of them stay in memory until they are written.
   Compression compression{};
   /// Seconds since 1970 for the header; nullopt: now.
   std::optional<std::uint64_t> timestamp{};
@@ -47,7 +47,7 @@ struct AppendOptions {
 
 struct AppendResult {
   std::uint64_t file_bytes = 0;
-  std::uint64_t appended_bytes = 0;  ///< written behind the old end, tables and padding among them
+  std::uint64_t appended_bytes = 0;  ///< written after the old end, tables and padding among them
   std::uint64_t dead_bytes = 0;      ///< of the whole file now; compact() gives them back
   std::uint64_t generation = 0;
   std::uint32_t regions = 0;
@@ -66,7 +66,7 @@ struct AppendResult {
 ///
 /// Unchanged regions are not read. The header, the tables, the block of the tree in which old and
 /// new bytes meet, and the first bytes of regions that go are read. The checksum types sha256 and
-/// crc32 cover everything in front of them: with these the whole file is read, twice.
+/// crc32 cover everything before them: with these the whole file is read, twice.
 class Appender {
  public:
   /// Locks the file (flock) until commit() or the end of the appender, and checks its header and
@@ -78,7 +78,7 @@ class Appender {
   Appender(Appender&&) noexcept;
   Appender& operator=(Appender&&) noexcept;
 
-  /// What is not set stays. @throws UsageError (bad_argument) where it is no JSON object.
+  /// What is not set stays. @throws UsageError (bad_argument) if it is no JSON object.
   void set_metadata(std::string json);
   void set_training_steps(std::uint64_t steps);
 
@@ -116,7 +116,7 @@ class Appender {
   /// @throws UsageError (not_found).
   void remove_connection(std::string_view source_region, std::string_view target_region);
 
-  /// Writes what is new behind the file's end, syncs, overwrites the header, syncs. After an error
+  /// Writes what is new after the file's end, syncs, overwrites the header, syncs. After an error
   /// the old state holds and the file has its old length, with two exceptions. If the header could
   /// neither be written nor put back, the file keeps what was appended, and recover() restores the
   /// old state or the new one. If the last sync fails, the new state is in place and may be lost

@@ -93,7 +93,7 @@ class SaveHandle {
   /// chunk: the file at the path stays the old one. One past its last extent is finished. Returns
   /// without waiting for it.
   void cancel() const;
-  /// The error that wait() would throw; null where there is none, or not yet.
+  /// The error that wait() would throw; null if there is none, or not yet.
   std::exception_ptr error() const noexcept;
 
  private:

@@ -43,14 +43,14 @@ inline constexpr std::uint64_t kDefaultMaxBrainBytes = 10'000'000'000;
 struct BrainSaveOptions {
   /// Members that take the place of the brain's metadata of those names, or are added.
   Value metadata = Value::object();
-  PrecisionPolicy precision_policy{};  ///< as it is made it keeps every tensor as it is
+  PrecisionPolicy precision_policy{};  ///< by default it keeps every tensor as it is
   SparseStorage sparse = SparseStorage::automatic;
   /// Weights of regions as codes of a few bits: lossy. After the policy of precisions, and of what
   /// is stored densely. BrainDeltaOptions refuse it.
   std::optional<QuantizationOptions> quantization{};
   bool include_homeostatic = true;
   /// A name that ends in .zst or .lz4 asks for the whole file in frames of that kind, of the level
-  /// of save.compression, instead of chunks in it. Its codec, where there is one, has to be that
+  /// of save.compression, instead of chunks in it. Its codec, if there is one, has to be that
   /// too.
   SaveOptions save{};
 };
@@ -88,7 +88,7 @@ struct BrainDeltaOptions {
   std::vector<std::string> exclude{};  ///< stored exactly; see DeltaOptions::exclude
   /// Lossy changes of matrices; see DeltaOptions::low_rank.
   std::optional<LowRankOptions> low_rank{};
-  /// Of a base that is opened by its path, but for the work, which is that of `brain`.
+  /// For a base that is opened by its path, but for the work, which is that of `brain`.
   ChainOptions chain{};
   /// As for save(); by itself its compression is what DeltaOptions' is, within frames too.
   BrainSaveOptions brain{};
@@ -152,8 +152,8 @@ using BrainSaveHandle = BrainHandle<BrainSaveResult>;
 using BrainDeltaHandle = BrainHandle<BrainDeltaResult>;
 
 struct BrainLoadOptions {
-  /// Names of regions, pathways as "pathway:NAME"; empty: all. Of the connections those come with
-  /// them that have both ends among these; BrainLoadReport names the others.
+  /// Names of regions, pathways as "pathway:NAME"; empty: all. The connections
+  /// that have both ends among these come with them; BrainLoadReport names the others.
   std::vector<std::string> regions{};
   /// Regions that `regions` does not name are read on first access (from any thread, once) instead
   /// of being left out; where it names none, all of them are.
@@ -167,7 +167,7 @@ struct BrainLoadOptions {
   /// version, say.
   std::function<void(const std::string&)> on_warning{};
   ChainOptions chain{};
-  /// Bytes of the file, where it is opened by its path, and of each that a delta is based on; 0:
+  /// Bytes of the file, if it is opened by its path, and of each that a delta is based on; 0:
   /// any. The lesser of this and ReadLimits::max_file_bytes counts.
   std::uint64_t max_file_bytes = kDefaultMaxBrainBytes;
 };
@@ -278,7 +278,7 @@ class BrainCheckpoint {
   static BrainInfo info(const std::filesystem::path& path, const ReadOptions& options = {});
 
   /// Checks everything; of a delta all that it is based on, too, which is looked for as in
-  /// BrainLoadOptions. Never throws for what the file holds, or where there is none.
+  /// BrainLoadOptions. Never throws for what the file holds, or if there is none.
   static BrainValidation validate(const std::filesystem::path& path,
                                   const VerifyOptions& options = {},
                                   const std::vector<std::filesystem::path>& search = {},

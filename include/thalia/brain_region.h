@@ -56,7 +56,7 @@ class ComponentRef {
  public:
   ComponentRef(Value& state, std::string_view name) : state_(state), name_(name) {}
 
-  /// An empty object where there is no such component.
+  /// An empty object if there is no such component.
   operator const Value&() const;  // NOLINT(*-explicit-*)
   const Value* find(std::string_view member) const noexcept;
   Value* find(std::string_view member) noexcept;
@@ -67,9 +67,9 @@ class ComponentRef {
   /// True where there was one.
   bool erase(std::string_view member);
 
-  /// The component, made as an empty object where there is none.
+  /// The component, made as an empty object if there is none.
   Value& make();
-  /// The member, added as null where there is none.
+  /// The member, added as null if there is none.
   Value& operator[](std::string_view member) { return make()[member]; }
   Value& operator=(Value component) { return make() = std::move(component); }
 
@@ -95,10 +95,10 @@ struct BrainRegion {
   std::uint64_t homeostatic_updated = 0;  ///< Unix seconds
   /// An object: the components, each a tree of values and tensors, in their order.
   Value state = Value::object();
-  /// An object without tensors: what is to be said of the region beside its state.
+  /// An object without tensors: what is to be said of the region besides its state.
   Value metadata = Value::object();
 
-  /// An empty object where there is no such component.
+  /// An empty object if there is no such component.
   const Value& component(std::string_view name) const noexcept;
   const Value& config() const noexcept { return component(component::kConfig); }
   const Value& weights() const noexcept { return component(component::kWeights); }
@@ -118,10 +118,10 @@ struct BrainRegion {
   ComponentRef oscillators() { return component(component::kOscillators); }
   ComponentRef neuromodulators() { return component(component::kNeuromodulators); }
 
-  /// nullptr where there is none.
+  /// nullptr if there is none.
   const Value* find(std::string_view name) const noexcept { return state.find(name); }
   /// A value in the state by its dotted path: "learning_state.stp.u". A name may have dots itself;
-  /// the first that fits counts. nullptr where there is none.
+  /// the first that fits counts. nullptr if there is none.
   const Value* find_path(std::string_view path) const;
   Value* find_path(std::string_view path);
 

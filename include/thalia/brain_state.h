@@ -98,7 +98,7 @@ class Connectivity {
   /// same, and the next one tries again. Each pair of source and target occurs once.
   explicit Connectivity(Loader load);
 
-  /// @throws UsageError (duplicate) where there is one from that source to that target.
+  /// @throws UsageError (duplicate) if there is one from that source to that target.
   BrainConnection& add(BrainConnection connection);
   bool remove(std::string_view source, std::string_view target);
 
@@ -141,7 +141,7 @@ struct BrainState {
   /// Brain-wide state by component, an object: config, oscillators, neuromodulators, scheduler,
   /// trial_state, replay, sleep_state, and any others; trees of values and tensors.
   Value state = Value::object();
-  /// An object without tensors: what is to be said of that state beside it. Its member
+  /// An object without tensors: what else is to be said of that state. Its member
   /// `connections` is the format's own.
   Value state_metadata = Value::object();
   /// The checkpoint's metadata, an object without tensors. See thalia/checkpoint_metadata.h.

@@ -14,7 +14,7 @@
 namespace thalia {
 
 /// Byte k of little-endian word i goes to grouped[k * n + i], with n = bytes.size() / width; bytes
-/// behind the last whole word keep their place. Spans may begin at any address, and do not overlap.
+/// after the last whole word keep their place. Spans may begin at any address, and do not overlap.
 /// @param width of a word: 2, 4 or 8 bytes. @throws UsageError (bad_argument) for another width,
 /// (size_mismatch) unless both spans have the same size.
 void group_bytes(std::size_t width, ByteSpan bytes, MutableByteSpan grouped);

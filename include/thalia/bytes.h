@@ -21,7 +21,7 @@ ByteSpan as_byte_span(const Range& range) {
   return std::as_bytes(std::span<const Element>(std::data(range), std::size(range)));
 }
 
-/// A 128-bit digest in canonical (big-endian) byte order, as it stands in a file.
+/// A 128-bit digest in canonical (big-endian) byte order, as it is in a file.
 struct Digest128 {
   std::uint8_t bytes[16] = {};
   friend bool operator==(const Digest128&, const Digest128&) = default;

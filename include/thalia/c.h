@@ -16,7 +16,7 @@
 //
 // A function that can fail returns a thalia_status. What it writes through pointers is set where
 // that is THALIA_OK; handles are NULL after an error. NULL for a pointer that is needed is
-// THALIA_ERROR_BAD_ARGUMENT; where it is allowed, that is said.
+// THALIA_ERROR_BAD_ARGUMENT; if it is allowed, that is said.
 //
 // A struct that begins with `size` is told its size by the caller: {.size = sizeof options}. Its
 // other members may be 0 (NULL), which is the default. A handle is freed by the function

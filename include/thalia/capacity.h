@@ -70,7 +70,7 @@ struct AutoPruning {
   std::string region;
   PruneResult result;  ///< with its log
 };
-/// prune_synapses() of every region and pathway, where it is enabled. Neurons are never removed.
+/// prune_synapses() of every region and pathway, if it is enabled. Neurons are never removed.
 /// After an error nothing has changed, in no region.
 std::vector<AutoPruning> auto_prune(BrainState& brain, const AutoPruneOptions& options = {});
 

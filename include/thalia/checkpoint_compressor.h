@@ -67,8 +67,8 @@ struct CompressorConfig {
   /// is taken against. 0: none.
   std::uint64_t cached_bytes = 0;
   InputOptions input{};  ///< of previous checkpoints, and of those that are loaded
-  /// As MckpWriteOptions and MckpReadOptions; memory_bytes is 256 MiB by default, beside what is
-  /// kept of saved checkpoints and what compress() returns.
+  /// As MckpWriteOptions and MckpReadOptions; memory_bytes is 256 MiB by default, in addition to
+  /// what is kept of saved checkpoints and what compress() returns.
   Work work{};
 };
 
@@ -100,11 +100,11 @@ struct CompressedCheckpoint {
 ///
 /// A checkpoint whose previous one is `previous_key` is a delta, but where the chain would become
 /// longer than max_chain; tensors that are new, or of another dtype or shape, are stored by
-/// themselves. Whoever erases or replaces a stored checkpoint loses those taken against it.
+/// themselves. Anybody who erases or replaces a stored checkpoint loses those taken against it.
 class CheckpointCompressor {
  public:
   /// @param storage where save() and load() and previous keys look; null: a new MemoryStorage.
-  /// @throws UsageError (bad_argument) for a level, count of bits or codec that is none.
+  /// @throws UsageError (bad_argument) for a level, count of bits or codec that does not exist.
   explicit CheckpointCompressor(CompressorConfig config = {},
                                 std::shared_ptr<StorageBackend> storage = nullptr);
 
@@ -125,11 +125,11 @@ class CheckpointCompressor {
   /// replaced by its own delta.
   CheckpointMeta save(const Checkpoint& checkpoint, std::string_view key,
                       std::string_view previous_key = {}) const;
-  /// @throws as decompress(); StorageError with the key where there is none.
+  /// @throws as decompress(); StorageError with the key if there is none.
   Checkpoint load(std::string_view key) const;
 
-  /// Of a stored checkpoint: as it was saved here or seen last, else from its header, or computed
-  /// where that has none. @throws as load().
+  /// The metadata of a stored checkpoint: as it was saved here or seen last, else from its header,
+  /// or computed where that has none. @throws as load().
   CheckpointSignature signature(std::string_view key) const;
 
   /// The same on a thread of their own; the destructor of a future waits. What tensors borrow is

@@ -37,7 +37,7 @@ struct CheckpointMetadata {
 /// Tolerant: nothing has to be there, and nothing is lost. @throws FormatError (limit_exceeded)
 /// for a history of more than kMaxGrowthEvents.
 CheckpointMetadata checkpoint_metadata(const Value& metadata);
-/// Complete: every member of the schema is there, those of `other` behind it. @throws UsageError
+/// Complete: every member of the schema is there, those of `other` after it. @throws UsageError
 /// (duplicate) where `other` has a member of the schema that would be written twice.
 Value to_value(const CheckpointMetadata& metadata);
 

@@ -38,7 +38,7 @@ struct CompactResult {
 /// CancelledError. The old file is in place then.
 CompactResult compact(const std::filesystem::path& path, const CompactOptions& options = {});
 
-/// The same into another file, which is replaced where there is one; `input` stays as it is.
+/// The same into another file, which is replaced if there is one; `input` stays as it is.
 CompactResult compact(const std::filesystem::path& input, const std::filesystem::path& output,
                       const CompactOptions& options = {});
 

@@ -40,11 +40,11 @@ struct ConvertOptions {
   SaveOptions save{};
   ChainOptions chain{};  ///< of the input
   /// Which tensors are stored in another floating point type, sparse ones too; noted in the
-  /// output's metadata. As it is made: none. A pattern that fits no tensor is a UsageError
+  /// output's metadata. By default: none. A pattern that fits no tensor is a UsageError
   /// (not_found), but between .thalia files of 0.1 and 1.0.
   PrecisionPolicy precision{};
   /// Writes all elements of sparse tensors; not to .thalia files. Else such a tensor is refused
-  /// where the target has no sparse encodings (docs/use/formats.md tells which have them).
+  /// where the target has no sparse encodings (docs/use/formats.md says which have them).
   bool dense = false;
   /// Elements in place of the codes of formats with types of their own, as GGUF's blocks.
   bool dequantize = false;
@@ -56,7 +56,7 @@ struct ConvertOptions {
   std::optional<std::filesystem::path> base{};
   /// Also types that the target has and its original program does not read.
   bool all_types = false;
-  /// Called once before anything is written, with ConvertResult::losses where there are any. What
+  /// Called once before anything is written, with ConvertResult::losses if there are any. What
   /// it throws ends the conversion.
   std::function<void(const std::vector<std::string>& losses)> on_losses{};
   /// Bytes that a safetensors header may have; the reference refuses more than 100 MB.
@@ -78,16 +78,16 @@ struct ConvertResult {
   double seconds = 0;
 };
 
-/// Of a .thalia delta, its state: a full file of it without a name takes space on the output's file
-/// system meanwhile.
-/// Of an mckp output, compression, leaves, durability and work of SaveOptions count, and a codec
-/// that is not named is plane_entropy. An output named NAME.meta is the side file of a .thalia file
+/// A .thalia delta is converted as its state: a full file of it without a name takes space on the
+/// output's file system meanwhile.
+/// For an mckp output, compression, leaves, durability and work of SaveOptions count, and the
+/// default codec is plane_entropy. An output named NAME.meta is the side file of a .thalia file
 /// (thalia/metadata_file.h), and no option but those of reading and durability counts.
 /// @throws FormatError, IntegrityError, IoError; UnsupportedError where the target cannot hold a
 /// tensor (dtype, encoding, two tensors of one name), naming it; UsageError (bad_argument) for a
 /// codec, shards or a file of SHA-256 where the target has none, an output that is read. Between
-/// 0.1 files and the formats without regions, and where a policy converts a 0.1 file, a .thalia
-/// file stands in between, beside the output meanwhile. On an error nothing is left at `output`.
+/// 0.1 files and the formats without regions, and where a policy converts a 0.1 file, a temporary
+/// .thalia file next to the output is in between. On an error nothing is left at `output`.
 ConvertResult convert(const std::filesystem::path& input, const std::filesystem::path& output,
                       const ConvertOptions& options = {});
 

@@ -113,9 +113,9 @@ struct TensorSource {
   /// Called once, and not at all where the content hash tells that nothing changed. Its layout is
   /// the spec's. Called by the thread that saves; the tensor is let go before the next one's.
   std::function<Tensor()> load;
-  /// Of the logical bytes, where it is known; they are held against it where they are stored.
+  /// The hash of the logical bytes, if it is known; they are compared with it when they are stored.
   std::optional<Digest128> content_hash{};
-  /// In place of load(), where it is better not held whole: called once, too. What it returns fills
+  /// In place of load(), if it is better not held whole: called once, too. What it returns fills
   /// `out` with the logical bytes from `begin` on; several threads call it, any number of times,
   /// and it is let go before the next tensor's.
   std::function<PartReader()> open{};
@@ -166,8 +166,8 @@ struct DeltaOptions {
   /// `threshold` and `low_rank` say.
   std::vector<std::string> exclude{};
   /// Changes of matrices as a few products of vectors, where that is asked for: lossy. Such a
-  /// matrix, its base, its result and its change in f32 are in memory whole, beside
-  /// work.memory_bytes. The state's metadata tells of the loss.
+  /// matrix, its base, its result and its change in f32 are in memory whole, in addition to
+  /// work.memory_bytes. The state's metadata describes the loss.
   std::optional<LowRankOptions> low_rank{};
   /// By itself plane_entropy, or with a level zstd. Differences of weights that all moved a little
   /// are what plane_entropy is good at, both in size and in speed; it leaves what repeats to zstd.
@@ -205,8 +205,8 @@ struct DeltaResult {
   std::uint32_t converted = 0;
   std::uint64_t listed_elements = 0;      ///< of all lists
   std::vector<LowRankReport> low_rank{};  ///< of matrices that were stored so, in the file's order
-  /// Of the state, in its order: with a tensor, or a connection at either end, that is not the
-  /// base's, or without one that the base has.
+  /// The regions of the state, in its order, that have a tensor, or a connection at either end,
+  /// that differs from the base's, or that lack one that the base has.
   std::vector<std::string> changed_regions{};
   std::vector<std::string> removed_regions{};  ///< that the base has
   Digest256 closing_checksum;
@@ -223,15 +223,15 @@ struct DeltaResult {
 /// Saves what the state has that the base has not, in one pass, as every save does: a crash leaves
 /// the old file at the path, or the new one. The delta finds its base by its path from the delta's
 /// folder, and refuses any other file there.
-/// @throws UsageError for options out of bounds, a pattern that fits no tensor (not_found), a state
-/// that is none (as Writer), or a target that is a file of the base's chain; what reading the base
+/// @throws UsageError for options out of bounds, a pattern that fits no tensor (not_found), an
+/// invalid state (as Writer), or a target that is a file of the base's chain; what reading the base
 /// throws; IoError; CancelledError.
 DeltaResult write_delta(const StateSource& state, const ChainReader& base,
                         const std::filesystem::path& target, const DeltaOptions& options = {});
 
-/// The same against a base in memory: no file but the target is touched. What a threshold, or
-/// products of low rank, left behind is not what the caller has, so a base that was saved with one
-/// is none.
+/// The same against a base in memory: no file but the target is touched. A threshold, or
+/// products of low rank, store another state than the caller has, so what was saved with one cannot
+/// be a base in memory.
 /// @throws as above; UsageError (bad_argument) for a tensor of the base that is needed and is not
 /// what its digest says, or for digests that are not one a tensor.
 DeltaResult write_delta(const StateSource& state, const SavedState& base,
@@ -253,7 +253,7 @@ struct ResolveResult {
 ResolveResult resolve(const std::filesystem::path& input, const std::filesystem::path& target,
                       const ChainOptions& options = {}, const SaveOptions& save = {});
 
-/// What verify() finds of a file and, where it is a delta without errors, what it finds of all that
+/// What verify() finds of a file and, if it is a delta without errors, what it finds of all that
 /// it is based on, in words that name the file, and whether each tensor comes out as it was saved.
 /// A base that is missing, or another one, is a finding. @throws as verify().
 VerifyReport verify_chain(const std::filesystem::path& path, const VerifyOptions& options = {},

@@ -30,10 +30,10 @@ enum class Change { added, removed, changed };
 std::string_view change_name(Change change) noexcept;
 
 /// A number, a text or a member of a JSON object that differs. Both sides as JSON texts, empty
-/// where there is none.
+/// if there is none.
 struct FieldDiff {
-  /// Of a member of a member the keys with dots between them: "training.step". A key that has dots
-  /// or quotation marks of its own, or is empty, is a JSON text: training."lr.max".
+  /// For a member of a member, the keys with dots between them: "training.step". A key that has
+  /// dots or quotation marks of its own, or is empty, is a JSON text: training."lr.max".
   std::string field;
   std::string before;
   std::string after;
@@ -48,8 +48,8 @@ struct TensorFacts {
   std::optional<Role> role{};  ///< nullopt: the file's format has none
   std::uint64_t logical_bytes = 0;
   std::optional<Digest128> content_hash{};  ///< the same
-  /// Whether the file has codes, of which these are the elements that come out; diff() of two
-  /// Readers compares the codes' hashes instead.
+  /// Whether the file has codes, and these facts describe the elements restored from them; diff()
+  /// of two Readers compares the hashes of the codes instead.
   bool restored = false;
 };
 
@@ -88,7 +88,7 @@ struct TensorDiff {
            before->layout.wide_indices != after->layout.wide_indices;
   }
   /// The logical bytes, by their hashes; those of a tensor with another encoding always differ.
-  /// Where there are no hashes, the elements by the values.
+  /// If there are no hashes, the elements by the values.
   bool content_changed() const noexcept;
 };
 
@@ -135,14 +135,14 @@ struct Diff {
 
 struct DiffOptions {
   bool values = false;  ///< also compare the elements of changed tensors, which reads them
-  /// Patterns as in a PrecisionPattern: where there are some, tensors and matrices that fit one are
+  /// Patterns as in a PrecisionPattern: if there are some, tensors and matrices that fit one are
   /// compared, and nothing else; counts are of these, and of regions and connections that have
   /// some.
   std::vector<std::string> tensors{};
   /// Elements that differ by at most absolute_tolerance + relative_tolerance x the size of the one
   /// before are no difference. Where one is not 0, elements are compared as with `values`, and a
   /// tensor is changed only by elements that are further apart, by its shape or its role: another
-  /// type or encoding is none.
+  /// type or encoding does not exist.
   double absolute_tolerance = 0;
   double relative_tolerance = 0;
   InputOptions input{};  ///< the limits

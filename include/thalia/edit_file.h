@@ -21,7 +21,7 @@
 namespace thalia {
 
 /// A member of the file's metadata that is set. The key goes through objects by its dots, which are
-/// made where they are missing; a member whose name is the whole key goes before that.
+/// made if they are missing; a member whose name is the whole key goes before that.
 struct MetadataMember {
   std::string key;
   std::optional<Value> value;  ///< nullopt: the member is removed

@@ -55,7 +55,7 @@ enum class ErrorCode : int {
   cancelled = 600,
 };
 
-/// The code's name as it stands above: "bad_magic". Static storage.
+/// The code's name as it is above: "bad_magic". Static storage.
 std::string_view error_code_name(ErrorCode code) noexcept;
 
 /// What is known about where an error lies. Empty strings and nullopt mean "not known" or "does not
@@ -158,7 +158,7 @@ class CompressionError : public FormatError {
 class IntegrityError : public Error {
  public:
   using Error::Error;
-  /// The two checksums, in hexadecimal, where it is about checksums.
+  /// The two checksums, in hexadecimal, if it is about checksums.
   const std::string& expected() const noexcept { return context().bound; }
   const std::string& actual() const noexcept { return context().value; }
 };

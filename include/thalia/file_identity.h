@@ -17,7 +17,7 @@ struct FileIdentity {
   unsigned depth = 0;  ///< deltas from here down to a full file
 };
 
-/// Of a tensor's logical bytes. docs/format/format.md, "CRC-32" and "Content hash".
+/// The digests of a tensor's logical bytes. docs/format/format.md, "CRC-32" and "Content hash".
 struct TensorDigest {
   std::uint32_t crc32 = 0;
   Digest128 content_hash;

@@ -34,10 +34,10 @@ struct GrowthOptions {
   double sparsity = 0.1;          ///< share of the possible new connections that are made, 0 to 1
   std::optional<double> scale{};  ///< finite; nullopt: 0.3, with xavier 1
   std::uint64_t seed = 0;
-  /// Of a region with several populations (axes "neurons:NAME") the one that grows.
+  /// In a region with several populations (axes "neurons:NAME"), the one that grows.
   std::string population{};
-  /// Of the region that grows, by paths or patterns as in a PrecisionPattern; goes before what its
-  /// metadata says in "axes".
+  /// The axes of the region that grows, by paths or patterns as in a PrecisionPattern. They take
+  /// precedence over "axes" in its metadata.
   TensorAxes axes{};
   /// grow_output: other regions and pathways with an axis "source:REGION" grow it too; of a
   /// region's own such axis say "neurons".
@@ -66,12 +66,12 @@ struct GrowthResult {
   std::string nothing_done;  ///< why nothing was; empty where something was
 };
 
-/// Adds neurons behind the last one: rows of every matrix, and elements of all that has an axis of
+/// Adds neurons after the last one: rows of every matrix, and elements of all that has an axis of
 /// neurons; connections from and to the region grow with it, weights and delays. Inputs that other
 /// regions have from this one ("source:REGION") grow where the options say grow_targets; else they
 /// stay, and the result names these regions. What was there keeps indices and bits. An event goes
 /// into metadata["growth_history"]. After an error nothing has changed. `region` may be
-/// "pathway:NAME". @throws UsageError (not_found) naming the region; (wrong_state) where it has no
+/// "pathway:NAME". @throws UsageError (not_found) naming the region; (wrong_state) if it has no
 /// neurons, or an axis is ambiguous: say it in "axes"; (size_mismatch) where axes and shapes
 /// disagree, or the count passes 2^32 - 1; (dtype_mismatch) for weights of an element type of less
 /// than 16 bits; (bad_argument) for options out of bounds.
@@ -79,7 +79,7 @@ GrowthResult grow_output(BrainState& brain, std::string_view region, std::uint32
                          const GrowthOptions& options = {});
 
 /// Gives the region `new_size` inputs from one source: columns of that source's tensors only. Does
-/// nothing where it has as many. @throws as grow_output(); UsageError (not_found) naming the
+/// nothing if it has as many. @throws as grow_output(); UsageError (not_found) naming the
 /// sources that there are where the region has no axis of that one.
 GrowthResult grow_source(BrainState& brain, std::string_view region, std::string_view source,
                          std::uint64_t new_size, const GrowthOptions& options = {});

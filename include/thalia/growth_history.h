@@ -18,7 +18,7 @@ namespace thalia {
 /// One event. What the text does not say is nullopt or empty. Read from any of the three shapes
 /// that were ever written, written in one.
 struct GrowthEvent {
-  /// "growth", "pruning", or what the text has; told from the other members where it has none.
+  /// "growth", "pruning", or what the text has; found by the other members if it has none.
   std::string type = "growth";
   std::optional<std::uint64_t> step{};  ///< training steps done when it happened
   std::string region{};                 ///< or pathway

@@ -120,7 +120,7 @@ class MckpFile {
 
   const MckpHeader& header() const noexcept;
   const std::vector<MckpTensor>& tensors() const noexcept;       ///< in the order of their blocks
-  const MckpTensor* find(std::string_view name) const noexcept;  ///< nullptr where there is none
+  const MckpTensor* find(std::string_view name) const noexcept;  ///< nullptr if there is none
   std::uint64_t file_bytes() const noexcept;
   const std::string& name() const noexcept;  ///< the path that was opened, or the name for messages
 

@@ -16,7 +16,7 @@ struct MergePreference {
     none,   ///< such a conflict is an error
     first,  ///< of the inputs that have it
     last,
-    input,  ///< that of `number`; where it has none, and others differ, that is an error
+    input,  ///< that of `number`; if it has none, and others differ, that is an error
   };
   Kind kind = Kind::none;
   std::size_t number = 0;  ///< among the inputs
@@ -26,8 +26,8 @@ struct MergePreference {
 /// inputs; of a delta, and of a model in several files, its state, as a ResolvedFile. What two
 /// inputs have alike (by facts, texts and content hashes, as diff() tells) is taken once. Metadata:
 /// the first's, with the members that only others have, and no conflict in version, thalia_version
-/// and created, which say something of one file; growth histories one behind the other in the order
-/// of their steps, an event without a step behind the one before it, and an event that several
+/// and created, which say something of one file; growth histories one after the other in the order
+/// of their steps, an event without a step after the one before it, and an event that several
 /// files have once. Training steps are the greatest. Precision and formats of the options are not
 /// used.
 /// @return as convert(); losses tell what gave way to what was preferred.

@@ -34,13 +34,13 @@ struct Migration {
 Migration can_migrate(const FormatVersion& from, const FormatVersion& to);
 
 struct MigrateOptions {
-  /// Called once before anything is written, with MigrateResult::losses where there are any. What
+  /// Called once before anything is written, with MigrateResult::losses if there are any. What
   /// it throws ends the migration.
   std::function<void(const std::vector<std::string>& losses)> on_losses{};
   /// Down across a major version, with what it loses.
   bool across_major = false;
   ChainOptions chain{};  ///< of the input
-  /// Of a 1.0 target, its timestamp by default the source's; durability counts for all.
+  /// For a 1.0 target, whose timestamp is by default the source's; durability counts for all.
   SaveOptions save{};
 };
 
@@ -59,7 +59,7 @@ struct MigrateResult {
 /// target whose name ends in .zst or .lz4 is compressed as a whole.
 /// @throws UnsupportedError (unsupported_version) where can_migrate() says no, with its reason;
 /// (unsupported_feature) for what neither version has a place for, naming it, and for a delta;
-/// UsageError (bad_argument) where it is not automatic and was not asked for, or where source and
+/// UsageError (bad_argument) if it is not automatic and was not asked for, or where source and
 /// target are one file; IoError, FormatError, IntegrityError.
 MigrateResult migrate(const std::filesystem::path& source, const std::filesystem::path& target,
                       const FormatVersion& target_version, const MigrateOptions& options = {});

@@ -54,7 +54,7 @@ class MstFile {
   const std::vector<std::size_t>& header_order() const noexcept;
   /// Keys of the header that the format does not have: nothing more is known of them.
   const std::vector<std::string>& unknown_members() const noexcept;
-  /// Whether bytes lie between or behind the frames, which the original does not look at.
+  /// Whether bytes lie between or after the frames, which the original does not look at.
   bool has_other_bytes() const noexcept;
   /// Texts under names, in the order of the header.
   const std::vector<std::pair<std::string, std::string>>& metadata() const noexcept;

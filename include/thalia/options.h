@@ -37,7 +37,7 @@ enum class Durability {
 
 /// How bytes get between a file and memory.
 enum class IoMode {
-  automatic,  ///< of a save: direct where it is durable, of 8 MiB and more, and to a disk that
+  automatic,  ///< of a save: direct if it is durable, of 8 MiB and more, and to a disk that
               ///< allows it, else buffered. Of a stream: StreamOptions::io says it
   buffered,   ///< through the page cache; a durable save starts early to write it back
   direct,     ///< past it: O_DIRECT over io_uring, with aligned buffers; falls back where denied
@@ -92,8 +92,8 @@ enum class Access {
 /// Limits, checked before anything that a file claims is allocated or walked. What passes one
 /// throws FormatError with code limit_exceeded, naming the limit and how far it was passed.
 struct ReadLimits {
-  /// Of the whole file as it lies there, and of what frames around it hold. 0: any. The reader maps
-  /// the file and allocates nothing in proportion to its size.
+  /// The size of the whole file as it lies there, and of what frames around it hold. 0: any. The
+  /// reader maps the file and allocates nothing in proportion to its size.
   std::uint64_t max_file_bytes = 0;
   std::uint32_t max_regions = 1u << 24;
   std::uint32_t max_tensors = 1u << 28;
@@ -117,12 +117,12 @@ struct InputOptions {
 };
 
 /// Which files a checkpoint may name as the one that it was taken against. What a file names is
-/// opened where it is a regular file, and used where its identity is the one that the file asks
-/// for. As it is made, it has to be named by a path from the file's folder, which may lead out of
+/// opened if it is a regular file, and used where its identity is the one that the file asks
+/// for. By default, it has to be named by a path from the file's folder, which may lead out of
 /// it; of an absolute path only the file name counts. docs/contribute/security.md, "Files that a
 /// file names".
 struct BasePolicy {
-  bool absolute = false;  ///< absolute paths are opened as they stand
+  bool absolute = false;  ///< absolute paths are opened as they are
   /// Not empty: only what lies in this folder or below it, links followed, is opened. This counts
   /// for folders that are searched too.
   std::filesystem::path folder{};
@@ -149,8 +149,8 @@ struct OutputOptions {
   /// and its identity follows from what it declares. A timestamp or a uuid that is given counts all
   /// the same.
   bool reproducible = false;
-  /// Of the path that the caller names. Files that get their names from it, as NAME.sha256 and the
-  /// shards of a model, are never written through a link.
+  /// How the path that the caller names is treated. Files that get their names from it, as
+  /// NAME.sha256 and the shards of a model, are never written through a link.
   OutputLink link = OutputLink::refused;
   /// Not empty: the path begins with this folder, and no link below it is followed, at any of its
   /// names; for folders in which strangers may have put links. docs/contribute/security.md,
@@ -158,7 +158,7 @@ struct OutputOptions {
   std::filesystem::path within{};
 
   bool follows_link() const noexcept { return link == OutputLink::followed && within.empty(); }
-  /// Of a file whose name follows from that of the output.
+  /// The options for a file whose name follows from that of the output.
   OutputOptions beside() const {
     OutputOptions options = *this;
     options.link = OutputLink::refused;
@@ -180,7 +180,7 @@ struct SaveOptions {
   /// target, and compresses where that makes the save faster. SaveResult tells what it chose.
   bool automatic_codec = false;
   /// Also SHA-256 of the whole file, computed while it is written: SaveResult::sha256, and
-  /// NAME.sha256 beside the file, for `sha256sum -c`. The file is in place before that one is.
+  /// NAME.sha256 next to the file, for `sha256sum -c`. The file is in place before that one is.
   bool sha256 = false;
   /// Seconds since 1970 for the header; nullopt: now, or as OutputOptions::reproducible says.
   std::optional<std::uint64_t> timestamp{};
@@ -200,7 +200,7 @@ enum class Verification {
   off,             ///< never; structure is still checked before it is used
   on_first_touch,  ///< each block of the block tree once, before its bytes are first handed out.
                    ///< Files with another checksum type are checked tensor by tensor against the
-                   ///< directory's CRC-32. A tensor in a damaged block is had all the same where
+                   ///< directory's CRC-32. A tensor in a damaged block can still be read if
                    ///< its entry is verified and its CRC-32 and content hash hold
   at_open,         ///< the whole file, before open returns
   by_tensor,       ///< each tensor, or chunk of one, on its own instead of the blocks, against its

@@ -15,7 +15,7 @@
 
 namespace thalia {
 
-/// Written without a name, or under a temporary one beside the target, until commit(). Destroyed
+/// Written without a name, or under a temporary one next to the target, until commit(). Destroyed
 /// before, as where an exception passes or a signal cancels the work, it leaves what was at the
 /// path and nothing more. Small pieces are gathered. A call that fails ends it: commit() throws
 /// then. Externally synchronised.
@@ -23,7 +23,7 @@ class OutputFile {
  public:
   /// A symbolic link is followed if the options say so. The new file has the mode of the one that
   /// it replaces, and where permitted its owner. @throws IoError; UsageError: (bad_argument) where
-  /// the target exists and is no regular file, (exists) where it does and OutputOptions do not
+  /// the target exists and is no regular file, (exists) if it does and OutputOptions do not
   /// replace it.
   explicit OutputFile(const std::filesystem::path& path, const OutputOptions& output = {},
                       const std::stop_token& cancel = {});
@@ -45,7 +45,7 @@ class OutputFile {
   /// the error's path is the folder's: the new one is, but may be lost with the power.
   double commit();
 
-  /// Of the target; of a link that was followed, the path that it leads to.
+  /// The target's path; for a link that was followed, the path that it leads to.
   const std::filesystem::path& path() const;
 
  private:

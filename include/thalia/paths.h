@@ -17,9 +17,9 @@ bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b
 std::filesystem::path resolved_path(const std::filesystem::path& path);
 /// The folder that holds, or would hold, a file of this path; "." of a bare name.
 std::filesystem::path folder_of(const std::filesystem::path& path);
-/// $TMPDIR, or what stands in its place. @throws IoError where that is no folder.
+/// $TMPDIR, or the default in its place. @throws IoError where that is no folder.
 std::filesystem::path temporary_folder();
-/// @return false where there is none, or it cannot be removed.
+/// @return false if there is none, or it cannot be removed.
 bool remove_file(const std::filesystem::path& path) noexcept;
 
 }  // namespace thalia

@@ -53,15 +53,15 @@ enum class CategoryMatching : std::uint8_t {
 
 /// A precision for the tensors whose path a glob matches: '*' stands for any characters, '?' for
 /// one. '.' and '/' are the same. The whole path has to match, or what follows one of its
-/// separators: "weights/*" fits regions.cortex.weights.w_ff, and so does "w_ff". Of a tensor of a
-/// file, it may fit REGION/NAME as well, as tensors are printed: "cortex/w_ff".
+/// separators: "weights/*" fits regions.cortex.weights.w_ff, and so does "w_ff". For a tensor of a
+/// file, it may match REGION/NAME as well, as tensors are printed: "cortex/w_ff".
 struct PrecisionPattern {
   std::string glob;
   Precision precision = Precision::keep;
   friend bool operator==(const PrecisionPattern&, const PrecisionPattern&) = default;
 };
 
-/// A value type. As it is made it keeps every tensor as it is.
+/// A value type. By default it keeps every tensor as it is.
 struct PrecisionPolicy {
   Precision weights = Precision::keep;
   Precision biases = Precision::keep;
@@ -91,7 +91,7 @@ PrecisionPolicy precision_policy(std::string_view name);
 /// named get what "default" gets, or are kept where that is not named either.
 /// @throws UsageError (bad_argument, duplicate) naming the item and what it can be.
 PrecisionPolicy parse_precision_policy(std::string_view text);
-/// The text that parses to an equal policy, whatever its patterns are: a name where there is one.
+/// The text that parses to an equal policy, whatever its patterns are: a name if there is one.
 std::string to_string(const PrecisionPolicy& policy);
 
 /// The category by the rules of the original program, of a dotted path from the root of a state:

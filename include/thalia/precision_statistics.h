@@ -38,7 +38,7 @@ class PrecisionStatistics {
   const Share& share(PrecisionKind kind) const noexcept {
     return shares_[static_cast<std::size_t>(kind)];
   }
-  /// Of the total's bytes; 0 where that is 0.
+  /// The share of the total's bytes; 0 where that is 0.
   double percent(PrecisionKind kind) const noexcept;
   Share total() const noexcept;
 

@@ -23,7 +23,7 @@ struct PruneOptions {
   std::uint64_t min_age_steps = 10'000;
   /// Steps over which its importance must have been tracked, and since the last change of task.
   std::uint64_t importance_window_steps = 50'000;
-  double importance_threshold = 0.001;  ///< importance below it is none
+  double importance_threshold = 0.001;  ///< importance below it counts as none
   /// True where the caller knows that the task is changing: nothing is pruned.
   bool task_is_changing = false;
   /// Regions, and tensors as "REGION/weights.NAME", that are left alone.
@@ -75,7 +75,7 @@ PruneResult prune_synapses(BrainState& brain, std::string_view region,
 
 /// Removes up to n neurons, the longest silent first: those that learning_state.silent_steps says
 /// are silent, without a strong connection in or out, and not protected. None where the brain's
-/// `task_change` does not tell of the task. What has an axis of
+/// `task_change` says nothing of the task. What has an axis of
 /// neurons shrinks, connections and the inputs of other regions ("source:REGION") too.
 /// @throws UsageError (not_found); (wrong_state, size_mismatch) as grow_output(), and where the
 /// region has populations or groups of neurons.

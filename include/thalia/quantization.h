@@ -57,7 +57,7 @@ struct QuantizationTarget {
 /// with NaN or infinities are left as they are. Matrices of connections are always left as they
 /// are.
 struct QuantizationOptions {
-  /// Of a code: 1 to 8. With groups of different widths the mean, which need not be whole.
+  /// The size of a code: 1 to 8. With groups of different widths the mean, which need not be whole.
   double bits = 8;
   /// Elements that share a minimum and a scale: a multiple of 8 up to 65,536, or 0 for all.
   /// Parameters add 64 bits a group (128 of f64).
@@ -72,7 +72,7 @@ struct QuantizationOptions {
   /// where the loss is sensitive is DynaQuant's idea (arXiv:2306.11800), which sorts weights into
   /// classes by quantiles where this weighs each error.
   std::function<std::optional<Tensor>(const QuantizationTarget&)> sensitivity{};
-  /// Patterns as in a PrecisionPattern. Where there are some, tensors that fit one are quantized,
+  /// Patterns as in a PrecisionPattern. If there are some, tensors that fit one are quantized,
   /// whatever their role; else weights and embeddings (likely_role() of thalia/tensor_role.h).
   std::vector<std::string> include{};
   std::vector<std::string> exclude{};  ///< counts before `include`

@@ -57,7 +57,7 @@ struct FileHeader {
   ChecksumType checksum = ChecksumType::none;
   // Of a file with a block tree:
   LeafAlgorithm leaves = LeafAlgorithm::xxh3_128;
-  unsigned block_log2 = 0;  ///< 0 where there is no tree
+  unsigned block_log2 = 0;  ///< 0 if there is no tree
   /// 1 after a save, one more with each append.
   std::uint64_t generation = 0;
   Uuid file_uuid;
@@ -98,7 +98,7 @@ class Reader {
   FileHeader header() const noexcept;
   /// Bytes up to the file_length that the header says, without debris; of a delta, its container's.
   std::uint64_t file_bytes() const noexcept;
-  /// In the mapping; empty where there is none. Checked as JSON, within the limits, at each call.
+  /// In the mapping; empty if there is none. Checked as JSON, within the limits, at each call.
   std::string_view metadata_json() const;
   Digest256 closing_checksum() const noexcept;  ///< the last 32 bytes: the file's identity
   /// nullopt of a full file. A reader of a delta shows what the delta stores: tensors that need the
@@ -112,7 +112,7 @@ class Reader {
   /// Bytes that appends left without use and compact() gives back; 0 of a file that was saved
   /// whole. Reads the region index.
   std::uint64_t dead_bytes() const;
-  /// Bytes behind the end, the debris of an interrupted append, which readers ignore.
+  /// Bytes after the end, the debris of an interrupted append, which readers ignore.
   std::uint64_t debris_bytes() const noexcept;
   /// In the order of the region index. @throws UsageError (not_found), FormatError.
   RegionView region(std::uint32_t i) const;
@@ -132,7 +132,7 @@ class Reader {
                                                 std::string_view target) const;
 
   /// Checks every byte against the checksum now; of a copied file, all of it is in memory then.
-  /// @param cancel ends it, beside that of the options. @throws IntegrityError on the first block
+  /// @param cancel ends it, as that of the options does. @throws IntegrityError on the first block
   /// that differs; CancelledError.
   void verify_all(const std::stop_token& cancel = {}) const;
   /// Bytes of the file that this process has in memory: of a mapped file the whole pages in its

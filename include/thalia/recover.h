@@ -34,12 +34,12 @@ struct RecoverResult {
   std::string fault;                ///< what was wrong with the header; empty where it holds
   std::uint64_t record_offset = 0;  ///< of the commit record that was taken
   std::uint64_t records = 0;        ///< that hold as a header, of all generations
-  /// Of the state that was restored; more than 0 only where no state is whole. verify() tells what
-  /// they hold.
+  /// Damaged blocks of the state that was restored; more than 0 only where no state is whole. verify()
+  /// says what they hold.
   std::uint64_t damaged_blocks = 0;
   std::uint64_t generation = 0;    ///< of the file now
   std::uint64_t file_bytes = 0;    ///< of the file now
-  std::uint64_t debris_bytes = 0;  ///< behind them, ignored by readers; they stay
+  std::uint64_t debris_bytes = 0;  ///< after them, ignored by readers; they stay
   Digest256 closing_checksum;
 };
 
@@ -60,7 +60,7 @@ RecoverResult recover(const std::filesystem::path& path, const RecoverOptions& o
 enum class SalvageSource {
   header,         ///< the file's own header and tables
   commit_record,  ///< the copy of a header that a save or an append left: maybe an older state
-  side_file,      ///< NAME.meta beside the file (thalia/metadata_file.h)
+  side_file,      ///< NAME.meta next to the file (thalia/metadata_file.h)
 };
 
 /// "header", "commit_record", "side_file". Static storage.
@@ -69,7 +69,7 @@ std::string_view salvage_source_name(SalvageSource source) noexcept;
 struct SalvageOptions {
   SaveOptions save{};  ///< work is for all of it; tensors stored compressed stay as they are
   InputOptions input{};
-  /// The side file; empty: the file's path with ".meta" behind it, where there is one.
+  /// The side file; empty: the file's path with ".meta" after it, if there is one.
   std::filesystem::path side_file{};
 };
 
@@ -99,7 +99,7 @@ struct SalvageResult {
 };
 
 /// Writes a new file with each tensor whose bytes lie within the input, or in what its frames hold
-/// where it is compressed, and have the digests that the tables say, with regions, connections and
+/// if it is compressed, and have the digests that the tables say, with regions, connections and
 /// texts as far as they are there. What is lost goes from the trees of states too, as
 /// remove_from_file() does it. The file's own header and tables come first, then the side file,
 /// then commit records. With a side file, or of a file that was cut, a copy without a name takes

@@ -23,7 +23,7 @@ struct RegionSpec {
   std::uint32_t n_neurons = 0;
   std::uint32_t n_inputs = 0;
   NeuronType neuron_type = NeuronType::none;
-  /// Seconds since 1970; written where there are homeostatic tensors.
+  /// Seconds since 1970; written if there are homeostatic tensors.
   std::uint64_t homeostatic_updated = 0;
 };
 
@@ -44,9 +44,9 @@ class RegionView {
   std::uint32_t n_neurons() const;
   std::uint32_t n_inputs() const;
   NeuronType neuron_type() const;
-  /// In the mapping; `{}` where there is none. Checked as JSON within the limits.
+  /// In the mapping; `{}` if there is none. Checked as JSON within the limits.
   std::string_view config_json() const;
-  std::string_view metadata_json() const;  ///< the same; empty where there is none
+  std::string_view metadata_json() const;  ///< the same; empty if there is none
   std::optional<std::uint64_t> homeostatic_updated() const;
 
   /// @throws UsageError (not_found) where i >= tensor_count(); FormatError.

@@ -53,7 +53,7 @@ class SafetensorsFile {
 
   const std::vector<SafetensorsTensor>& tensors()
       const noexcept;  ///< in the order of their bytes in the file
-  /// In the order of the header; empty where there is none.
+  /// In the order of the header; empty if there is none.
   const SafetensorsMetadata& metadata() const noexcept;
   bool has_metadata() const noexcept;  ///< true also for an empty "__metadata__"
   std::uint64_t file_bytes() const noexcept;

@@ -28,7 +28,7 @@ struct TensorStatistics {
   std::uint64_t subnormal = 0;  ///< not zero, and less than the least normal number of their dtype
   std::uint64_t nan = 0;
   std::uint64_t infinite = 0;
-  // Of the finite elements; 0 where there are none.
+  // Of the finite elements; 0 if there are none.
   double min = 0;
   double max = 0;
   double mean = 0;
@@ -45,7 +45,7 @@ class StatisticsTally {
   explicit StatisticsTally(DType dtype) noexcept : dtype_(dtype) {}
 
   /// `count` elements, row-major and packed as the dtype is, which begin with the first bit of
-  /// `bytes`. @throws UsageError (size_mismatch) where they do not fill the bytes.
+  /// `bytes`. @throws UsageError (size_mismatch) if they do not fill the bytes.
   void add(ByteSpan bytes, std::uint64_t count);
   void add_zeros(std::uint64_t count) noexcept;
   void add(const StatisticsTally& other) noexcept;
@@ -63,7 +63,7 @@ class StatisticsTally {
   long double squares_ = 0;  ///< the sum of the squared distances from the mean
 };
 
-/// Of a dense or sparse tensor.
+/// Measures a dense or sparse tensor.
 TensorStatistics statistics_of(const Tensor& tensor);
 
 /// Fills `out` with the elements in the ranges, one a dimension, row-major and packed as the dtype

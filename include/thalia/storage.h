@@ -39,7 +39,7 @@ void check_storage_key(std::string_view key);
 
 /// Objects under keys. Implementations can be called by any number of threads at once. Every
 /// function throws UsageError (bad_argument) for what is no key, and StorageError with operation,
-/// key and errno where the storage fails: ENOENT where there is no such object.
+/// key and errno where the storage fails: ENOENT if there is no such object.
 class StorageBackend {
  public:
   StorageBackend() = default;
@@ -71,11 +71,11 @@ class StorageBackend {
 
 /// A folder and what is below it: the object of key a/b is the file b in the folder a. A put writes
 /// a temporary file, syncs it, renames it and syncs the folder. The first put into a folder also
-/// syncs the names of that folder and of those above it, up to the storage's own, whoever made
-/// them: a folder that another process removes and makes again later is not synced twice. Symbolic
-/// links that stay in the folder are followed; a key that one leads out of it is none. list() does
-/// not follow them from a folder to one that it lies in, which has no end. A key cannot be a folder
-/// of another one.
+/// syncs the names of that folder and of those above it, up to the storage's own, whichever process
+/// made them: a folder that another process removes and makes again later is not synced twice.
+/// Symbolic links that stay in the folder are followed; a key whose path leads out of it through a
+/// link is refused. list() does not follow them from a folder to one that it lies in, which has no
+/// end. A key cannot be a folder of another one.
 class LocalStorage final : public StorageBackend {
  public:
   /// `folder` need not be there yet: the first put makes it.
@@ -123,7 +123,7 @@ class MemoryStorage final : public StorageBackend {
   std::map<std::string, Object, std::less<>> objects_;
 };
 
-/// "local:///absolute/path" is a LocalStorage, the path taken as it stands; "mem://" a new
+/// "local:///absolute/path" is a LocalStorage, the path taken as it is; "mem://" a new
 /// MemoryStorage. @throws UsageError (bad_argument) for a path that is not absolute or something
 /// that is no URI; UnsupportedError for another scheme.
 std::shared_ptr<StorageBackend> open_storage(std::string_view uri);

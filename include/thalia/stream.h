@@ -57,7 +57,7 @@ struct StreamOptions {
   /// for each tensor that has bytes, when its turn to be read comes, from a thread of the stream,
   /// never concurrently with itself. It may wait for the memory of tensors that it was called for
   /// before: those are still handed out meanwhile. Two things it must not wait for: tensors that
-  /// come behind another one, which was not read yet, because as_asked reads what is asked for
+  /// come after another one, which was not read yet, because as_asked reads what is asked for
   /// within 32 MiB in the file's order; and tensors that share a block of the block tree of more
   /// than 1 MiB, which is never whole in memory and proves nothing before its end. Memory on a
   /// multiple of 4096 (on most disks 512) is read into without a copy.
@@ -84,7 +84,7 @@ struct StreamedTensor {
   /// What `bytes` are: the tensor's layout; dense where it was restored.
   TensorLayout layout{};
   MutableByteSpan bytes{};         ///< the logical bytes, or what was restored
-  std::shared_ptr<void> memory{};  ///< keeps `bytes` alive; empty where they are the caller's
+  std::shared_ptr<void> memory{};  ///< keeps `bytes` alive; empty if they are the caller's
   /// The arrays in `bytes`, where codes were asked for and the tensor is quantized.
   std::optional<QuantizedView> quantized{};
 };
@@ -95,7 +95,7 @@ struct StreamResult {
   std::uint64_t bytes_read = 0;  ///< of the file
   double seconds = 0;            ///< from the first read to the last tensor handed out
   IoMode io = IoMode::buffered;  ///< direct where some of it was read past the page cache
-  std::string io_fallback{};     ///< why it is not what was asked for; empty where it is
+  std::string io_fallback{};     ///< why it is not what was asked for; empty if it is
 };
 
 /// Reads tensors of an open file in large extents, checks each as ReadOptions::verification says

@@ -27,7 +27,7 @@ std::string_view encoding_name(Encoding encoding) noexcept;
 /// "none", "packed_exponents": the enumerator.
 std::string_view codec_name(Codec codec) noexcept;
 
-/// The fields of a layout stand here beside name and role, so that all are declared in one list.
+/// The fields of a layout are here with name and role, so that all are declared in one list.
 struct TensorSpec {
   /// Up to 65,535 bytes of UTF-8, unique in its region. The dotted names of PyTorch are kept whole.
   std::string name;
@@ -75,7 +75,7 @@ using CooView = std::variant<CooArrays<std::uint32_t>, CooArrays<std::uint64_t>>
 /// on, in row-major order; only the last one may have fewer. docs/format/format.md, "quantized".
 struct QuantizedView {
   unsigned bits = 0;             ///< of every code, 1 to 8; 0: each group has a width of its own
-  std::uint64_t group_size = 0;  ///< elements; of all where they are one group
+  std::uint64_t group_size = 0;  ///< elements; of all if they are one group
   std::uint64_t groups = 0;
   std::span<const std::uint8_t> widths{};  ///< where bits is 0: of each group's codes, 0 to 8 bits
   DType parameter_dtype = DType::f32;      ///< of minima and scales; f64 where the tensor is f64
@@ -137,7 +137,7 @@ class TensorView {
   ByteSpan bytes() const;
 
   /// Dense elements in the mapping. @throws UsageError (dtype_mismatch) where T is not the tensor's
-  /// dtype, (wrong_state) where it is not dense or not raw. IntegrityError. FormatError where a
+  /// dtype, (wrong_state) if it is not dense or not raw. IntegrityError. FormatError where a
   /// bool is neither 0 nor 1, which takes one pass over them: C++ leaves reading such a bool
   /// undefined.
   template <typename T>

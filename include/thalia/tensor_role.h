@@ -15,7 +15,7 @@ namespace thalia {
 Role role_of_name(std::string_view name, unsigned rank);
 
 /// The role; or, of role weights, what the name tells: programs that know no roles write weights.
-/// What rounds tensors that nobody named goes by this.
+/// Whatever rounds tensors without naming them uses this.
 Role likely_role(Role role, std::string_view name, unsigned rank);
 
 /// True of weights and embeddings: matrices that are learned, and may be rounded where a command

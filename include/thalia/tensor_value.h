@@ -62,13 +62,13 @@ class Tensor {
   /// `fill` passes through. @throws UsageError (size_mismatch).
   static Tensor filled(const TensorLayout& layout,
                        const std::function<void(MutableByteSpan)>& fill);
-  /// A tensor of an open file, which it keeps open: in the mapping where it is raw, else
+  /// A tensor of an open file, which it keeps open: in the mapping if it is raw, else
   /// decompressed. Reads and verifies its bytes. @throws as TensorView::bytes() and read();
   /// FormatError (limit_exceeded) where decompressing takes more than `limits` allow, or an index
   /// is out of bounds.
   static Tensor from(const TensorView& view, const ReadLimits& limits = {});
 
-  /// The tensor with bytes of its own: itself where it has them, else a copy of what is borrowed,
+  /// The tensor with bytes of its own: itself if it has them, else a copy of what is borrowed,
   /// adopted, or an open file's.
   Tensor owned() const;
 
@@ -107,7 +107,7 @@ class Tensor {
   /// The value array of a csr or coo tensor, or all bytes of a dense one.
   ByteSpan values() const noexcept;
 
-  /// The same elements in another encoding; the tensor itself where it has that one. Elements whose
+  /// The same elements in another encoding; the tensor itself if it has that one. Elements whose
   /// bits are all zero are left out: -0.0 is kept. @throws UsageError (bad_argument) for a packed
   /// dtype, a rank that the encoding does not have; FormatError on a bad index.
   Tensor to_dense() const;
@@ -129,7 +129,7 @@ class Tensor {
   TensorLayout layout_;
   ByteSpan bytes_;
   std::shared_ptr<Buffer> buffer_;     ///< where the bytes can be written to
-  std::shared_ptr<const void> owner_;  ///< else who keeps them alive; null where they are borrowed
+  std::shared_ptr<const void> owner_;  ///< else who keeps them alive; null if they are borrowed
 };
 
 extern template Tensor Tensor::csr(DType, const Shape&, CsrArrays<std::uint32_t>);

@@ -1,5 +1,5 @@
 // Text from a file, and bytes, made safe to show: on a terminal, in a log, in a message of one
-// line. Names and texts come out of the library as they stand in the file. Its messages need none
+// line. Names and texts come out of the library as they are in the file. Its messages need none
 // of this: what(), message(), value and bound of an error, and what verify() says, are printable
 // whatever they quote.
 #pragma once
@@ -14,7 +14,7 @@ namespace thalia {
 
 /// Control characters, line and paragraph separators, bidirectional controls and bytes that are not
 /// UTF-8 come out as \n, \x1b, \u202e; everything else, backslashes too, stays as it is. At most
-/// `limit` bytes, and where that cuts, "…" behind them. Of what it made it changes nothing more.
+/// `limit` bytes, and where that cuts, "…" after them. Its result passes through it unchanged.
 std::string printable(std::string_view text, std::size_t limit = 200);
 
 /// Two lower-case hexadecimal digits a byte, as digests are printed: hex(digest.bytes).

@@ -29,7 +29,7 @@ struct V01Header {
   FormatVersion version{.major = 0, .minor = 1, .patch = 0};
   std::uint16_t flags = 0;      ///< mean nothing
   std::uint64_t timestamp = 0;  ///< seconds since 1970
-  // Of a section that no program wrote and none reads: kept as they are.
+  // A section that no program wrote and none reads: kept as it is.
   std::uint64_t connectivity_offset = 0;
   std::uint64_t connectivity_length = 0;
   std::uint64_t total_neurons = 0;
@@ -45,7 +45,7 @@ struct V01Entry {
   /// Up to 31 bytes of UTF-8 without NUL; of a pathway "pathway:NAME".
   std::string name;
   /// An object of values and tensors. What the original program tagged ("_dataclass", "_type" and
-  /// "_class" with their fields) stays the plain object that stands in the file.
+  /// "_class" with their fields) stays the plain object that is in the file.
   Value state = Value::object();
 
   friend bool operator==(const V01Entry&, const V01Entry&) = default;
@@ -60,7 +60,7 @@ struct V01Document {
 
 struct V01File {
   V01Document document;
-  std::optional<Codec> wrapper{};  ///< zstd or lz4, where a frame stands around the body
+  std::optional<Codec> wrapper{};  ///< zstd or lz4, where a frame is around the body
   /// True where the checksum is inside the wrapper, as first written.
   bool checksum_inside = false;
   /// True where all tensors start on multiples of 64, as V01WriteOptions::aligned puts them.
@@ -71,8 +71,8 @@ struct V01File {
   std::vector<std::string> warnings;
 };
 
-/// Reads a whole file: checksum, header, metadata and all regions. Of a file without wrapper,
-/// tensors whose address their type allows stay in the mapping; all others are copied.
+/// Reads a whole file: checksum, header, metadata and all regions. Tensors of a file
+/// without wrapper whose address their type allows stay in the mapping; all others are copied.
 /// InputOptions::access and limits count. @throws IoError; FormatError; IntegrityError;
 /// UnsupportedError: (unsupported_version) for another major version, (unsupported_feature) for a
 /// delta, whose body is a Python pickle and is never opened.
@@ -82,10 +82,10 @@ V01File decode_v01(ByteSpan file, std::shared_ptr<const void> owner = nullptr,
                    const ReadLimits& limits = {});
 
 struct V01WriteOptions {
-  /// A frame around the body: zstd or lz4; by default none. Of the parts chunk_bytes does not
-  /// count.
+  /// A frame around the body: zstd or lz4; by default none. chunk_bytes is
+  /// ignored.
   Compression compression{};
-  /// Zeros in front of tensors, so that their elements start on a multiple of 64 and can be used in
+  /// Zeros before tensors, so that their elements start on a multiple of 64 and can be used in
   /// the mapping. The original program reads such files, and never wrote them.
   bool aligned = false;
   /// The checksum inside the wrapper, which the first versions of the original program read, and
@@ -95,7 +95,7 @@ struct V01WriteOptions {
   Work work{};  ///< the stop
 };
 
-/// Puts the file in place whole or not at all. Tensors are written dense where they are dense, else
+/// Puts the file in place whole or not at all. Tensors are written dense if they are dense, else
 /// as coordinates. @return bytes written. @throws IoError; UsageError (bad_argument) for a codec or
 /// level, or a metadata text that has tensors; UnsupportedError (unsupported_feature) naming what
 /// 0.1 has no place for: an element type, a dimension of 2^32 or more, a name that is too long or
@@ -115,7 +115,7 @@ struct V01DeltaInfo {
   Digest256 base_hash;        ///< SHA-256 of the whole base file
   std::uint64_t base_step = 0;
   std::uint64_t current_step = 0;
-  /// Of the user, with "delta_info"; nullopt where none is found behind the pickle.
+  /// The user's, with "delta_info"; nullopt where none is found after the pickle.
   std::optional<Value> metadata;
   std::optional<Codec> wrapper{};  ///< as V01File's
 };

@@ -41,7 +41,7 @@ class Value {
   static Value array();
   static Value object();
   /// A number as its text, kept digit for digit whatever its size: "10", "1e400", "NaN",
-  /// "Infinity", "-Infinity". @throws UsageError (bad_argument) where the text is none.
+  /// "Infinity", "-Infinity". @throws UsageError (bad_argument) if the text is not a number.
   static Value number(std::string text);
 
   Kind kind() const noexcept { return static_cast<Kind>(content_.index()); }
@@ -51,7 +51,7 @@ class Value {
   bool is_tensor() const noexcept { return kind() == Kind::tensor; }
 
   // @throws UsageError (wrong_state) naming both kinds where the value is of another kind; of a
-  // number (bad_argument) where it has no such value.
+  // number (bad_argument) if it has no such value.
   bool as_bool() const;
   double as_double() const;
   std::int64_t as_int64() const;
@@ -69,14 +69,14 @@ class Value {
   std::size_t size() const noexcept;
   void push_back(Value element);  ///< @throws UsageError (wrong_state) unless this is an array
 
-  /// nullptr where there is no such member, or the value is no object. Looks at one member after
+  /// nullptr if there is no such member, or the value is no object. Looks at one member after
   /// the other.
   const Value* find(std::string_view name) const noexcept;
   Value* find(std::string_view name) noexcept;
   /// @throws UsageError (not_found); (wrong_state) unless this is an object.
   const Value& at(std::string_view name) const;
   Value& at(std::string_view name);
-  /// Adds null where there is no such member; a null becomes an object first. @throws UsageError
+  /// Adds null if there is no such member; a null becomes an object first. @throws UsageError
   /// (wrong_state) for other kinds.
   Value& operator[](std::string_view name);
   /// Adds a member without looking for the name, which must not be there yet.

@@ -15,12 +15,12 @@ namespace thalia {
 
 enum class Severity {
   error,    ///< the file breaks the format, or bytes are not the ones that were written
-  warning,  ///< readable and whole, but worth a look: debris behind the end, a newer minor version
+  warning,  ///< readable and whole, but worth a look: debris after the end, a newer minor version
 };
 
 std::string_view severity_name(Severity severity) noexcept;  ///< "error", "warning"
 
-/// One thing found. Strings are empty, and length is 0, where they do not apply.
+/// One thing found. Strings are empty, and length is 0, if they do not apply.
 struct Finding {
   Severity severity = Severity::error;
   ErrorCode code = ErrorCode::bad_value;  ///< that of the error a reader would meet
@@ -57,7 +57,7 @@ struct VerifyReport {
 
 /// Maps or copies the file and checks structure, padding, checksums, every tensor's CRC-32 and
 /// content hash, names, JSON and sparse indices. Damage is reported, never thrown; each finding in
-/// a payload names its region and tensor. Of a side file its own checksums are checked, and the
+/// a payload names its region and tensor. For a side file, its own checksums are checked, and the
 /// header and block tree of its source.
 ///
 /// @throws IoError where the file cannot be opened or mapped; FormatError (limit_exceeded);

@@ -12,7 +12,7 @@ namespace thalia {
 /// "MAJOR.MINOR.PATCH" of the library in use. Static storage.
 std::string_view library_version() noexcept;
 
-/// Of the format. By default the newest, which this library writes.
+/// A version of the format. By default the newest, which this library writes.
 struct FormatVersion {
   std::uint16_t major = 1;
   std::uint16_t minor = 0;

@@ -55,7 +55,7 @@ WrapResult compress_checkpoint(const std::filesystem::path& source,
 /// compress_checkpoint(), whatever the file says.
 ///
 /// @throws FormatError: (bad_magic) for a file that begins with no frame, (bad_value, truncated)
-/// for damaged frames and seek tables and for bytes behind the frames, (limit_exceeded); otherwise
+/// for damaged frames and seek tables and for bytes after the frames, (limit_exceeded); otherwise
 /// as compress_checkpoint().
 WrapResult decompress_checkpoint(const std::filesystem::path& source,
                                  const std::filesystem::path& target,

@@ -55,7 +55,7 @@ struct SaveResult {
   double sync_seconds = 0;            ///< of which waiting for the disk
   Codec codec = Codec::none;          ///< as asked for, or as chosen
   IoMode io = IoMode::buffered;       ///< buffered or direct: what the save used
-  std::string io_fallback;            ///< why it is not what was asked for; empty where it is
+  std::string io_fallback;            ///< why it is not what was asked for; empty if it is
 };
 
 /// Use: declare everything, then give streamed payloads, then commit(). Externally synchronised. A
@@ -80,7 +80,7 @@ class Writer {
   Writer(Writer&&) noexcept;
   Writer& operator=(Writer&&) noexcept;
 
-  /// A JSON object, kept verbatim. @throws UsageError (bad_argument) where it is not one.
+  /// A JSON object, kept verbatim. @throws UsageError (bad_argument) if it is not one.
   void set_metadata(std::string json);
   void set_training_steps(std::uint64_t steps);
 

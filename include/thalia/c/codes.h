@@ -111,7 +111,7 @@ const char* thalia_codec_name(thalia_codec codec);
 /// Bits of an element, 1 to 128; 0 of a number that is no dtype. Those of less than 8 are packed,
 /// least significant bit first.
 uint32_t thalia_dtype_bits(thalia_dtype dtype);
-/// THALIA_ERROR_NOT_FOUND, with the nearest name, where there is none of that name.
+/// THALIA_ERROR_NOT_FOUND, with the nearest name, if there is none of that name.
 thalia_status thalia_dtype_from_name(const char* name, thalia_dtype* dtype);
 
 #ifdef __cplusplus

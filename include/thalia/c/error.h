@@ -66,7 +66,7 @@ typedef struct thalia_error {
   const char* tensor;
   const char* value;     ///< what was found
   const char* expected;  ///< what would have been right
-  uint64_t offset;       ///< in the file, in bytes; THALIA_NO_OFFSET where there is none
+  uint64_t offset;       ///< in the file, in bytes; THALIA_NO_OFFSET if there is none
 } thalia_error;
 
 /// The last error of the calling thread; a call that succeeds leaves it. Never NULL. It and its

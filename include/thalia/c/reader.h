@@ -129,10 +129,10 @@ thalia_status thalia_reader_metadata(const thalia_reader* reader, thalia_text* j
 /// that differs.
 thalia_status thalia_reader_verify(const thalia_reader* reader);
 
-/// Regions by their place in the file, from 0. THALIA_ERROR_NOT_FOUND behind the last.
+/// Regions by their place in the file, from 0. THALIA_ERROR_NOT_FOUND after the last.
 thalia_status thalia_reader_region(const thalia_reader* reader, uint32_t region,
                                    thalia_region_info* info);
-/// THALIA_ERROR_NOT_FOUND, with the nearest name, where there is none of that name.
+/// THALIA_ERROR_NOT_FOUND, with the nearest name, if there is none of that name.
 thalia_status thalia_reader_find_region(const thalia_reader* reader, const char* name,
                                         uint32_t* region);
 
@@ -140,7 +140,7 @@ thalia_status thalia_reader_find_region(const thalia_reader* reader, const char*
 /// THALIA_ERROR_BAD_ARGUMENT where several regions have one of that name. The caller closes it.
 thalia_status thalia_reader_tensor(const thalia_reader* reader, const char* name,
                                    thalia_tensor** tensor);
-/// A region's tensors by their place, from 0, ordered by name. THALIA_ERROR_NOT_FOUND behind the
+/// A region's tensors by their place, from 0, ordered by name. THALIA_ERROR_NOT_FOUND after the
 /// last. The caller closes it.
 thalia_status thalia_reader_tensor_at(const thalia_reader* reader, uint32_t region, uint32_t index,
                                       thalia_tensor** tensor);

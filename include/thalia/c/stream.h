@@ -51,7 +51,7 @@ typedef struct thalia_streamed {
 /// Begins to read. @param options may be NULL.
 thalia_status thalia_stream_open(const thalia_reader* reader, const thalia_stream_options* options,
                                  thalia_stream** stream);
-/// Waits for the next tensor; THALIA_END behind the last. What it gives lasts until the next call
+/// Waits for the next tensor; THALIA_END after the last. What it gives lasts until the next call
 /// with this stream, but for memory of the caller's own. An error comes again at each further call.
 thalia_status thalia_stream_next(thalia_stream* stream, thalia_streamed* item);
 /// Ends thalia_stream_next() with THALIA_ERROR_CANCELLED, from any thread.

@@ -30,7 +30,7 @@ typedef struct thalia_save_options {
   uint32_t automatic_codec;  ///< 1: whatever makes the save faster; `codec` is 0 then
   uint32_t chunk_bytes;      ///< of a compressed tensor, a multiple of 4 KiB; 0: 1 MiB
   uint32_t checksum;         ///< THALIA_CHECKSUM_…
-  uint32_t sha256;           ///< 1: SHA-256 of the whole file, too, and NAME.sha256 beside it
+  uint32_t sha256;           ///< 1: SHA-256 of the whole file, too, and NAME.sha256 next to it
   uint32_t durability;       ///< THALIA_DURABILITY_…
   uint32_t keep_existing;    ///< 1: a file that is there stays: THALIA_ERROR_EXISTS
   uint32_t reproducible;     ///< 1: equal input gives equal bytes

@@ -28,7 +28,7 @@
 
 namespace thalia {
 
-/// An open file. A cheap handle; immutable; any number of threads. Of a .thalia file the tensors
+/// An open file. A cheap handle; immutable; any number of threads. The tensors of a .thalia file
 /// have the names that they get in formats without regions.
 class AnyFile {
  public:
@@ -40,15 +40,15 @@ class AnyFile {
   /// holds, with all that it takes to write the file again.
   std::string_view metadata_json() const noexcept;
   std::optional<std::uint64_t> training_steps() const noexcept;
-  std::uint64_t file_bytes() const noexcept;  ///< of all files, where there are several
-  /// What the file holds beside tensors and metadata, a sentence each: conversions lose it.
+  std::uint64_t file_bytes() const noexcept;  ///< of all files, if there are several
+  /// What the file holds besides tensors and metadata, a sentence each: conversions lose it.
   const std::vector<std::string>& losses() const noexcept;
 
-  /// What the file lacks where it is one of several that a model is in, and was not opened by their
+  /// What the file lacks if it is one of several that a model is in, and was not opened by their
   /// index: "the tensors of 2 other files: …"; nullopt of a whole one.
   std::optional<std::string> lacks() const;
 
-  /// Of what read(i) gives.
+  /// The size of what read(i) returns.
   std::uint64_t logical_bytes(std::size_t i) const noexcept;
 
   /// In the mapping where it lies there as it is, and holds the file open then; else decoded.

@@ -1,4 +1,4 @@
-// What files of all formats tell of their tensors, and how they are opened.
+// What files of all formats say of their tensors, and how they are opened.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct AnyTensor {
   TensorLayout layout{};  ///< of what read() gives
   /// The format's own name of the element type, where the layout does not tell it: "Q4_K".
   std::string type{};
-  /// Where its stored bytes lie in the file, and how many they are; nullopt where they do not lie
+  /// Where its stored bytes lie in the file, and how many they are; nullopt if they do not lie
   /// together.
   std::optional<std::uint64_t> offset{};
   std::optional<std::uint64_t> stored_bytes{};
@@ -30,7 +30,7 @@ struct AnyTensor {
   std::optional<Encoding> stored_encoding{};
   std::vector<Codec> codecs{};        ///< of the stored bytes; empty: the format does not say
   std::optional<bool> byte_planes{};  ///< whether bytes of elements are grouped by their place
-  std::optional<double> bits{};       ///< of a code, where it is stored quantized
+  std::optional<double> bits{};       ///< of a code, if it is stored quantized
   /// The checksum that the file has of the stored bytes, and that AnyFile::check() compares:
   /// "crc32", "sha1", "sha256" or "xxh64". Empty: the file has none, and changed bytes look like
   /// others.

@@ -15,7 +15,7 @@ enum class FileFormat {
   thalia,
   safetensors,  ///< a file, an index of shards, or the folder of a model
   thalia_0_1,   ///< "thalia-0.1": what the original program wrote, thalia/v01.h; deltas too
-  mckp,         ///< docs/format/mckp.md; of a delta, the previous files are looked for beside it
+  mckp,         ///< docs/format/mckp.md; of a delta, the previous files are looked for next to it
   mst,          ///< the original mithril program's, thalia/mst.h
   mithril_quantized,  ///< "mithril-quantized": a tensor of codes, as that program wrote it
   orbax,          ///< "mithril-orbax": a folder of .npy files, as that program laid out for Orbax
@@ -42,14 +42,14 @@ std::span<const FileFormat> file_formats() noexcept;
 bool file_format_is_written(FileFormat format) noexcept;
 
 /// By content (the first bytes), and where there is none or it tells nothing by the name's ending;
-/// nullopt where neither tells. Of a folder, that of the file which opens the model in it:
+/// nullopt where neither tells. For a folder, the format of the file that opens its model:
 /// find_model(). `access` is how an archive is looked into. @throws IoError where
 /// the file exists and cannot be read; UnsupportedError for what is known and not a file of
 /// tensors, in words that say what it is.
 std::optional<FileFormat> detect_format(const std::filesystem::path& path,
                                         Access access = Access::mapped);
 /// The same of a file that is to be read. @throws as detect_format(); FormatError where neither
-/// tells, in words that say what it looks like; IoError where there is no such file.
+/// tells, in words that say what it looks like; IoError if there is no such file.
 FileFormat input_format(const std::filesystem::path& path, Access access = Access::mapped);
 
 }  // namespace thalia

@@ -26,7 +26,7 @@
 
 namespace thalia {
 
-/// Element types of ggml, with the numbers that stand in files. Types that ggml has removed (4, 5,
+/// Element types of ggml, with the numbers that are in files. Types that ggml has removed (4, 5,
 /// 31 to 33, 36 to 38) are missing.
 enum class GgmlType : std::uint32_t {
   f32 = 0,
@@ -87,8 +87,8 @@ std::optional<GgmlType> ggml_type_of(DType dtype) noexcept;
 std::optional<std::uint64_t> ggml_bytes(GgmlType type, const Shape& shape) noexcept;
 
 /// Blocks as numbers, rounded as the Python package gguf (0.19) rounds them: equal bits, but for
-/// what stands in a NaN. Blocks are shared among `threads`, 0: one a core. The blocks need no
-/// alignment. @throws UnsupportedError for a type that has no dequantizes; UsageError
+/// what is in a NaN. Blocks are shared among `threads`, 0: one a core. The blocks need no
+/// alignment. @throws UnsupportedError for a type whose blocks it cannot restore; UsageError
 /// (size_mismatch) unless the blocks are whole and `out` has as many elements.
 void dequantize_ggml(GgmlType type, ByteSpan blocks, std::span<float> out, unsigned threads = 0);
 
@@ -139,20 +139,20 @@ class GgufFile {
   unsigned version() const noexcept;
   std::uint32_t alignment() const noexcept;          ///< of tensors, in bytes
   const GgufKeyValues& key_values() const noexcept;  ///< in the order of the file
-  /// nullptr where there is no such key.
+  /// nullptr if there is no such key.
   const GgufValue* find(std::string_view key) const noexcept;
   const std::vector<GgufTensor>& tensors() const noexcept;  ///< in the order of the file
   /// @throws UsageError (not_found).
   const GgufTensor& tensor(std::string_view name) const;
   std::uint64_t file_bytes() const noexcept;
-  /// Bytes between tensors and behind the last one that the alignment does not ask for.
+  /// Bytes between tensors and after the last one that the alignment does not ask for.
   std::uint64_t unused_bytes() const noexcept;
 
   /// A tensor as it is stored: elements, or blocks as u8 of shape [outer extents…, bytes of a row].
   /// In the mapping, which the tensor keeps open; a copy where its address does not suit its dtype.
   /// @throws UsageError (not_found); FormatError (limit_exceeded).
   Tensor read(std::string_view name) const;
-  /// Its elements as f32 where they are stored in blocks, else read(). @throws as read();
+  /// Its elements as f32 if they are stored in blocks, else read(). @throws as read();
   /// UnsupportedError for a type of block that dequantize_ggml() lacks.
   Tensor dequantize(std::string_view name, unsigned threads = 0) const;
 
@@ -170,7 +170,7 @@ struct GgufSaveOptions {
 
 /// Writes a file of version 3 atomically, byte for byte as the Python package gguf (0.19) does for
 /// tensors and key/values in this order. The alignment is what the key/value `general.alignment`,
-/// a u32, says, else 32. Of the tensors `offset` is not looked at.
+/// a u32, says, else 32. The `offset` of the tensors is ignored.
 /// @throws IoError; UsageError (duplicate, size_mismatch, bad_argument); UnsupportedError for a
 /// name of 64 bytes or more, more than 4 dimensions, or an alignment above 1 MiB.
 /// @return bytes of the file.

@@ -38,7 +38,7 @@ struct GptrsTensor {
   Shape shape;
   std::uint64_t offset = 0;        ///< of the payload, from the start of the file
   std::uint64_t stored_bytes = 0;  ///< as the index says; read() checks it
-  std::uint8_t requires_grad = 0;  ///< the byte as it stands; true unless 0
+  std::uint8_t requires_grad = 0;  ///< the byte as it is; true unless 0
   BaseParamId id{};                ///< of the name; 0 in an archive, which has no ids
   bool id_stored = false;          ///< false: the file has 0 in its place
 };
@@ -67,16 +67,16 @@ struct GptrsModelConfig {
 /// gpt.rs does not take; (limit_exceeded).
 GptrsModelConfig parse_gptrs_config(std::string_view text, const ReadLimits& limits = {});
 
-/// For a ParamSource of the file: the same limits, none where it is not enabled.
-/// @throws FormatError (bad_value) for a limit where it is not, or a share outside of 0 to 1:
+/// For a ParamSource of the file: the same limits, none if it is not enabled.
+/// @throws FormatError (bad_value) for a limit if it is not, or a share outside of 0 to 1:
 /// gpt.rs opens such a file, and does not load the model.
 ParamSourceOptions param_source_options(const GptrsWeightStreaming& streaming);
 
 struct GptrsReadOptions {
   InputOptions input{};
   /// Refuses what no writer makes and gpt.rs still opens: a name that repeats, payloads that
-  /// overlap, lie outside of the file or in front of its data, lengths that do not fit the shape,
-  /// bytes in the index behind its last entry. false: as gpt.rs, ranges and lengths are checked
+  /// overlap, lie outside of the file or before its data, lengths that do not fit the shape,
+  /// bytes in the index after its last entry. false: as gpt.rs, ranges and lengths are checked
   /// when a tensor is read, and of a name that repeats the last entry is found.
   bool strict = true;
   /// Also files of version 1, which gpt.rs reads no more.
@@ -104,14 +104,14 @@ class GptrsFile {
   const std::vector<GptrsTensor>& tensors() const noexcept;
   std::uint64_t file_bytes() const noexcept;
 
-  /// Of a checkpoint: the text as it stands in the file; empty for an archive.
+  /// A checkpoint's text as it is in the file; empty for an archive.
   std::string_view config_text() const noexcept;
-  /// Of a checkpoint. @throws UsageError (wrong_state) for an archive.
+  /// A checkpoint's config. @throws UsageError (wrong_state) for an archive.
   const GptrsModelConfig& model_config() const;
   /// True of a config without a kind that was taken for a GPT's.
   bool config_was_untagged() const noexcept;
 
-  /// nullptr where there is none, as of any id in an archive. Valid as long as the file object.
+  /// nullptr if there is none, as of any id in an archive. Valid as long as the file object.
   const GptrsTensor* find(std::string_view name) const noexcept;
   const GptrsTensor* find(BaseParamId id) const noexcept;
 
@@ -136,7 +136,7 @@ struct GptrsParam {
 };
 
 struct GptrsWriteOptions {
-  /// Of a checkpoint. true: as the Rust writer; false: 0 in place of ids, as the Python writer.
+  /// For a checkpoint. true: as the Rust writer; false: 0 in place of ids, as the Python writer.
   bool store_ids = true;
   /// Also f16 and bf16, for which the format has tags; gpt.rs opens such a file and reads its other
   /// tensors only.
@@ -146,7 +146,7 @@ struct GptrsWriteOptions {
 };
 
 /// Writes atomically, and byte for byte as gpt.rs: entries and payloads in the order of their
-/// names' bytes, without gaps. `config_text` is written as it stands.
+/// names' bytes, without gaps. `config_text` is written as it is.
 /// @throws IoError; CancelledError; and before anything is written UsageError (duplicate;
 /// bad_argument: a config that parse_gptrs_config() refuses, a sparse tensor); UnsupportedError for
 /// a name that is not ASCII, a dtype, a scalar, sizes beyond the format's 32 bits.

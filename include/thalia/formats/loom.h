@@ -37,7 +37,7 @@ struct EntitySection {
   std::optional<std::uint64_t> length{};  ///< nullopt: up to the end of the file
 };
 
-/// An open .entity file: of its bytes, opening reads those in front of the blobs. There are no
+/// An open .entity file: of its bytes, opening reads those before the blobs. There are no
 /// checksums. A cheap handle; immutable; any number of threads.
 class EntityFile {
  public:
@@ -70,9 +70,9 @@ class EntityFile {
   LoomNetwork network(const std::optional<std::vector<std::uint64_t>>& layers = {}) const;
   /// The weights of the blob "layers.I". @throws UsageError (not_found); FormatError.
   LoomWeights layer_weights(std::uint64_t layer) const;
-  /// What a transformer has beside its layers; a weight_dtype that is missing is inferred.
-  /// @throws UsageError (not_found) where the file is none; FormatError (inconsistent) where
-  /// embeddings, or a head or a norm that it announces, are missing.
+  /// What a transformer has besides its layers; a weight_dtype that is missing is inferred.
+  /// @throws UsageError (not_found) if the file is not a transformer; FormatError (inconsistent)
+  /// where embeddings, or a head or a norm that it announces, are missing.
   LoomTransformer transformer() const;
 
  private:

@@ -86,7 +86,7 @@ LoomNative morph_loom_weights(LoomDType dtype, std::span<const float> master, fl
 float loom_auto_scale(LoomDType dtype, std::span<const float> master) noexcept;
 
 /// The f32 weights that packed bytes stand for ("Unpack"): the first `count` of them. @throws
-/// UsageError (size_mismatch) where there are less.
+/// UsageError (size_mismatch) if there are less.
 std::vector<float> unpack_loom_weights(LoomDType dtype, ByteSpan packed, float scale,
                                        std::uint64_t count);
 
@@ -100,7 +100,7 @@ float loom_fp8e4m3_to_float(std::uint8_t code) noexcept;
 float loom_fp8e5m2_to_float(std::uint8_t code) noexcept;
 float loom_float16_to_float(std::uint16_t code) noexcept;
 float loom_bfloat16_to_float(std::uint16_t code) noexcept;
-/// Of the low four bits.
+/// Uses the low four bits.
 float loom_fp4_to_float(std::uint8_t code) noexcept;
 
 }  // namespace thalia

@@ -78,13 +78,13 @@ struct LoomWeights {
   LoomDType dtype = LoomDType::float32;  ///< of `native`, or what `master` becomes
   float scale = 1;  ///< of exactly 1, and while there are only f32 weights: computed from these
   StoredBytes native{};  ///< packed
-  /// Little-endian f32 at any address; empty where they are to be had from `native`.
+  /// Little-endian f32 at any address; empty if they are to be had from `native`.
   StoredBytes master{};
 
   bool has_native() const noexcept { return !native.bytes.empty() || master.bytes.empty(); }
 };
 
-/// A blob of a .entity file that belongs to a layer beside its weights or in place of them.
+/// A blob of a .entity file that belongs to a layer in addition to its weights or in place of them.
 struct LoomComponent {
   std::string suffix;  ///< of its path: "q4_0.200", "bitnet_ternary.10000", "biases", "q_norm"
   std::string dtype;   ///< as the file says: "Q4_0", "BITNET_TERNARY", "float32"
@@ -143,14 +143,14 @@ struct LoomTransformerDims {
   std::string activation{};
 };
 
-/// What a .entity file of a transformer has beside its layers.
+/// What a .entity file of a transformer has besides its layers.
 struct LoomTransformer {
   std::string architecture{};  ///< "llama_style_decoder" or "unknown"
   std::int64_t hidden_size = 0, vocab_size = 0;
   bool lm_head_tied = false, has_final_norm = false;
   std::string weight_dtype{};
   std::optional<LoomTransformerDims> dims{};
-  /// Little-endian f32 at any address; empty where there are none.
+  /// Little-endian f32 at any address; empty if there are none.
   StoredBytes embeddings{}, lm_head{}, final_norm{};
 };
 
@@ -174,7 +174,7 @@ std::vector<float> loom_master(const LoomLayer& layer, const ReadLimits& limits 
 /// as loom_weight_count().
 void set_loom_master(LoomLayer& layer, std::span<const float> master, float scale = 1);
 
-/// A layer by its path in a file: "layers.0.parallel_branches.1"; nullptr where there is none.
+/// A layer by its path in a file: "layers.0.parallel_branches.1"; nullptr if there is none.
 const LoomLayer* find_loom_layer(const LoomNetwork& network, std::string_view path) noexcept;
 
 /// The network that an architecture-only JSON text describes, with the original's defaults and

@@ -35,8 +35,8 @@ struct ModelIndex {
 };
 
 /// None of the files is opened. @throws IoError; FormatError naming the tensor and the file:
-/// (bad_json), (bad_value), (bad_name) for a file that is none of the folder, (inconsistent) for a
-/// name that stands there twice, (limit_exceeded).
+/// (bad_json), (bad_value), (bad_name) for a file that is not of the folder, (inconsistent) for a
+/// name that is there twice, (limit_exceeded).
 ModelIndex read_model_index(const std::filesystem::path& path, const ReadLimits& limits = {});
 
 /// Holds what one file has against the index. @param tensors all names that are in the file.
@@ -46,12 +46,12 @@ ModelIndex read_model_index(const std::filesystem::path& path, const ReadLimits&
 void check_model_file(const ModelIndex& index, const std::filesystem::path& path, std::size_t file,
                       std::span<const std::string> tensors);
 
-/// Which file opening this path begins with: the path itself where it is no folder, or a folder
+/// Which file opening this path begins with: the path itself if it is no folder, or a folder
 /// that is one checkpoint of another format. Of another folder the first of model.thalia,
 /// model.thalia.index.json, model.safetensors and model.safetensors.index.json that is there, or
 /// else what find_safetensors_model() finds. So a whole file comes before an index, as transformers
 /// has it. @throws IoError, and where the folder has none of these; UsageError (bad_argument) where
-/// it has several models of other names, (not_found) where it has parts of one without the index.
+/// it has several models of other names, (not_found) if it has parts of one without the index.
 std::filesystem::path find_model(const std::filesystem::path& path);
 
 }  // namespace thalia

@@ -23,7 +23,7 @@
 namespace thalia {
 
 struct NpyArray {
-  /// Of an archive's member without its ".npy"; of an .npy file the file's without it.
+  /// An archive's member, or the name of an .npy file, without ".npy".
   std::string name;
   /// Of what read() gives. Elements that are bytes without a meaning ("|V8") are u8, and of several
   /// bytes the last extent says how many.
@@ -41,8 +41,8 @@ struct NpyArray {
 class NpyFile {
  public:
   /// @throws IoError; FormatError naming field and bound; UnsupportedError for pickled objects,
-  /// texts, dates, records of several fields, ranks above 8. Of the options the input counts and
-  /// the stop.
+  /// texts, dates, records of several fields, ranks above 8. Of the options, the input and
+  /// the stop token count.
   static NpyFile open(const std::filesystem::path& path, const ReadOptions& options = {});
   /// The same of a file's bytes. `name` is for messages.
   static NpyFile from_bytes(StoredBytes bytes, std::string name = {},

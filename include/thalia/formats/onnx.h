@@ -48,7 +48,7 @@ struct OnnxModel {
   friend bool operator==(const OnnxModel&, const OnnxModel&) = default;
 };
 
-/// What else stands in a model, and is not read.
+/// What else is in a model, and is not read.
 struct OnnxGraph {
   std::uint64_t nodes = 0;  ///< of the main graph
   std::uint64_t inputs = 0;
@@ -87,7 +87,7 @@ class OnnxFile {
   /// field, offset and bound; UnsupportedDtypeError for an initialiser of strings, UnsupportedError
   /// for more than 8 dimensions, segments, a model of 2 GiB and more.
   static OnnxFile open(const std::filesystem::path& path, const OnnxReadOptions& options = {});
-  /// The same of a model's bytes, which has no files beside it. `name` is for messages.
+  /// The same for the bytes of a model without files of data. `name` is for messages.
   static OnnxFile from_bytes(StoredBytes bytes, std::string name = {},
                              const OnnxReadOptions& options = {});
 
@@ -96,7 +96,7 @@ class OnnxFile {
   const OnnxModel& model() const noexcept;
   const OnnxMetadata& metadata() const noexcept;  ///< metadata_props, in the order of the file
   const OnnxGraph& graph() const noexcept;
-  /// Of the model and the files that it names, as far as they can be opened.
+  /// The size of the model and the files that it names, as far as they can be opened.
   std::uint64_t file_bytes() const;
 
   /// In the mapping where the elements lie as they are, and holds it open then; else decoded.

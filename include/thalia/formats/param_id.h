@@ -36,11 +36,11 @@ struct Id128 {
   friend auto operator<=>(const Id128&, const Id128&) = default;
 };
 
-/// Of a parameter, whichever model it is in. 0 means "not stored" in a file.
+/// Identifies a parameter, whichever model it is in. 0 means "not stored" in a file.
 using BaseParamId = Id128<struct BaseParamIdKind>;
-/// Of a model among those that a process has loaded; in no file.
+/// Identifies a model among those that a process has loaded; in no file.
 using ModelNamespaceId = Id128<struct ModelNamespaceIdKind>;
-/// Of a parameter of one model: what caches are keyed by.
+/// Identifies a parameter of one model: the key of caches.
 using ParamKey = Id128<struct ParamKeyKind>;
 
 extern template struct Id128<BaseParamIdKind>;

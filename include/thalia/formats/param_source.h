@@ -21,7 +21,7 @@ namespace thalia {
 
 /// What stays in memory. By itself nothing does.
 struct ParamSourceOptions {
-  /// Bytes of tensors that stay. Of the limits that are set the smallest counts, and where none is,
+  /// Bytes of tensors that stay. The smallest of the limits that are set counts; where none is,
   /// there is no limit, and only pinned tensors stay.
   std::optional<std::uint64_t> budget_bytes{};
   /// The same as a share of all tensors' bytes, 0 to 1.
@@ -59,11 +59,11 @@ struct ParamStatistics {
   std::uint64_t pinned_bytes = 0;    ///< of these, pinned
 };
 
-/// A tensor that was read is kept if it is pinned, or if there is a budget; but not where it is
-/// larger than what the budget leaves beside pinned ones. To make room those that were used longest
-/// ago go, never pinned ones. What load() has handed out lives on with whoever has it, and counts
-/// no more. A cheap handle whose copies share what is kept. Any number of threads: several tensors
-/// are read at once, and one that several ask for is read once.
+/// A tensor that was read is kept if it is pinned, or if there is a budget; but not if it is
+/// larger than what the budget leaves after pinned ones. To make room those that were used longest
+/// ago go, never pinned ones. What load() has handed out lives as long as somebody holds it, and
+/// counts no more. A cheap handle whose copies share what is kept. Any number of threads: several
+/// tensors are read at once, and one that several ask for is read once.
 class ParamSource {
  public:
   struct Impl;
@@ -71,7 +71,7 @@ class ParamSource {
   explicit ParamSource(std::shared_ptr<Impl> impl) noexcept;
 
   const std::vector<ParamInfo>& params() const noexcept;  ///< in the order of the file
-  /// nullptr where there is none. Valid as long as the source.
+  /// nullptr if there is none. Valid as long as the source.
   const ParamInfo* find(std::string_view name) const noexcept;
   const ParamInfo* find(BaseParamId id) const noexcept;
 

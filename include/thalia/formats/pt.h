@@ -23,10 +23,10 @@
 
 namespace thalia {
 
-/// A tensor, or a numpy array, where it stands in the saved object.
+/// A tensor, or a numpy array, at its place in the saved object.
 struct PtTensor {
   /// Keys and places in lists on the way to it, with points between: "model.0.weight". Where two
-  /// ways give the same name, the second has "#2" behind it.
+  /// ways give the same name, the second has "#2" after it.
   std::string name;
   TensorLayout layout{};  ///< of what read() gives
   /// "qint8", "quint8" or "qint32" of a quantized tensor, whose codes these elements are; else
@@ -58,7 +58,7 @@ class PtFile {
   const std::vector<PtTensor>& tensors() const noexcept;
   /// The saved object, as thalia_checkpoint keeps it: docs/use/python.md, "What a tree looks like".
   const std::string& tree() const noexcept;
-  /// What the file holds beside it, a sentence each: code, attributes, other records.
+  /// What else the file holds, a sentence each: code, attributes, other records.
   const std::vector<std::string>& losses() const noexcept;
   bool is_torchscript() const noexcept;
   std::string_view version() const noexcept;  ///< of the archive: "3"

@@ -53,35 +53,35 @@ struct SafetensorsModelTensor {
   std::uint64_t bytes = 0;
 };
 
-/// Which file opening this path as a safetensors model begins with: the path itself where it is no
+/// Which file opening this path as a safetensors model begins with: the path itself if it is no
 /// folder, else of the folder model.safetensors, or model.safetensors.index.json, or the one
 /// *.safetensors that is no shard, or the one *.safetensors.index.json, whichever comes first in
 /// this list. A shard is named like NAME-00001-of-00002.safetensors. find_model() also takes
 /// .thalia files. @throws UsageError (not_found) where the folder has none of these, (bad_argument)
-/// where it has several of one kind, and names them; IoError.
+/// if it has several of one kind, and names them; IoError.
 std::filesystem::path find_safetensors_model(const std::filesystem::path& path);
 
 /// Immutable after open; a cheap handle; any number of threads.
 class SafetensorsModel {
  public:
-  /// Of a .safetensors file, a *.json index, or a folder with either. Every file's header is read
-  /// and checked, several at a time; of the tensors nothing is. A model that is replaced meanwhile
-  /// is opened anew. @throws IoError; UsageError as find_safetensors_model(); FormatError naming
-  /// the file and tensors: also where index and files do not have the same tensors, or two files
-  /// have one of a name; UnsupportedError as SafetensorsFile::open().
+  /// Opens a .safetensors file, a *.json index, or a folder with either. Every file's header is
+  /// read and checked, several at a time; of the tensors nothing is. A model that is replaced
+  /// meanwhile is opened anew. @throws IoError; UsageError as find_safetensors_model(); FormatError
+  /// naming the file and tensors: also where index and files do not have the same tensors, or two
+  /// files have one of a name; UnsupportedError as SafetensorsFile::open().
   static SafetensorsModel open(const std::filesystem::path& path,
                                const SafetensorsModelOptions& options = {});
 
   /// File by file, by offset.
   const std::vector<SafetensorsModelTensor>& tensors() const noexcept;
   const std::vector<SafetensorsModelFile>& files() const noexcept;  ///< by name
-  /// Of the index or the file.
+  /// The path of the index or the file.
   const std::filesystem::path& path() const noexcept;
-  /// The index as it stands in its file; nullopt for a model without one.
+  /// The index as it is in its file; nullopt for a model without one.
   const std::optional<std::string>& index_text() const noexcept;
   std::uint64_t file_bytes() const noexcept;  ///< of all files, the index among them
 
-  /// Position of a tensor; nullopt where there is none of this name.
+  /// Position of a tensor; nullopt if there is none of this name.
   std::optional<std::size_t> find(std::string_view name) const noexcept;
 
   /// In the mapping: nothing is copied, and the file stays open as long as the tensor lives. With
@@ -112,10 +112,10 @@ struct SafetensorsFinding {
 };
 
 /// Everything that is wrong with a model, where open() stops at the first: files that are missing
-/// or damaged, tensors that stand in the index and not in the file that it names, in a file and not
+/// or damaged, tensors that are in the index and not in the file that it names, in a file and not
 /// in the index, or in two files, and a total_size that is not the sum of the tensors' bytes, which
 /// open() takes. Empty: nothing is. Formats of this kind have no checksums, so changed elements are
-/// never found. @throws UsageError, IoError where there is nothing to check; FormatError for an
+/// never found. @throws UsageError, IoError if there is nothing to check; FormatError for an
 /// index that cannot be read.
 std::vector<SafetensorsFinding> check_safetensors_model(
     const std::filesystem::path& path, const SafetensorsModelOptions& options = {});
@@ -136,10 +136,10 @@ struct SafetensorsModelSaved {
 
 /// Writes a model in shards as Hugging Face's programs do: in the order of `tensors`, a new shard
 /// where the next tensor does not fit, and `metadata` in each. `path` is a folder, which is made
-/// where it is missing, and gets model-00001-of-00003.safetensors, … and
+/// if it is missing, and gets model-00001-of-00003.safetensors, … and
 /// model.safetensors.index.json. Or it is that of an index, NAME.safetensors.index.json or
 /// NAME.safetensors.index.VARIANT.json, or of a file, NAME.safetensors: the files are named after
-/// it and lie beside it. What fits one shard becomes NAME.safetensors without an index, unless
+/// it and lie next to it. What fits one shard becomes NAME.safetensors without an index, unless
 /// `path` is that of an index.
 ///
 /// The index comes last and replaces an older one in one step; the older model's files go after it,

@@ -32,7 +32,7 @@ struct PhaseConfig {
   std::string gate{};               ///< what promote() calls its best: "bc_best". Empty: NAME_best
   std::uint64_t save_interval = 0;  ///< steps between two saves, for is_due(); 0: any
   RetentionPolicy retention{};
-  /// Keys that a record of this phase has beside those of the run.
+  /// Keys that a record of this phase has in addition to those of the run.
   std::vector<std::string> required_keys{};
 
   std::string gate_name() const { return gate.empty() ? name + "_best" : gate; }
@@ -87,7 +87,7 @@ struct RunConfig {
   std::vector<PhaseConfig> phases{};  ///< in their order; at least one, names differ
   DeltaPolicy deltas{};
   std::optional<PoolConfig> pool{};
-  std::vector<std::string> fixed_networks{};  ///< folders beside the phases: "grp"
+  std::vector<std::string> fixed_networks{};  ///< folders next to the phases: "grp"
   /// Keys that every record has; empty: nothing is asked for. thalia/store/record.h.
   std::vector<std::string> required_keys{};
 

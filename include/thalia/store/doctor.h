@@ -28,7 +28,7 @@ struct StoreReport {
   std::vector<StoreFinding> findings;
   std::uint64_t checkpoints = 0;
   std::uint64_t bytes_checked = 0;
-  bool ok() const noexcept;  ///< no finding of severity error that was not mended
+  bool ok() const noexcept;  ///< no finding of severity error that was not repaired
 };
 
 struct StoreCheckOptions {
@@ -40,7 +40,7 @@ struct StoreCheckOptions {
 /// Reads every checkpoint, gate and version of the pool, and changes nothing: digests, files'
 /// own checks, chains. @throws IoError where the run itself cannot be read.
 StoreReport verify_run(const Run& run, const StoreCheckOptions& options = {});
-/// The same, and mends what can be mended without a loss: temporary files and digests without a
+/// The same, and repairs what can be repaired without a loss: temporary files and digests without a
 /// file go, links that lead nowhere are led to what there is, digests that are missing are made for
 /// files that their own checks vouch for.
 StoreReport mend_run(RunWriter& run, const StoreCheckOptions& options = {});

@@ -27,17 +27,17 @@ struct CheckpointEntry {
   std::uint64_t saved_at = 0;      ///< seconds since 1970
   std::optional<double> metric{};  ///< the value that it was saved with
   bool has_digest = false;         ///< NAME.sha256 is there
-  /// The run went back behind it: something of a smaller step was saved, or resumed from, later.
+  /// The run went back to before it: something of a smaller step was saved, or resumed from, later.
   bool left_behind = false;
   /// Of this file alone: of a delta, not of what it is based on.
   Condition condition = Condition::unknown;
-  /// Of a delta: the file in the same folder that it is based on. Empty of a full file.
+  /// The file in the same folder that a delta is based on. Empty for a full file.
   std::string base{};
   unsigned depth = 0;  ///< deltas from here down to a full file
   /// Time of reading the whole chain by that of reading a full file, as it was measured once when
   /// the delta was saved.
   std::optional<double> read_factor{};
-  /// Why retention leaves it alone: "latest", "best", "gate bc_best". Empty where it does not.
+  /// Why retention leaves it alone: "latest", "best", "gate bc_best". Empty if it does not.
   std::vector<std::string> protected_by{};
 
   bool is_delta() const noexcept { return depth != 0; }

@@ -69,8 +69,8 @@ struct PoolView {
   std::uint64_t next_version = 1;
 };
 
-/// Of a run with a pool. What a file beside a version lacks is as it is made. @throws IoError;
-/// UsageError (not_found) where the run has none.
+/// Reads the pool of a run. What the file next to a version does not say has its default. @throws
+/// IoError; UsageError (not_found) where the run has none.
 PoolView read_pool(const Run& run);
 
 enum class OpponentKind { self, pool, baseline };
@@ -106,7 +106,7 @@ class Pool {
   PoolAddResult add_bytes(std::string_view phase, std::uint64_t step, const Rating& current,
                           ByteSpan bytes);
   /// What games have shown of a version. @throws UsageError (not_found); (bad_argument) for an
-  /// anchor, or a win rate that is none.
+  /// anchor, or a win rate that is not one.
   PoolMember rate(std::uint64_t version, const Rating& rating, std::uint64_t games_played,
                   double win_rate);
 

@@ -29,7 +29,7 @@ struct MigratedRecord {
 
 /// Takes a record through every version up to the schema's; nothing is guessed. @throws
 /// UnsupportedError (unsupported_version) for a version that is newer, or that no migration takes;
-/// FormatError (bad_value) where it has no version, or one that is no integer; what a migration
+/// FormatError (bad_value) if it has no version, or one that is no integer; what a migration
 /// throws.
 MigratedRecord migrate_record(Value metadata, const RecordSchema& schema);
 

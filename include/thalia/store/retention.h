@@ -50,7 +50,7 @@ struct RetentionPolicy {
   NeededBases needed_bases = NeededBases::keep;
 };
 
-/// What the decision depends on beside the entries.
+/// What the decision depends on besides the entries.
 struct RetentionFacts {
   std::uint64_t now = 0;  ///< seconds since 1970
   Direction direction = Direction::min;

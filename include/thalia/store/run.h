@@ -80,7 +80,7 @@ struct GateEntry {
   std::string phase{};
   std::uint64_t step = 0;
   std::string source_file{};  ///< that it was copied from
-  std::string sha256{};       ///< 64 hexadecimal digits; empty where it has no digest
+  std::string sha256{};       ///< 64 hexadecimal digits; empty if it has no digest
   std::optional<double> metric{};
   std::uint64_t promoted_at = 0;  ///< seconds since 1970
 
@@ -103,9 +103,9 @@ class NoValidCheckpointError : public IntegrityError {
 class Run {
  public:
   /// Reads the configuration. `access` is how checkpoints are opened where no LoadOptions say it,
-  /// to look at one or to sum it up. @throws IoError; FormatError for a configuration that is none;
+  /// to look at one or to sum it up. @throws IoError; FormatError for an invalid configuration;
   /// UsageError (not_found) where the folder has neither run.toml nor run.json, (bad_argument)
-  /// where it has both.
+  /// if it has both.
   static Run open(const std::filesystem::path& folder, Access access = Access::mapped);
 
   const std::filesystem::path& folder() const noexcept;
@@ -115,8 +115,9 @@ class Run {
   /// The name of a step's file. @throws UsageError (bad_argument) beyond kMaxStep, (not_found).
   std::string file_name(std::string_view phase, std::uint64_t step) const;
 
-  /// Of a phase, in the order of their steps; no file is opened. Temporary files, links and what
-  /// has another name are none. @throws IoError; UsageError (not_found) for a phase.
+  /// The checkpoints of a phase, in the order of their steps; no file is opened. Temporary files,
+  /// links and files of other names do not count. @throws IoError; UsageError (not_found) for a
+  /// phase.
   std::vector<CheckpointEntry> list(std::string_view phase) const;
   /// What `latest` leads to, or where that leads nowhere the one of the largest step. nullopt:
   /// none.
@@ -125,7 +126,7 @@ class Run {
   /// The last phase that has a checkpoint.
   std::optional<std::string> current_phase() const;
 
-  /// Of a run of .thalia files. @throws NoValidCheckpointError; UsageError (not_found) where there
+  /// For a run of .thalia files. @throws NoValidCheckpointError; UsageError (not_found) where there
   /// is no checkpoint, or none of that step, (wrong_state) for a run of other files.
   LoadedCheckpoint load(std::string_view phase, const LoadOptions& options = {}) const;
   /// Of any run: the file's bytes, which of a delta are no state.
@@ -151,7 +152,7 @@ struct RunSummary {
   std::string id;  ///< the folder's name
 };
 /// The folders below `runs` that are runs, in the order of their names: of run ids, by the time of
-/// their start. Empty where there is no such folder.
+/// their start. Empty if there is no such folder.
 std::vector<RunSummary> find_runs(const std::filesystem::path& runs);
 
 /// "20260115_143022_a1b2c3d4": the time of the start in UTC, and the low 32 bits of the master
@@ -162,7 +163,7 @@ bool is_run_id(std::string_view text) noexcept;
 
 /// Makes the folder, those of the phases, gates/, eval/, that of the pool and of fixed networks,
 /// and writes the configuration, last. All of it is on the disk afterwards. @throws UsageError
-/// (exists) where there is a run; IoError.
+/// (exists) if there is a run; IoError.
 Run create_run(const std::filesystem::path& folder, const RunConfig& config,
                ConfigFormat format = ConfigFormat::toml);
 

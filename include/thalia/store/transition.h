@@ -45,7 +45,7 @@ struct TransitionPlan {
   /// caller makes them afresh.
   std::vector<std::string> resets{};
   std::vector<TransitionCopy> copies{};
-  /// Patterns of the policy that is kept frozen beside the start, as kl_anchor.EXT; empty: none.
+  /// Patterns of the policy that is kept frozen next to the start, as kl_anchor.EXT; empty: none.
   std::vector<std::string> anchor{};
   std::vector<std::string> pool_anchors{};  ///< gates that begin the pool of the next phase
   bool seeds_pool = false;                  ///< ratings of the pool's members begin anew

@@ -51,9 +51,9 @@ enum class SaveStep {
   sidecar,      ///< NAME.sha256, in the same way
   sync_folder,  ///< the checkpoint is saved
   journal,      ///< what the listing knows of it
-  latest,       ///< leads to it
-  best,         ///< leads to it, where it is
-  retain,       ///< what retention does not keep goes
+  latest,       ///< the link to it
+  best,         ///< the link to it, if it is the best
+  retain,       ///< what retention does not keep is removed
 };
 std::string_view save_step_name(SaveStep step) noexcept;
 
@@ -102,7 +102,7 @@ class StoreHandle {
   bool done() const;
   /// Until done, or for `time`. @return done(). @throws UsageError (wrong_state) as wait().
   bool wait_for(std::chrono::nanoseconds time) const;
-  /// The error that wait() would throw; null where there is none, or not yet.
+  /// The error that wait() would throw; null if there is none, or not yet.
   std::exception_ptr error() const noexcept;
   /// Until the checkpoint is saved and all steps are done. @throws as the same save in the
   /// foreground, each time; CancelledError. Until it is done, UsageError (wrong_state) in a forked
@@ -160,7 +160,7 @@ class RunWriter {
   // @throws UsageError (exists) where the step was saved before, (not_found) for a phase,
   // (bad_argument) beyond kMaxStep or for a record without a required key; else as the save of that
   // kind. Where it throws, no checkpoint of that step is there; where it throws after the step
-  // sync_folder, the checkpoint is saved, and the next save mends the rest.
+  // sync_folder, the checkpoint is saved, and the next save repairs the rest.
 
   /// A writer whose commit() is left to commit() or commit_async(): of a run of .thalia files. It
   /// digests the file while it is written.
