@@ -34,8 +34,8 @@ struct RecoverResult {
   std::string fault;                ///< what was wrong with the header; empty where it holds
   std::uint64_t record_offset = 0;  ///< of the commit record that was taken
   std::uint64_t records = 0;        ///< that hold as a header, of all generations
-  /// Damaged blocks of the state that was restored; more than 0 only where no state is whole. verify()
-  /// says what they hold.
+  /// Damaged blocks of the state that was restored; more than 0 only where no state is whole.
+  /// verify() says what they hold.
   std::uint64_t damaged_blocks = 0;
   std::uint64_t generation = 0;    ///< of the file now
   std::uint64_t file_bytes = 0;    ///< of the file now

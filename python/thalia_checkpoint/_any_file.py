@@ -95,7 +95,7 @@ class AnyFile(FlatFile):
 
     @property
     def version(self) -> str:
-        """Of the format, as the file says it; empty where it does not."""
+        """The version of the format, as the file says it; empty if it does not."""
         return str(self._raw.version)
 
     @property
@@ -106,12 +106,12 @@ class AnyFile(FlatFile):
 
     @property
     def file_bytes(self) -> int:
-        """Of all its files, where it is a folder."""
+        """Of all its files, if it is a folder."""
         return int(self._raw.file_bytes)
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """What the file holds beside tensors and metadata, a sentence each: conversions lose it. Also that it
+        """What the file holds besides tensors and metadata, a sentence each: conversions lose it. Also that it
         is one of several that make a model, and which."""
         return tuple(self._raw.losses)
 

@@ -1,4 +1,4 @@
-"""Checkpoints of a training loop, saved beside it."""
+"""Checkpoints of a training loop, saved while it goes on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Resumed(NamedTuple):
     step: int
     path: FilePath
     extra: dict[str, Any]
-    """What save() was given beside the state."""
+    """What save() was given besides the state."""
 
 
 @suggests
@@ -41,11 +41,11 @@ class AsyncCheckpointer:
                 train(step)
                 checkpoints.step(step)
 
-    A save stalls the loop for one copy of the state. Of a state on CUDA devices the copies run beside
-    the host, into pinned memory, and only what the devices are given next waits for them. Hashing,
+    A save stalls the loop for one copy of the state. The copies of a state on CUDA devices run while
+    the host goes on, into pinned memory, and only what the devices are given next waits for them. Hashing,
     compressing and writing happen on a thread of their own.
 
-    The folder is a run of `thalia_checkpoint.store`, made where there is none, of which a phase is saved
+    The folder is a run of `thalia_checkpoint.store`, made if there is none, of which a phase is saved
     to: FOLDER/PHASE/checkpoints/ckpt_PHASE_stepNNNNNNNN.thalia. Once a newer one is whole, older ones go
     so that `keep` whole ones are left; one that is damaged is not counted. The latest is what was saved
     last. After going back to an earlier step, those of larger steps are left behind, and go first.
@@ -164,8 +164,8 @@ class AsyncCheckpointer:
         held against their digest first.
 
         One that is damaged is passed over for the one before it, with a UserWarning, and is not counted
-        as a checkpoint from here on: the run goes on from the one that was loaded. None where there is
-        none. Raises IntegrityError that lists all where there are some and none is whole; UsageError for
+        as a checkpoint from here on: the run goes on from the one that was loaded. None if there is
+        none. Raises IntegrityError that lists all if there are some and none is whole; UsageError for
         one without a part, before anything is loaded; IoError.
         """
         self.wait()
@@ -238,7 +238,7 @@ class AsyncCheckpointer:
             run.close()
 
     def _config(self) -> dict[str, Any]:
-        """The run's, with this phase as it is wanted; the run is made where there is none."""
+        """The run's, with this phase as it is wanted; the run is made if there is none."""
         try:
             config = Run(self._folder).config
         except NotFoundError:

@@ -43,7 +43,7 @@ class RoundedNumbers:
 
     count: int
     worst_tensor: str
-    """That has most of them, REGION/NAME; empty where there are none."""
+    """That has most of them, REGION/NAME; empty if there are none."""
     worst_count: int
     """In that tensor."""
 
@@ -119,7 +119,7 @@ def convert(
     search: Iterable[Path] = (),
     **options: Unpack[SaveOptions],
 ) -> ConvertResult:
-    """Writes a checkpoint in another format, as `thalia convert` does. Of a delta, its state.
+    """Writes a checkpoint in another format, as `thalia convert` does. A delta is converted as its state.
 
     Nothing is lost unless `precision` asks for it; what `out` cannot hold is listed in the result.
 
@@ -287,7 +287,7 @@ def _preference(prefer: Path | None, inputs: list[Path]) -> tuple[str, int]:
 
 
 def _region_names(path: Path, names: list[str], access: str, search: list[Path]) -> list[str]:
-    """Patterns in place of which the names of the regions stand that fit them, each once."""
+    """Patterns replaced by the names of the regions that match them, each once."""
     if not any(re.search(r"[*?]", name) for name in names):
         return names
     file = _core.File.open(path, access, "off", 0, search)

@@ -1,4 +1,4 @@
-"""Saves of torch.distributed.checkpoint beside a training of several ranks."""
+"""Saves of torch.distributed.checkpoint while several ranks train."""
 
 from __future__ import annotations
 

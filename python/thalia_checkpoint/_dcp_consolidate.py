@@ -72,7 +72,7 @@ def consolidate(
 
 
 class _Scratch:
-    """Memory that the disk stands behind, for as long as the context."""
+    """Memory that is backed by the disk, for as long as the context."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -237,7 +237,7 @@ def _node(inner: Any) -> Any:
 
 
 def _parameters(inner: Mapping[str | int, Any]) -> dict[Any, int]:
-    """The numbers of the parameters that the state of an optimizer tells of, by their texts."""
+    """The numbers of the parameters that the state of an optimizer describes, by their texts."""
     state, groups = inner.get("state"), inner.get("param_groups")
     if not isinstance(state, dict) or not isinstance(groups, dict):
         return {}

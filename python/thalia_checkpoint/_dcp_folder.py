@@ -26,7 +26,7 @@ class Lock:
     """Tells other processes that a folder is in use. Ends with the object, or the process."""
 
     def __init__(self, folder: str, *, wait: bool = False) -> None:
-        """Raises BlockingIOError where it is in use, unless it waits; OSError where there are no such locks."""
+        """Raises BlockingIOError if it is in use, unless it waits; OSError if there are no such locks."""
         self._fd = -1
         self._fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -89,7 +89,7 @@ def to_read(folder: str) -> str:
 
 
 def begin(folder: str, *, replace: bool) -> Lock | None:
-    """Makes an empty folder to save to, and clears away what killed saves beside it left.
+    """Makes an empty folder to save to, and clears away what killed saves left next to it.
 
     The lock is to be held until commit(); None where the file system has none. Raises ExistsError
     where the folder may not be replaced; UsageError while another process saves to it; IoError.

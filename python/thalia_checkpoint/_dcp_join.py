@@ -57,7 +57,7 @@ def write_data(
 
 
 def joined(results: Iterable[WriteResult]) -> list[WriteResult]:
-    """What all ranks wrote, where it is now. Raises IoError for parts that nobody joined."""
+    """What all ranks wrote, at its present place. Raises IoError for parts that nobody joined."""
     moves: Moves = {}
     places = []
     for result in results:

@@ -7,7 +7,7 @@
      "paths": {NAME: [key or index, …], …} or null,
      "sha256": of all bytes before it}
 
-`file` is a place in `files`. A tree is what docs/use/python.md tells of trees; `file` and `region` are
+`file` is a place in `files`. Trees are described in docs/use/python.md; `file` and `region` are
 where its tensors lie. `paths` tells where the names were in the nested state.
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 NAME = "checkpoint.json"
 FORMAT = "thalia-distributed"
 VERSION = 1
-#: What torch calls its own, where it is asked for.
+#: What torch calls its own, if it is asked for.
 TORCH_NAME = ".metadata"
 #: While a save goes on: how many ranks there are.
 RANKS_NAME = ".ranks"
@@ -63,7 +63,7 @@ class StoredTensor:
 class StoredValue:
     tree: Any
     file: StoredFile | None
-    """Where the tree's tensors lie; None where it has none."""
+    """Where the tree's tensors lie; None if it has none."""
     region: str
 
 
@@ -74,11 +74,11 @@ class Document:
     values: dict[str, StoredValue]
     paths: dict[str, tuple[str | int, ...]] | None
     sha256: str = field(default="", compare=False)
-    """Of the file that it was read from."""
+    """The digest of the file that it was read from."""
 
 
 def file_name(rank: int) -> str:
-    """Of a rank, or of several ranks of which it is the first."""
+    """The file of a rank, or of several ranks of which it is the first."""
     return f"rank-{rank}.thalia"
 
 

@@ -221,7 +221,7 @@ def _inner(node: dict[str, Any] | list[Any]) -> Iterable[Any]:
 
 
 def _items_without_names(paths: Iterable[Sequence[str | int]]) -> int:
-    """Of all lists together: those that an index leaves in front of itself."""
+    """Of all lists together: those that an index leaves before itself."""
     root: dict[str | int, Any] = {}
     for path in paths:
         inner = root

@@ -1,4 +1,4 @@
-"""What one rank writes of a distributed checkpoint, and what the coordinator is told of it."""
+"""What one rank writes of a distributed checkpoint, and what it reports to the coordinator."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class _RankWriter:
         return dict(encoded.tree["dict"]), region
 
     def commit(self) -> StoredFile | None:
-        """The file; None where there is nothing to write."""
+        """The file; None if there is nothing to write."""
         if not self._names:
             self._writer.abandon()
             return None

@@ -1,4 +1,4 @@
-"""Objects that stand in states of DeepSpeed, as dictionaries in a tree, and back.
+"""Objects that are in states of DeepSpeed, as dictionaries in a tree, and back.
 
 {"thalia_checkpoint.deepspeed": [NAME, STATE]}: the name of a class that is listed here, and the
 attributes of the object, or the value of an enumeration. A file names no other class, and nothing of

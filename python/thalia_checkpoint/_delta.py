@@ -54,12 +54,12 @@ class LowRankMatrix:
     rank: int
     """Products that are stored."""
     bits: float
-    """Of a code, on average."""
+    """The size of a code, on average."""
     stored_bytes: int
     max_error: float
     rms_error: float
     relative_error: float
-    """Of the change: 0 where all of it comes back, 1 where nothing does."""
+    """Relative to the change: 0 where all of it comes back, 1 where nothing does."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ class DeltaResult:
 
     file_bytes: int
     base_bytes: int
-    """Of the base's file."""
+    """The size of the base's file."""
     logical_bytes: int
-    """Of the state's tensors."""
+    """Bytes of the state's tensors."""
     depth: int
     """Deltas from here down to a full file."""
     regions: int
@@ -154,10 +154,10 @@ def delta(
     threshold: weights that moved by less keep the base's value.
     exclude: patterns of tensors that are stored exactly all the same.
     search: folders in which bases are looked for that are not where their delta says.
-    compression: by itself plane_entropy, or with a level zstd. This and the arguments behind it are
+    compression: by itself plane_entropy, or with a level zstd. This and the arguments after it are
         those of SaveOptions; a file at `out` is not replaced unless asked for.
     Raises NotFoundError for a pattern that fits no tensor, ExistsError, UsageError for an option
-    that cannot be; IoError where a base is missing, IntegrityError where it is another file;
+    that cannot be; IoError where a base is missing, IntegrityError if it is another file;
     FormatError, UnsupportedError. On an error nothing is left at `out`.
     """
     given: dict[str, Any] = {
@@ -206,7 +206,7 @@ def resolve(
 
     search: folders in which bases are looked for that are not where their delta says.
     options: of the file, SaveOptions; a file at `out` is not replaced unless asked for.
-    Raises ExistsError, UsageError; IoError where a base is missing, IntegrityError where it is
+    Raises ExistsError, UsageError; IoError where a base is missing, IntegrityError if it is
     another file, or damaged; FormatError. On an error nothing is left at `out`.
     """
     result = _core.resolve(path, out, access, paths(search), save_options(options, out, (path,)))

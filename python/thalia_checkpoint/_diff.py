@@ -36,7 +36,7 @@ class FieldDiff:
     """A number, a text or a member of a JSON object that differs."""
 
     field: str
-    """Of a member of a member the keys with dots between them: "training.step"."""
+    """The key; for a member of a member, the keys with dots between them: "training.step"."""
     change: Change
     before: Any
     """As the JSON text says; None where it was added."""
@@ -59,7 +59,7 @@ class TensorFacts:
     """Indices of csr and coo are of 64 bits."""
     logical_bytes: int
     restored: bool
-    """The file has codes, of which these are the elements that come out."""
+    """The file has codes, and these facts describe the elements restored from them."""
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,13 @@ class ValueDiff:
     not_finite: int
     """Of these, with a difference that is no finite number."""
     max_difference: float
-    """Of the others, absolute."""
+    """The largest one of the others, absolute."""
     rms_difference: float
     """The root of the mean square over all elements but the not finite."""
     relative_difference: float | None
     """The norm of the difference over that of the tensor before; None where that is 0."""
     cosine: float | None
-    """Of the angle between both as vectors; None where one is all zeros."""
+    """The cosine of the angle between both as vectors; None where one is all zeros."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class TensorDiff:
     """A tensor that one file has, or that is not the same in both."""
 
     name: str
-    """Of a connection's matrix "weights" or "delays"."""
+    """A connection's matrix: "weights" or "delays"."""
     change: Change
     differing: tuple[Literal["dtype", "shape", "role", "encoding", "content"], ...]
     """In what a changed one differs."""
@@ -119,7 +119,7 @@ class RegionDiff:
     tensor_count: int
     """That one side or both have."""
     logical_bytes: int
-    """Of the side that has it, or the later one."""
+    """From the side that has it, or from the later one."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class ConnectionDiff:
 
 @dataclass(frozen=True)
 class Diff:
-    """What differs between two checkpoints. It is true where something does, as a list is."""
+    """What differs between two checkpoints. Truthy if anything differs."""
 
     header: tuple[FieldDiff, ...]
     storage: tuple[FieldDiff, ...]
@@ -188,7 +188,7 @@ def diff(
     tensors: patterns of the tensors to compare, and nothing else: "*" stands for any characters,
         "?" for one; a region's name for all of the region.
     atol, rtol: elements that differ by at most atol + rtol * abs(element before) are no difference;
-        where one is not 0, another type or encoding is none either.
+        where one is not 0, another type or encoding is no difference either.
     search: folders in which bases are looked for that are not where their delta says.
     legacy: take files that the programs of their formats no longer do.
     threads: 0 for one a core.

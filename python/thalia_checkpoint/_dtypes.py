@@ -70,7 +70,7 @@ def constructor_names() -> dict[str, str]:
 
 
 def is_packed(dtype: str) -> bool:
-    """Whether elements are no whole bytes: a file has them one behind the other, as bits."""
+    """Whether elements are no whole bytes: a file has them one after the other, as bits."""
     return BITS[dtype] < 8
 
 

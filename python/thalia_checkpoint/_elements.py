@@ -18,11 +18,11 @@ class Elements(NamedTuple):
     """The format's name."""
     shape: tuple[int, ...]
     data: Any
-    """A contiguous buffer: the memory that was given, where it is like that."""
+    """A contiguous buffer: the memory that was given, if it is like that."""
 
 
 def elements(name: str, value: Any) -> Elements:
-    """Of an array of any kind: numpy's, of DLPack, with the buffer protocol, nested lists, or a
+    """The elements of an array of any kind: numpy's, of DLPack, with the buffer protocol, nested lists, or a
     tensor of an open file, which is stored as it is there, sparse ones with their zeros.
 
     Raises UnsupportedError that names the tensor and what it is.

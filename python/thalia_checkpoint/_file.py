@@ -40,7 +40,7 @@ class Connection(NamedTuple):
     target: str
     weights: Tensor
     delays: Tensor | None
-    """None where it has none."""
+    """None if it has none."""
 
 
 class Tensors(ByName[Tensor]):
@@ -48,7 +48,7 @@ class Tensors(ByName[Tensor]):
 
     That is the tensor's own name, or REGION.NAME for each of several that share theirs, as a
     conversion to safetensors names them; REGION/NAME where that is another tensor's name. A name
-    that there is not raises NotFoundError, a KeyError.
+    that does not exist raises NotFoundError, a KeyError.
     """
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
@@ -104,7 +104,7 @@ class FlatTensors(Tensors):
 class Region(ByName[Tensor]):
     """The tensors of one region by their names, in the order of these.
 
-    It keeps the file mapped, also when the file object is closed. A name that there is not raises
+    It keeps the file mapped, also when the file object is closed. An unknown name raises
     NotFoundError, a KeyError; what the file says of the region, FormatError or IntegrityError where
     that is damaged.
     """
@@ -183,11 +183,11 @@ class Region(ByName[Tensor]):
 class File(Mapping[str, Region]):
     """An open .thalia file or delta: regions by name.
 
-    Of a delta the tensors are those of the state that it stands for; they are read through the
+    The tensors of a delta are those of the state that it stands for; they are read through the
     files that it is based on. `file[name]` also takes a tensor: by "region/name", or by its own
     name where one region alone has it; else it raises NotFoundError, a KeyError. Any number of
     threads may use one. After close() everything raises UsageError; regions, tensors and arrays that
-    were had before stay valid.
+    were read before stay valid.
     """
 
     def __init__(self, raw: _core.File) -> None:
@@ -303,7 +303,7 @@ class File(Mapping[str, Region]):
 
     def verify_ahead(self) -> None:
         """Checks what lies in the file as it is all at once, which a tensor after the other takes longer for.
-        Damage is told where a tensor is read that has it."""
+        Damage is reported when a tensor that has it is read."""
         if self._raw.has_block_tree and all(tensor.is_mapped for tensor in self.tensors.values()):
             with suppress(IntegrityError):
                 self._raw.verify_all()
@@ -424,8 +424,8 @@ class FlatSource:
 class FlatFile(Mapping[str, Tensor]):
     """An open file without regions: tensors by name, in the order of the file.
 
-    A name that there is not raises NotFoundError, a KeyError. After close() everything raises
-    UsageError; tensors and arrays that were had before stay valid.
+    An unknown name raises NotFoundError, a KeyError. After close() everything raises
+    UsageError; tensors and arrays that were read before stay valid.
     """
 
     _open: Any  # what the format's own class says; None once it was closed
@@ -452,7 +452,7 @@ class FlatFile(Mapping[str, Tensor]):
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What was saved with it beside tensors; a copy each time."""
+        """What was saved with it besides tensors; a copy each time."""
         raise NotImplementedError
 
     @property
@@ -514,7 +514,7 @@ class SafetensorsFile(FlatFile):
 
     @property
     def metadata(self) -> dict[str, str]:
-        """The texts that were saved with it; empty where there are none."""
+        """The texts that were saved with it; empty if there are none."""
         return dict(self._raw.metadata or [])
 
 

@@ -77,7 +77,7 @@ def saved_bytes(tensors: Sequence[Named], metadata: Mapping[str, str] | None, fo
 
 
 def check_format(format: Format) -> Format:
-    """Raises UsageError for what is none."""
+    """Raises UsageError for any other name."""
     if format in ("safetensors", "thalia"):
         return format
     raise make_error(

@@ -88,14 +88,14 @@ class Info:
     format: str
     """As detect_format() tells it: "thalia", "safetensors", "gguf", …"""
     version: str | None
-    """Of the format."""
+    """The version of the format."""
     delta: bool
     """It needs the file that delta_base names."""
     side_file: bool
     """It holds tables and texts of a checkpoint, and no payloads."""
     disk_bytes: int
     file_bytes: int
-    """Without frames around the file and debris behind it."""
+    """Without frames around the file and debris after it."""
     dead_bytes: int
     """Of these, unused since an append."""
     debris_bytes: int
@@ -107,7 +107,7 @@ class Info:
     """With the matrices of connections. None, as all down to `lossy`, of a delta of 0.1, which is a
     pickle and never opened."""
     parameters: int | None
-    """Elements of tensors that are learned: by their roles, or where there are none by their names. Of
+    """Elements of tensors that are learned: by their roles, or if there are none by their names. Of
     integers into which a quantizer packed several weights, the weights."""
     uncounted_tensors: int | None
     """Packed tensors that are not in `parameters`: no table tells how many bits a weight has."""
@@ -139,7 +139,7 @@ class Info:
     warnings: tuple[str, ...]
     """What is odd about a file of version 0.1 and was read all the same."""
     beside: tuple[str, ...]
-    """What it holds beside tensors and metadata, a sentence each: conversions lose it."""
+    """What it holds besides tensors and metadata, a sentence each: conversions lose it."""
     growth_history: tuple[dict[str, Any], ...] | None
     """As `thalia log` shows it. None: the metadata have one of another kind."""
     metadata: dict[str, Any] | None

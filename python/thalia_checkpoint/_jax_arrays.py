@@ -67,7 +67,7 @@ def on_host(array: jax.Array, *, copy: bool) -> npt.NDArray[Any]:
 
 
 def restored(found: Stored, wanted: Wanted, where: str) -> Any:
-    """The array, in memory of its own. Of a sharded one, each device's slice is read by itself.
+    """The array, in memory of its own. Each device's slice of a sharded one is read by itself.
 
     where: names the array in messages. Raises UsageError for another shape, and for a dtype that
     it cannot be converted to; UnsupportedError for a dtype of 64 bits where jax has none.

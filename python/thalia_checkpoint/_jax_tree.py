@@ -29,7 +29,7 @@ class Encoded(NamedTuple):
     """What is written of a pytree."""
 
     member: dict[str, Any]
-    """Of the metadata, under MEMBER."""
+    """The metadata's tree, under MEMBER."""
     tensors: list[Named]
 
 

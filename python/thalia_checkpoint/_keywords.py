@@ -15,8 +15,8 @@ _OPEN = 0x08
 
 
 def suggests(public: _Public) -> _Public:
-    """For each function and class that users call with options. Of a class it has __init__() and the
-    public methods, save those that stand in for one of another package, which is who calls them."""
+    """For each function and class that users call with options. A class has it for __init__() and the
+    public methods, but not for methods that another package calls in place of its own."""
     if isinstance(public, FunctionType):
         told: _Public = _suggesting(public)
         return told
@@ -70,7 +70,7 @@ def _told(error: TypeError, keywords: dict[str, Any], names: Sequence[str], *, w
             if hint:
                 return TypeError(f"{text}; got '{name}'{hint}")
     for name in keywords:
-        # Python 3.13 has a suggestion of its own behind it.
+        # Python 3.13 has a suggestion of its own after it.
         if name not in names and text.endswith(f"unexpected keyword argument '{name}'"):
             told = _core.printable(f"{text}{_core.suggestion(name, list(names))}")
             return TypeError(told) if told != text else None

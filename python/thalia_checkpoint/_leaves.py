@@ -242,7 +242,7 @@ def _set_of(cls: Callable[[list[Any]], Any]) -> Callable[[Iterable[Any]], Any]:
 
 
 def _check_hashes(keys: list[Any]) -> None:
-    """The hashes of texts are a secret of the process; those of numbers and tuples are not: whoever writes
+    """The hashes of texts are a secret of the process; those of numbers and tuples are not: anybody who writes
     a file can choose as many as it takes to keep its reader busy for hours."""
     if len(keys) <= ALIKE or all(type(key) is str for key in keys):
         return
@@ -285,7 +285,7 @@ def tree_rules(path: str | None = None) -> Iterator[None]:
             path=path,
             section="metadata",
             field=MEMBER,
-        ) from None  # its text may be a name of the file's, as it stands there
+        ) from None  # its text may be a name of the file's, as it is there
 
 
 def value_of(node: Any, special: Callable[[dict[str, Any]], Any], depth: int = 0) -> Any:

@@ -54,7 +54,7 @@ def read_bounded(path: str, most: int) -> bytes:
 
 
 def texts(values: Iterable[str]) -> list[str]:
-    """Names or patterns; a single one may stand without a list."""
+    """Names or patterns; a single one needs no list."""
     return [values] if isinstance(values, str) else list(values)
 
 

@@ -84,7 +84,7 @@ class ParamSource:
         return self._raw.budget_bytes
 
     def load(self, name: str) -> npt.NDArray[Any]:
-        """All elements of a tensor, and the zeros of a sparse one; read-only where they are what is kept.
+        """All elements of a tensor, and the zeros of a sparse one; read-only if they are what is kept.
 
         Raises NotFoundError; FormatError, IntegrityError, IoError. The next call tries again.
         """
@@ -147,8 +147,8 @@ def stream_params(
     through layer by layer.
 
     file: of any format, or the folder or index of a safetensors model; by its path, or open already.
-    budget_bytes: of tensors that stay. Of the limits that are given the smallest counts; where none
-        is, there is no limit, and only pinned tensors stay.
+    budget_bytes: of tensors that stay. The smallest of the limits that are given counts; without one
+        there is no limit, and only pinned tensors stay.
     budget_share: the same as a share of all tensors' bytes, 0 to 1.
     budget_cap_bytes: what the machine allows, whatever is asked for.
     prefetch_layers: tensors of layers below this number are pinned; prefetch() loads them.

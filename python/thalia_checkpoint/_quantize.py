@@ -29,9 +29,9 @@ class QuantizedTensor:
     """As which it is loaded: the one that it had."""
     elements: int
     bits: float
-    """Of a code, on average."""
+    """The size of a code, on average."""
     dense_bytes: int
-    """Of the elements."""
+    """The size of the elements."""
     quantized_bytes: int
     """Of codes and parameters, before compression."""
     max_error: float

@@ -1,4 +1,4 @@
-"""Where a process's random number generators stand, as values that a checkpoint can hold."""
+"""The states of a process's random number generators, as values that a checkpoint can hold."""
 
 from __future__ import annotations
 

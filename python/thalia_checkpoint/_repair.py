@@ -35,15 +35,15 @@ class RecoverResult:
     fault: str
     """What was wrong with the header; empty where it holds."""
     record_offset: int
-    """Of the copy that was taken, in bytes from the start of the file."""
+    """The place of the copy that was taken, in bytes from the start of the file."""
     records: int
     """Copies that hold as a header, of all generations."""
     damaged_blocks: int
-    """Of the state that was restored; verify() tells what is in them."""
+    """Damaged blocks of the state that was restored; verify() says what is in them."""
     generation: int
-    """Of the file now: 1 after a save, one more with each append."""
+    """The generation of the file now: 1 after a save, one more with each append."""
     file_bytes: int
-    """Of the file now."""
+    """The size of the file now."""
     debris_bytes: int
     """Behind them; readers ignore these."""
     closing_checksum: str
@@ -129,7 +129,7 @@ def salvage(
     `out` has each tensor that is still the one that was written, by its digest; the result lists
     what is lost, and why. `path` stays as it is.
 
-    side_file: a .thalia.meta that convert() wrote of the file; by itself PATH.meta where there is
+    side_file: a .thalia.meta that convert() wrote of the file; by itself PATH.meta if there is
         one.
     options: of the file, SaveOptions; a file at `out` is not replaced unless asked for.
     Raises IntegrityError where nothing can be got; UnsupportedError for a delta or a wrapped file;

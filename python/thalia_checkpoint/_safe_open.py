@@ -21,7 +21,7 @@ _FRAMEWORKS = {
     "np": "numpy", "numpy": "numpy", "pt": "torch", "torch": "torch", "pytorch": "torch",
     "flax": "jax", "jax": "jax",
 }  # fmt: skip
-#: How the bytes are had: in a mapping of the file, or read into memory.
+#: How the bytes are read: in a mapping of the file, or read into memory.
 _BACKENDS: dict[str, Access] = {"mmap": "mapped", "pread": "copied"}
 
 
@@ -136,7 +136,7 @@ class safe_open:
 
     def metadata(self) -> dict[str, str] | None:
         """The texts that were saved with it; what else the metadata of a .thalia file has, as JSON. None
-        where there is nothing."""
+        if there is nothing."""
         return flat_metadata(self._file)
 
     def get_tensor(self, name: str) -> Any:

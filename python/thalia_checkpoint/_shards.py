@@ -31,7 +31,7 @@ class ShardedFile(ByName[Tensor]):
 
     A file is opened, and checked against the index, when one of its tensors is first asked for; then
     FormatError tells what does not agree. Any number of threads may use one. After close() everything
-    raises UsageError; tensors and arrays that were had before stay valid.
+    raises UsageError; tensors and arrays that were read before stay valid.
     """
 
     def __init__(self, index: Path, options: Mapping[str, Any]) -> None:
@@ -56,7 +56,7 @@ class ShardedFile(ByName[Tensor]):
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """Those of the index; a copy each time. Empty where they are no object."""
+        """Those of the index; a copy each time. Empty if they are no object."""
         self._check_open()
         found = from_json(self._metadata_json, self._path) if self._metadata_json else {}
         return found if isinstance(found, dict) else {}
@@ -141,7 +141,7 @@ def open(
         for files that may shrink or disks that may fail. "writable" reads in place, too, and what lies
         there may be written to: that changes this process's copy alone, and never the file.
     verification: when bytes are checked against the file's checksum: before they are first handed
-        out, all now, each tensor by its own CRC-32, or never. Of a model in several files each is
+        out, all now, each tensor by its own CRC-32, or never. Each file of a model in several is
         opened later, and "at_open" checks it then.
     threads: that verify and decode; 0 is one a core.
     search: folders in which a delta's base is looked for when it is not where the delta says.

@@ -136,7 +136,7 @@ def _is_durable(options: Mapping[str, Any]) -> bool:
 def _remove_others(folder: str, ours: set[str], durable: bool) -> None:
     """Weights of earlier saves, in either format. First what names them, so that none is named and gone, and
     what would be opened before the new ones, which must not come back when the power fails. Of these the one
-    that a folder opens as goes last: a save that was killed may have left others behind it."""
+    that a folder opens as goes last: a save that was killed may have left others."""
     with io_errors():
         there = os.listdir(folder)
         named = [old for name in reversed(NAMES) for old in (f"{name}.sha256", name)]

@@ -14,7 +14,7 @@ class Plan(NamedTuple):
     shape: tuple[int, ...]
     """Of what these ranges hold."""
     rest: tuple[Any, ...]
-    """The index to apply to what was read; empty where it is the result."""
+    """The index to apply to what was read; empty if it is the result."""
 
 
 def plan(index: Any, shape: tuple[int, ...]) -> Plan | None:

@@ -11,7 +11,7 @@ import torch
 class Staging:
     """Copies of one save's tensors in pinned memory of the host, which torch keeps for the next save.
 
-    Those of a device are copied on a stream of its own, behind all that its current stream was given
+    Those of a device are copied on a stream of its own, after all that its current stream was given
     before. That stream waits for the copies, and the host does not: what is launched later may change
     the tensors, in whichever way, and the host goes on. Streams that the caller has beside it are his.
     """

@@ -1,4 +1,4 @@
-"""What a run tells of its checkpoints."""
+"""What a run says of its checkpoints."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CheckpointEntry:
     """Of this file: "whole" if it is unchanged since it was saved or read, "unknown" if nobody has looked
     since it was changed."""
     base: str | None
-    """Of a delta, the file that it is based on."""
+    """The file that a delta is based on."""
     protected_by: tuple[str, ...]
     """Why retention leaves it alone: "latest", "best", "gate NAME"."""
 

@@ -60,7 +60,7 @@ class Buffer(Protocol):
 
 
 class Source(Protocol):
-    """What a format tells of a tensor, and how its bytes are had."""
+    """What a format says of a tensor, and how to read its bytes."""
 
     @property
     def name(self) -> str: ...
@@ -297,9 +297,9 @@ class Tensor:
         return tensor_of(self, device=device)
 
     def raw(self) -> memoryview:
-        """The bytes of the elements as the file has them: row-major, packed where they are.
+        """The bytes of the elements as the file has them: row-major, packed if they are.
 
-        Of a sparse tensor those of its arrays, one behind the other. In the mapping and read-only
+        Of a sparse tensor those of its arrays, one after the other. In the mapping and read-only
         where `is_mapped`. Raises IntegrityError for damage.
         """
         return self._all_bytes().data
@@ -318,7 +318,7 @@ class Tensor:
         (`max_version`), which tells it that they are read-only; else, and with `copy`, in memory of
         their own. torch does not heed that: there is no writing to such a tensor of torch's, ask
         for copy=True to do so.
-        Raises BufferError for another device, for copy=False where there is no other way, and for
+        Raises BufferError for another device, for copy=False if there is no other way, and for
         a dtype that DLPack lacks; else as numpy().
         """
         from ._dlpack import exported

@@ -39,7 +39,7 @@ def load_into(
     _load_from_state_dict(), a set_extra_state() or hooks of the module's own may see is read into memory
     first, and given to them by its load_state_dict().
 
-    prefix: in front of the module's names in the file: "model." for what save({"model": …}) wrote.
+    prefix: before the module's names in the file: "model." for what save({"model": …}) wrote.
     rename: makes the module's names of those of the file that are left without the prefix:
         {"module.": ""} takes a beginning away, {"": "_orig_mod."} puts one in front, of several the
         first that fits; or a function, which gives None for what is not to be loaded.

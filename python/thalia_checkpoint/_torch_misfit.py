@@ -23,9 +23,9 @@ class LoadReport(NamedTuple):
 
     loaded: list[str]
     missing: list[str]
-    """Of the module, and neither in the file nor tied to one that is."""
+    """Names of the module that are neither in the file nor tied to one that is."""
     unexpected: list[str]
-    """Of the file, and not in the module."""
+    """Names of the file that are not in the module."""
     mismatched: list[str]
     """With both shapes: "weight: [3, 4] in the file, [3, 5] in the module"; or with the dtype that does not fit."""
 
@@ -38,7 +38,7 @@ class LoadReport(NamedTuple):
 def misfit(path: Path, report: LoadReport, more: str = "") -> Exception:
     """An error that lists what is missing, unexpected or mismatched, a line each, the first names of many.
 
-    more: a line behind these, such as a hint.
+    more: a line after these, such as a hint.
     """
     kinds = (("missing", report.missing), ("unexpected", report.unexpected), ("mismatched", report.mismatched))
     lines = [f"{what}: {_shown(names)}" for what, names in kinds if names]
@@ -77,7 +77,7 @@ def no_module(value: Any) -> Exception:
 
 
 def difference(file_names: Sequence[str], own_names: Iterable[str], prefix: str) -> str:
-    """What names of a file and of a module differ by, and how to say so; empty where it is nothing simple.
+    """What names of a file and of a module differ by, and how to say so; empty if it is nothing simple.
 
     file_names: all, as the file has them. prefix: as it was asked for.
     """
@@ -151,7 +151,7 @@ def _front(names: set[str], longer: set[str]) -> str:
 
 
 def _fronts(given: set[str], own: set[str]) -> Iterator[tuple[str, str]]:
-    """What names of a file and of a module have in front of what is the same in both."""
+    """What names of a file and of a module have before what is the same in both."""
     found: Counter[tuple[str, str]] = Counter()
     for name in sorted(own - given)[:_LOOKED_AT]:
         parts = name.split(".")

@@ -27,7 +27,7 @@ class Entry(NamedTuple):
     part: File | FlatFile
     """Where it lies."""
     node: Any
-    """Of the tree that the file has; None where it has none."""
+    """The node of the tree that the file has; None if it has none."""
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -144,7 +144,7 @@ class FileState:
                     yield from under(f"{name}.", inner)
 
         def taken(name: str, node: Any, known: bool) -> Iterator[tuple[str, Any]]:
-            """known: it stands in the state dict of a module, and not in anything else that the file holds."""
+            """known: it is in the state dict of a module, and not in anything else that the file holds."""
             own = self._own(name)
             inner = _torch_tree.members(node)
             if own is not None and (inner is None or _takes_whole(places, own)):

@@ -30,7 +30,7 @@ DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, theirs) for name, theirs in _TORCH.items() if hasattr(torch, theirs)
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
-#: Two elements of f4_e2m1 in a byte, of which torch has the pairs; None where it has none. A tensor of
+#: Two elements of f4_e2m1 in a byte, of which torch has the pairs; None if it has none. A tensor of
 #: these has half the last extent that the file's has.
 FLOAT4: torch.dtype | None = getattr(torch, "float4_e2m1fn_x2", None)
 #: Of all that torch has in memory as a file has it.
@@ -179,7 +179,7 @@ def named(name: str, tensor: torch.Tensor, host: Callable[[torch.Tensor], torch.
             tensor=name,
             value=str(tensor.dtype),
         )
-    # Detached: of whoever has the tensor, nobody can give this one other memory.
+    # Detached: nobody who has the tensor can give this one other memory.
     dense = as_stored(host(tensor.detach())).contiguous()
     # numpy() takes several times as long.
     return Named(name, NAMES[tensor.dtype], tensor.shape, _core.bytes_at(dense.data_ptr(), dense.nbytes, dense))
@@ -279,19 +279,19 @@ def _pairs_of(tensor: Tensor, index: Any) -> torch.Tensor:
 
 
 def tensor_dtype(tensor: Tensor) -> torch.dtype | None:
-    """What torch calls its element type; None where it has none of whole bytes."""
+    """What torch calls its element type; None if it has none of whole bytes."""
     return DTYPES.get(tensor.dtype)
 
 
 def element_dtype(tensor: Tensor) -> torch.dtype | None:
-    """Of the tensor that is made of it; packed integers take a byte each. None where torch has none."""
+    """The dtype of the tensor that is made of it; packed integers take a byte each. None where torch has none."""
     if tensor.dtype == "f4_e2m1":
         return FLOAT4 if tensor.encoding == "dense" and tensor.shape and tensor.shape[-1] % 2 == 0 else None
     return _UNPACKED.get(tensor.dtype) if is_packed(tensor.dtype) else DTYPES.get(tensor.dtype)
 
 
 def torch_shape(tensor: Tensor) -> tuple[int, ...]:
-    """Of the tensor that is made of it."""
+    """The shape of the tensor that is made of it."""
     return tensor.shape if element_dtype(tensor) is None else in_torch(tensor.dtype, tensor.shape)
 
 

@@ -1,7 +1,7 @@
 """Nested containers with tensors as a JSON tree and named tensors, and back. No pickle.
 
 The file's metadata has the tree as {"thalia_checkpoint": {"version": 1, "tree": NODE}}. A NODE is
-null, a boolean, a text or a finite number as it stands, or an object with one member that tells
+null, a boolean, a text or a finite number as it is, or an object with one member that tells
 what it is: docs/use/python.md, "What a tree looks like". Beside it, as {"pt": {"attributes": [[PATH,
 NODE], …]}}, stands what torch calls the _metadata of a state_dict.
 """
@@ -75,7 +75,7 @@ class _Encoder(Walk):
         super().__init__("tensors, arrays, numbers, texts, containers of these, or objects with state_dict()")
         self._instead = instead
         self.tensors: list[torch.Tensor] = []
-        self.nodes: list[dict[str, Any]] = []  # what tells of each of these, and has its name
+        self.nodes: list[dict[str, Any]] = []  # what describes each of these, and has its name
         self.arrays: list[Named] = []
         self.roles: dict[str, str] = {}
         self.attributes: list[list[Any]] = []
@@ -128,7 +128,7 @@ class _Encoder(Walk):
         try:
             node = inner.node(value, (), None)
         except UnsupportedError:
-            return  # it tells of versions of modules, which load without
+            return  # it holds versions of modules, which load without
         if not inner.tensors and not inner.arrays:
             self.attributes.append([".".join(path), node])
 
@@ -166,7 +166,7 @@ def nothing(_: Any) -> None:
 def encode(value: Any, instead: Callable[[Any], Any] = nothing, staging: Staging | None = None) -> Encoded:
     """The tree of an object, and its tensors; those that share memory once.
 
-    instead: gives what to save of an object that is none of what save() takes; None where it has nothing.
+    instead: gives what to save of an object that save() does not take; None if it has nothing.
     staging: where it takes one of the tensors it has copies of all that is written; they are there
         once all tensors were gone through and staging.wait() is back.
     """
@@ -314,7 +314,7 @@ def _view(name: str, stored: torch.Tensor, view: Mapping[str, Any]) -> torch.Ten
 
 
 def tree_of(file: File | FlatFile | ShardedFile) -> tuple[Any, Any]:
-    """What its metadata has under MEMBER, and the attributes beside; None where there are none."""
+    """What its metadata has under MEMBER, and the attributes next to it; None if there are none."""
     if not isinstance(file, File | AnyFile):
         return None, None
     metadata = file.metadata
@@ -329,7 +329,7 @@ def told(attributes: Any) -> list[tuple[str, Any]]:
 
 
 def _set_attributes(value: Any, attributes: Any, special: Callable[[dict[str, Any]], Any]) -> None:
-    """Gives ordered dictionaries, by their paths, what they had beside their items."""
+    """Gives ordered dictionaries, by their paths, what they had besides their items."""
     left = dict(told(attributes))
     todo: list[tuple[Any, str]] = [(value, "")]
     while todo and left:
@@ -363,7 +363,7 @@ def members(node: Any) -> list[tuple[str, Any]] | None:
 
 
 def names(tree: Any) -> Iterator[str]:
-    """The paths at which tensors stand; within tree_rules()."""
+    """The paths of tensors; within tree_rules()."""
     todo = [("", tree)]
     while todo:
         path, node = todo.pop()
@@ -389,7 +389,7 @@ _DTYPES: dict[str, torch.dtype] = {
 
 
 def dtype_of(name: str) -> torch.dtype:
-    """Of torch, by its name there. Raises ValueError for what is none."""
+    """Of torch, by its name there. Raises ValueError for anything else."""
     found = _DTYPES.get(name)
     if found is None:
         raise ValueError(f"{name!r} is no dtype")

@@ -22,7 +22,7 @@ __all__ = ["Finding", "VerifyReport", "verify"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong, or odd. Texts are empty, and length is 0, where they do not apply."""
+    """One thing that is wrong, or odd. Texts are empty, and length is 0, if they do not apply."""
 
     severity: str
     """"error": the file breaks its format, or bytes are not those that were written; "warning"."""
@@ -75,8 +75,8 @@ def verify(
 ) -> VerifyReport:
     """Everything that is wrong with a file of any format, as `thalia verify --resolve` tells it.
 
-    Damage is reported and never raised. Of a delta all that it is based on is verified too, and
-    whether each tensor comes out as it was saved. Most formats of others have no checksums: their
+    Damage is reported and never raised. With a delta, everything it is based on is verified too, and
+    whether each of its tensors is restored as it was saved. Most formats of others have no checksums: their
     structure is all that can be checked, and the report says structure_only.
 
     quick: structure alone, no payload is read.

@@ -23,7 +23,7 @@ class WrapResult:
     codec: str
     """"zstd" or "lz4"."""
     frames: int
-    """Of the compressed file."""
+    """The size of the compressed file."""
     input_bytes: int
     output_bytes: int
     seconds: float
@@ -79,7 +79,7 @@ def decompress(
 ) -> WrapResult:
     """Writes what the frames of a zstd or lz4 file hold, as `thalia decompress` does.
 
-    Whoever wrote them; the kind is found by content. The arguments are those of compress().
+    Any program may have written them; the kind is found by content. The arguments are those of compress().
     Raises FormatError for a file that begins with no frame, or is damaged; ExistsError, UsageError,
     IoError. On an error nothing is left at `out`.
     """

@@ -40,7 +40,7 @@ class SaveOptions(TypedDict, total=False):
     leaves: Literal["xxh3_128", "sha256"] | None
     """What hashes the blocks of the tree."""
     sha256: bool | None
-    """Also NAME.sha256 beside the file."""
+    """Also NAME.sha256 next to the file."""
     timestamp: int | None
     """Seconds since 1970; now."""
     durability: Literal["full", "data", "none"] | None
@@ -90,7 +90,7 @@ Result = TypeVar("Result", bound=object)
 
 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
-    """SaveOptions of saves to come. Raises what the first of them would: TypeError for a name that is none of them,
+    """SaveOptions of saves to come. Raises what the first of them would: TypeError for a name that is not one of them,
     UsageError for a value."""
     _core.check_save_options({name: value for name, value in options.items() if name != "progress"})
     return dict(options)
@@ -125,7 +125,7 @@ class PendingSave(Generic[Result]):
 
     @property
     def error(self) -> BaseException | None:
-        """What wait() would raise; None where there is nothing, or not yet."""
+        """What wait() would raise; None if there is nothing, or not yet."""
         if self._failed is None and self._raw.done:
             try:
                 self._raw.wait(0)
@@ -212,7 +212,7 @@ class Writer:
         self._regions: dict[str, int] = {}
         self.metadata: Mapping[str, Any] | str | None = None
         """A JSON object, or its text; set it at any time before the commit, which raises TypeError or
-        UsageError where it is none."""
+        UsageError if it is none."""
         self.training_steps: int | None = None
         """For the header; set it at any time before the commit."""
         self.result: SaveResult | None = None
@@ -424,13 +424,13 @@ class AsyncSaver:
         ...
         handle.wait()
 
-    when_busy: what a save does that finds another unfinished: "wait" for it, "queue" behind it,
+    when_busy: what a save does that finds another unfinished: "wait" for it, "queue" after it,
         "replace" it, or "skip", which begins nothing: SaveHandle.skipped.
     max_unfinished: saves at a time, each with a copy of its own.
     max_snapshot_bytes: memory of all copies; 0 is half of the machine's.
     background_threads: 0 is a quarter of the cores, 1 to 4.
 
-    At the end of the process, what is being saved is saved first, and errors that no handle has told
+    At the end of the process, what is being saved is saved first, and errors that no handle has raised
     are printed; Ctrl-C cancels it.
 
     Raises UsageError for an option that cannot be. Any number of threads may use one. A callback of a
@@ -476,7 +476,7 @@ class AsyncSaver:
         self._raw.reserve(nbytes)
 
     def wait_all(self) -> None:
-        """Until no save is unfinished. Raises the oldest error that no handle has told.
+        """Until no save is unfinished. Raises the oldest error that no handle has raised.
 
         Ctrl-C ends the waiting, and no save.
         """

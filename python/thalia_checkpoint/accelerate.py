@@ -64,7 +64,7 @@ def load_state(accelerator: Accelerator, path: Path) -> None:
     """Loads what save_state() wrote into an accelerator that was prepared with as many models,
     optimizers, schedulers, data loaders and objects, in the same order.
 
-    Random number generators go on where they stood, where there are as many processes as then; else
+    Random number generators go on where they stood, if there are as many processes as then; else
     they stay as they are. To be called by every process.
 
     Raises UsageError that names what there is another number of; UnsupportedError where the model is
@@ -140,7 +140,7 @@ def _require_replicated(accelerator: Accelerator) -> None:
 
 
 class _Sampler:
-    """Of a data loader: where its shuffling, or its own state, stands."""
+    """Where the shuffling of a data loader, or its own state, has got to."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader

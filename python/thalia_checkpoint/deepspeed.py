@@ -76,7 +76,7 @@ class ThaliaCheckpointEngine(_Engine):  # type: ignore[misc, unused-ignore]
 
     def load(self, path: Path, map_location: Any = None) -> Any:
         """The state, with its tensors on the device `map_location`; on the CPU for None, and for a
-        function, which DeepSpeed gives where they are to stay there.
+        function, which DeepSpeed gives if they are to stay there.
 
         Raises MissingFileError, a FileNotFoundError; IoError, FormatError, IntegrityError.
         """
@@ -128,7 +128,7 @@ class ThaliaCheckpointEngine(_Engine):  # type: ignore[misc, unused-ignore]
 
 @suggests
 class ThaliaAsyncCheckpointEngine(ThaliaCheckpointEngine):
-    """Saves beside the training, which stands still for one copy of the state.
+    """Saves while the training goes on. The training waits for one copy of the state.
 
     `latest` names a checkpoint once the files of every rank are whole: after the first step that
     finds them so, with the next checkpoint, or in wait(), which every rank is to call after its last

@@ -34,7 +34,7 @@ __all__ = [
 
 
 class ThaliaError(Exception):
-    """The base of all errors of this package. Attributes are None where they do not apply.
+    """The base of all errors of this package. Attributes are None if they do not apply.
 
     A message of several lines has each of them as an argument; str() puts them below each other.
     """

@@ -43,7 +43,7 @@ def save_file(
 
 @suggests
 def load_file(filename: Path, *, backend: str = "mmap") -> dict[str, jax.Array]:
-    """All tensors by their names, on the default device; the zeros of sparse ones included. Of a model
+    """All tensors by their names, on the default device; the zeros of sparse ones included. For a model
     in several files: its folder or its index.
 
     backend: "mmap" maps the file, "pread" reads it into memory.

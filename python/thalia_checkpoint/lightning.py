@@ -6,7 +6,7 @@
     trainer = Trainer(plugins=[ThaliaCheckpointIO()])
     trainer.fit(model, ckpt_path="run/last.ckpt")
 
-Of `lightning` where it is installed, else of `pytorch_lightning`. No pickle is read or written.
+It uses `lightning` if it is installed, else `pytorch_lightning`. No pickle is read or written.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class ThaliaCheckpointIO(CheckpointIO):  # type: ignore[misc, unused-ignore]
 
 @suggests
 class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
-    """Saves beside the training, which stands still for one copy of the checkpoint.
+    """Saves while the training goes on. The training waits for one copy of the checkpoint.
 
     A name counts as taken from the call on, also for ModelCheckpoint, which looks for the next free
     one. A checkpoint is removed once the saves that were begun before are whole and on the disk. What
@@ -179,7 +179,7 @@ class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
         self._look_after(all_of_them=True)
 
     def teardown(self) -> None:
-        """Of the Trainer, at its end: as wait()."""
+        """Called by the Trainer at its end: as wait()."""
         self.wait()
 
     def _will_be_there(self, path: Path) -> bool | None:

@@ -44,14 +44,14 @@ class CheckpointMeta:
     original_size: int
     """Of all tensors."""
     compressed_size: int
-    """Of the stored file."""
+    """The size of the stored file."""
     previous_key: str | None
     """Where any tensor is stored as a difference."""
     tensors: int
     delta_tensors: int
     """Of these, stored as differences."""
     content_hash: str
-    """Of the checkpoint, however it is stored: docs/format/mckp.md, "Content hash"."""
+    """The hash of the checkpoint, however it is stored: docs/format/mckp.md, "Content hash"."""
 
     @property
     def ratio(self) -> float:
@@ -83,9 +83,9 @@ class Compressor:
             compresses them, as it does differences.
         compression_level: everything is compressed by zstd, at this level from 1 to 22. None:
             plane_entropy, which is made for weights, and zstd for differences.
-        max_chain: differences in a row; the checkpoint behind them is stored by itself.
+        max_chain: differences in a row; the checkpoint after them is stored by itself.
         threads: 0 for one a core.
-        Raises UsageError for a storage or a level that is none; UnsupportedError for another scheme.
+        Raises UsageError for a storage or a level that does not exist; UnsupportedError for another scheme.
         """
         uri = os.fspath(storage)
         if "://" not in uri:
@@ -168,7 +168,7 @@ class Compressor:
     def metadata(self, key: str) -> tuple[dict[str, Any], int | None]:
         """The metadata and the step that save() was given, from the checkpoint's header alone.
 
-        Raises IoError where it is missing; FormatError, IntegrityError.
+        Raises IoError if it is missing; FormatError, IntegrityError.
         """
         text, step = self._core.metadata(key)
         members: dict[str, Any] = from_json(text, key)

@@ -43,12 +43,12 @@ __all__ = ["ItemMetadata", "ThaliaCheckpointHandler", "ThaliaRestore", "ThaliaSa
 
 #: In the folder of an item.
 NAME = "state.thalia"
-#: Of what stands under MEMBER, where the custom metadata are.
+#: The member under MEMBER that holds the custom metadata.
 CUSTOM = "custom_metadata"
 
 
 class ItemMetadata(dict[Any, Any]):
-    """What item_metadata() tells of an item that is a dictionary: that one, with a jax.ShapeDtypeStruct
+    """What item_metadata() returns for an item that is a dictionary: that one, with a jax.ShapeDtypeStruct
     in place of each array. A pytree, and a target for ThaliaRestore."""
 
     custom_metadata: dict[str, Any] | None = None
@@ -154,7 +154,7 @@ class ThaliaSave(ocp.args.CheckpointArgs):  # type: ignore[misc, unused-ignore]
     item: Any
     """A pytree."""
     custom_metadata: Mapping[str, Any] | None = None
-    """What JSON can hold, kept beside the item: ItemMetadata has it."""
+    """What JSON can hold, kept with the item: ItemMetadata has it."""
 
 
 @suggests
@@ -218,7 +218,7 @@ def _target(args: ThaliaRestore) -> Any:
 
 
 def _asked(leaf: Any, restore_args: Any) -> Any:
-    """Of a leaf of the item and what stands in its place: what is not to be read stays, and of an array
+    """Of a leaf of the item and what is in its place: what is not to be read stays, and of an array
     that leaf gives what the other leaves open."""
     if leaf is PLACEHOLDER or is_empty(leaf) or restore_args is PLACEHOLDER:
         return leaf

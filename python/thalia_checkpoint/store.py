@@ -79,7 +79,7 @@ def create_run(folder: Path, config: Mapping[str, Any]) -> Run:
         {"phases": [{"name": "train", "metric": {"name": "loss", "direction": "min"},
         "retention": {"keep_last": 3}}]}.
 
-    Raises ExistsError where there is a run; FormatError that names the member that is wrong; IoError.
+    Raises ExistsError if there is a run; FormatError that names the member that is wrong; IoError.
     """
     return Run._of(_core.Run.create(folder, json.dumps({"version": 1, **config})))
 
@@ -92,7 +92,7 @@ class Run:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Raises NotFoundError where the folder is no run; FormatError for a configuration that is none;
+        """Raises NotFoundError where the folder is no run; FormatError for an invalid configuration;
         IoError."""
         self._raw = _core.Run.open(folder)
 
@@ -151,7 +151,7 @@ class Run:
         check: "digest" reads all of a file first, and holds it against its SHA-256; "on_touch" leaves it
             to the file's own checks, when its tensors are read.
 
-        Raises NotFoundError where there is no checkpoint, or none of that step; IntegrityError that lists
+        Raises NotFoundError if there is no checkpoint, or none of that step; IntegrityError that lists
         all that were tried where none can be loaded; of a `step` what is wrong with it; IoError.
         """
         return loaded_of(self._raw.load(self._phase(phase), step, check))
@@ -251,7 +251,7 @@ class RunWriter:
     def prune(self, phase: str | None = None, *, dry_run: bool = False) -> PruneResult:
         """What every save does at its end, now; dry_run: tells it, and changes nothing.
 
-        What is to stay is read first, where it is not known to be whole. Raises NotFoundError for a
+        What is to stay is read first, if it is not known to be whole. Raises NotFoundError for a
         phase; IoError.
         """
         facts = self._raw.prune(self._phase(phase), dry_run)

@@ -107,7 +107,7 @@ def save_file(
 def load_file(
     filename: Path, device: torch.device | str | int = "cpu", *, backend: str = "mmap"
 ) -> dict[str, torch.Tensor]:
-    """All tensors by their names, on the device. Of a model in several files: its folder or its index.
+    """All tensors by their names, on the device. For a model in several files: its folder or its index.
 
     backend: "mmap" maps the file, "pread" reads it into memory.
     Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that torch lacks.
@@ -160,7 +160,7 @@ def load_model(
     into it.
 
     backend: as of load_file(). Returns names that the file lacks, but for those that share the memory of one
-    that it has, and names that the module lacks. Raises RuntimeError with strict where there are any.
+    that it has, and names that the module lacks. Raises RuntimeError with strict if there are any.
     """
     state = load_file(filename, device, backend=backend)
     duplicates = _duplicates(model.state_dict(), preferred=state)
@@ -219,8 +219,8 @@ def save(obj: Any, path: Any = None, *, metadata: Mapping[str, str] | None = Non
     options: those of SaveOptions.
 
     The file is there whole, and on the disk, when this returns. Ctrl-C leaves the old one.
-    Raises UnsupportedError that names the place of what is none of these; IoError; UsageError for
-    `metadata` beside a path.
+    Raises UnsupportedError that names the place of anything else; IoError; UsageError for
+    `metadata` together with a path.
 
     Without a path: the bytes of that file with format="thalia", for load(). By itself `format` is
     "safetensors", of a dictionary of tensors alone: what safetensors.torch.save() gives. With texts
@@ -315,5 +315,5 @@ def _on(tensor: torch.Tensor, device: torch.device | str | None) -> torch.Tensor
     return tensor if device is None else tensor.to(device)
 
 
-# It is built from what stands above.
+# It is built from what is above.
 from ._checkpointer import AsyncCheckpointer, Resumed  # noqa: E402

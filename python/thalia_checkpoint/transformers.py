@@ -56,7 +56,7 @@ def save_pretrained(
     **options: Any,
 ) -> None:
     """Writes a model's configuration, and its weights as folder/model.thalia, tied ones once; in several
-    files and model.thalia.index.json where they have more than `max_shard_size` bytes. What
+    files and model.thalia.index.json if they have more than `max_shard_size` bytes. What
     transformers, too, can read is written with the format "safetensors".
 
     Weights that the folder had stay whole until the new ones are; then they are removed.
@@ -282,7 +282,7 @@ class ThaliaTrainer(Trainer):  # type: ignore[misc, unused-ignore]
 
 def last_checkpoint(folder: Path) -> str | None:
     """The checkpoint of a training that was saved last and is whole: a process that died while it saved
-    leaves one that is not, which is passed over. None where there is none. Raises IoError.
+    leaves one that is not, which is passed over. None if there is none. Raises IoError.
 
     What ThaliaTrainer saved goes by the order of the saves, all else by the number in its name.
     """
