@@ -60,7 +60,7 @@ class AsyncCheckpointer:
     metric: the name of what save() and step() are told as `metric`, and whether less or more of it is
         better: ("loss", "min"). The best checkpoint is never removed.
     phase: the name of the run's phase.
-    when_busy: what a save does that finds another unfinished, as in AsyncSaver.
+    when_busy: what a save does while another one is unfinished, as in AsyncSaver.
     options: those of SaveOptions. A checkpoint of the same step is replaced, unless `replace` is False.
 
     Not for several threads at once. Raises UsageError for `every` or `keep` below 1; FormatError for a

@@ -291,7 +291,7 @@ class File(Mapping[str, Region]):
         """The bytes of its dense tensors, by their places among these, as stream() reads them.
 
         destinations: for each tensor, and none of them twice, a contiguous array of exactly its bytes,
-            which next() gives None for, or None for memory of the stream. What next() has not told of,
+            which next() gives None for, or None for memory of the stream. What next() has not reported,
             also where it raises, is not checked.
         """
         sources = [cast(_core.FileTensor, tensor._source) for tensor in tensors]

@@ -374,7 +374,7 @@ class Tensor:
         if is_packed(self.dtype):
             raise make_error(
                 UsageError,
-                "entries of packed elements are had by raw() alone",
+                "entries of packed elements: only raw() has them",
                 "wrong_state",
                 tensor=self.path,
                 value=self.dtype,

@@ -372,7 +372,7 @@ def names(tree: Any) -> Iterator[str]:
         todo += [(f"{path}.{key}" if path else key, inner) for key, inner in reversed(members(node) or [])]
 
 
-#: All that torch has. By attribute, a name of a stranger's would import modules of torch.
+#: All that torch has. By attribute, a name in a file would import modules of torch.
 _DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, name)
     for name in (

@@ -424,7 +424,7 @@ class AsyncSaver:
         ...
         handle.wait()
 
-    when_busy: what a save does that finds another unfinished: "wait" for it, "queue" after it,
+    when_busy: what a save does while another one is unfinished: "wait" for it, "queue" after it,
         "replace" it, or "skip", which begins nothing: SaveHandle.skipped.
     max_unfinished: saves at a time, each with a copy of its own.
     max_snapshot_bytes: memory of all copies; 0 is half of the machine's.

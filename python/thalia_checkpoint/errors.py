@@ -57,7 +57,7 @@ class ThaliaError(Exception):
     """What would have been right."""
 
     def __init__(self, *args: object) -> None:
-        # Names of files, tensors and types are a stranger's, and messages go to terminals and logs.
+        # Names of files, tensors and types are untrusted, and messages go to terminals and logs.
         # Line ends too are escaped: those of a message's own are between its arguments.
         super().__init__(*(printable(arg) if isinstance(arg, str) else arg for arg in args))
 

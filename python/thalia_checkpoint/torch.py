@@ -248,7 +248,7 @@ def save(obj: Any, path: Any = None, *, metadata: Mapping[str, str] | None = Non
 def declare(
     obj: Any, path: Path | int, options: Mapping[str, Any], instead: Callable[[Any], Any] = _torch_tree.nothing
 ) -> Writer:
-    """A writer that has been told of all that save(obj, path) writes, and has not written it.
+    """A writer with all that save(obj, path) writes, before it is written.
 
     path: as Writer takes it. instead: as of _torch_tree.encode().
     """

@@ -55,7 +55,7 @@ void check_option(std::string_view name, T value, std::type_identity_t<T> least,
                 fmt::format("{} to {}", least, greatest));
 }
 
-/// Errors of `call` that name no file name this one.
+/// Errors of `call` without a path get this file's.
 template <typename Call>
 decltype(auto) with_path(std::string_view path, const Call& call) {
   try {

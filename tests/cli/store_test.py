@@ -338,7 +338,7 @@ class Keeping(Store):
         kept = digest.read_text()
         digest.unlink()
         self.checkpoint(1).with_name("ckpt_a_step00000050.thalia.sha256").write_text("0" * 64 + "  x\n")
-        self.assertIn("; --fix mends it", self.text("doctor r", 1))
+        self.assertIn("; --fix repairs it", self.text("doctor r", 1))
         self.assertFalse(digest.exists())
         kinds = {one["kind"]: one["mended"] for one in self.json("doctor r --fix", 1)["findings"]}
         self.assertEqual((kinds["missing_digest"], kinds["lone_digest"]), (True, True), kinds)

@@ -25,8 +25,8 @@ namespace thalia {
 struct NpyArray {
   /// An archive's member, or the name of an .npy file, without ".npy".
   std::string name;
-  /// Of what read() gives. Elements that are bytes without a meaning ("|V8") are u8, and of several
-  /// bytes the last extent says how many.
+  /// The type of what read() gives. Elements that are bytes without a meaning ("|V8") are u8, and
+  /// of several bytes the last extent says how many.
   DType dtype = DType::f32;
   Shape shape;
   std::string descr;           ///< NumPy's name of the element type, as the file says it: "<f4"

@@ -72,7 +72,7 @@ struct RunWriterOptions {
   std::function<void(const std::string&)> on_warning{};
 };
 
-/// What the store is told of a checkpoint.
+/// What a caller says of a checkpoint.
 struct SaveInfo {
   std::optional<double> metric{};  ///< of the phase's metric; NaN is never the best
   /// Puts it in the place of one of the same step. Else that is a UsageError (exists).

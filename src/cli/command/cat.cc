@@ -204,8 +204,8 @@ int run_cat(const CatArguments& arguments, const Session& session) {
 Run declare_cat(CLI::App& app) {
   app.description(
       "Prints one tensor, or a slice of it, reading only what that needs. TENSOR is REGION/NAME, "
-      "or NAME where only one region has it, as ls shows it; or a pattern, and each tensor that it "
-      "fits is printed under its name.");
+      "or NAME where only one region has it, as ls shows it; or a pattern: every tensor that "
+      "matches is printed under its name.");
   app.footer(
       "Slices: parts separated by commas, outermost dimension first: '2:5' (up to and without 5), "
       "'2:', ':5', ':', '7' (drops the dimension), negative numbers from the end, '...' for all "

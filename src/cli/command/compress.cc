@@ -84,8 +84,8 @@ Run declare_compress(CLI::App& app) {
 
 Run declare_decompress(CLI::App& app) {
   app.description(
-      "Writes what the frames of a zstd or lz4 file hold, whoever wrote them. The kind is found by "
-      "content.");
+      "Writes what the frames of a zstd or lz4 file hold, whichever program wrote them. The kind "
+      "is found by content.");
   const auto arguments = std::make_shared<CompressArguments>();
   declare_shared(app, *arguments);
   return [arguments](const Session& session) { return run_decompress(*arguments, session); };

@@ -217,7 +217,7 @@ Run declare_group(CLI::App& app) {
     if (!word->empty())
       throw UsageError(
           ErrorCode::bad_argument,
-          fmt::format("options stand behind the command: thalia {} {} ... --json", name, *word),
+          fmt::format("options come after the command: thalia {} {} ... --json", name, *word),
           {.field = "COMMAND"});
     const Command& group = require_command(name);
     session.common.json ? print_tree(session.out, with_group(group))

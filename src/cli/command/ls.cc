@@ -217,7 +217,7 @@ int run_ls(const LsArguments& arguments, const Session& session) {
 Run declare_ls(CLI::App& app) {
   app.description(
       "Lists the regions and connections of a file; with -r all tensors, and with patterns those "
-      "that one of them fits: name, dtype, shape, role, encoding (and stored entries of sparse "
+      "that match one: name, dtype, shape, role, encoding (and stored entries of sparse "
       "ones), bytes in the file. Files of formats without regions: their tensors. Of a delta, what "
       "it stores itself. Reads no payload.");
   app.footer(std::string(kPatternHelp) +

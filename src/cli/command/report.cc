@@ -63,7 +63,7 @@ Run declare_report(CLI::App& app) {
       "and shows the rest.");
   app.footer("Example:\n  thalia report step2000.thalia step1000.thalia -o step2000.html");
   const auto arguments = std::make_shared<ReportArguments>();
-  add_model(app, "FILE", arguments->file, "The checkpoint to tell of");
+  add_model(app, "FILE", arguments->file, "The checkpoint to report on");
   offer(app.add_option("BASE", arguments->base, "An earlier one to compare it with"), kFile);
   add_output(app, "OUT.html", arguments->output)->required();
   return [arguments](const Session& session) { return run_report(*arguments, session); };

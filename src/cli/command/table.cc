@@ -83,7 +83,7 @@ constexpr std::array kCommands{
             kFiles | kJson | kOutput, declare_store_restore},
     Command{"store verify", "RUN", "everything that is damaged or missing",
             kFiles | kThreads | kJson, declare_store_verify},
-    Command{"store doctor", "RUN", "the same, and with --fix mends what it can",
+    Command{"store doctor", "RUN", "the same, and with --fix repairs what it can",
             kFiles | kWait | kThreads | kJson, declare_store_doctor},
     Command{"store prune", "RUN", "what retention does not keep goes; why", kFiles | kWait | kJson,
             declare_store_prune},

@@ -1,4 +1,5 @@
-// All that a report tells of a file, gathered by the code of the commands that tell it one by one.
+// All that a report says about a file, gathered by the code of the commands that tell it one by
+// one.
 #pragma once
 
 #include <optional>

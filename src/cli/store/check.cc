@@ -33,11 +33,11 @@ void print_findings(Output& out, const CheckArguments& arguments, const StoreRep
     out.write(is_error ? Style::error : Style::warning, severity_name(finding.severity));
     const char* mended = "";
     if (finding.is_mended) {
-      mended = "; mended";
+      mended = "; repaired";
     } else if (arguments.fix) {
-      mended = "; not mended";
+      mended = "; not repaired";
     } else if (can_fix && finding.can_be_mended) {
-      mended = "; --fix mends it";
+      mended = "; --fix repairs it";
     }
     out.print(": {}: {}{}\n", finding.kind, escape(finding.message), mended);
   }
@@ -138,12 +138,13 @@ Run declare_store_verify(CLI::App& app) {
 
 Run declare_store_doctor(CLI::App& app) {
   app.description(
-      "Finds what 'store verify' does, and says what can be mended. With --fix it mends that, and "
-      "nothing is lost: temporary files and digests without a file go, links that lead nowhere are "
-      "led to what there is, and digests that are missing are made for files that are sound. What "
+      "Finds what 'store verify' does, and says what can be repaired. With --fix it repairs that, "
+      "and nothing is lost: temporary files and digests without a file go, links that lead nowhere "
+      "are led to what there is, and digests that are missing are made for files that are sound. "
+      "What "
       "is damaged stays as it is. Exit status 1 where an error is left.");
   const auto arguments = declare_check(app);
-  app.add_flag("--fix", arguments->fix, "Mend what can be mended");
+  app.add_flag("--fix", arguments->fix, "Repair what can be repaired");
   return [arguments](const Session& session) {
     return run_check("thalia.store.doctor.1", true, *arguments, session);
   };

@@ -26,7 +26,7 @@ void CommonArguments::declare(CLI::App& app, unsigned takes) {
   if ((takes & kThreads) != 0)
     add_option(app, "--threads N", threads, "Threads that do the work; 0, the default: one a core");
   if ((takes & kWait) != 0)
-    app.add_flag("--wait", wait, "Wait for whoever changes the file, or the run, now");
+    app.add_flag("--wait", wait, "Wait for the process that changes the file, or the run, now");
   if ((takes & kOutput) != 0) {
     replace = false;
     app.add_flag("--force", replace, "Replace a file that is there already, in one step");

@@ -22,7 +22,7 @@ struct ChunkForm {
 /// not save at least the chunk's entry in the directory, `out` becomes a copy of the raw bytes, and
 /// the form is store without a filter. Equal arguments give equal bytes.
 /// @param level 0 for the codec's default, else 1 to 22 (zstd) or 1 to 12 (lz4).
-/// @throws UsageError (bad_argument) for a codec that there is not, or a level that it does not
+/// @throws UsageError (bad_argument) for an unknown codec, or a level that it does not
 /// have.
 ChunkForm encode_chunk(Codec wanted, int level, ElementLayout layout, ByteSpan raw,
                        std::vector<std::byte>& out);
@@ -43,7 +43,7 @@ struct StoredChunk {
 void decode_two_chunks(const StoredChunk& first, const StoredChunk& second);
 
 /// The level that is meant: 1 to 22 for zstd, 1 to 12 for lz4, the codec's own for 0; always 0 for
-/// a codec without levels. @throws UsageError (bad_argument) for a codec that there is not, or a
+/// a codec without levels. @throws UsageError (bad_argument) for an unknown codec, or a
 /// level that it does not have.
 int checked_level(Codec codec, int level);
 

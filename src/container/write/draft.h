@@ -89,7 +89,7 @@ struct DraftBase {
   std::uint64_t neurons = 0;  ///< of the regions that are kept, together
 };
 
-/// What makes the file a delta: its container begins behind what tells of the base.
+/// What makes the file a delta: its container begins after the header that names the base.
 struct DraftDelta {
   std::uint64_t container_offset = 0;
   Digest256 base_checksum;

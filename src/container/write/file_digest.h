@@ -55,7 +55,7 @@ class FileDigest {
 /// UsageError (exists) where it is there and is not to be replaced.
 void check_sha256_name(const std::filesystem::path& path, const OutputOptions& output);
 
-/// Before a file takes the place of another one: removes PATH.sha256, which tells of the old one,
+/// Before a file takes the place of another one: removes PATH.sha256, which belongs to the old one,
 /// and syncs the folder as the durability says. So no crash leaves a digest beside a file that it
 /// is not of. @throws IoError.
 void remove_sha256_file(const std::filesystem::path& path, const OutputOptions& output);

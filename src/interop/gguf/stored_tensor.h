@@ -22,7 +22,7 @@ bool is_aligned(ByteSpan bytes, DType dtype) noexcept;
 /// A view of the bytes, or a copy where they are not aligned. @throws FormatError (limit_exceeded).
 Tensor stored_tensor(const GgufTensor& tensor, const std::shared_ptr<const void>& owner,
                      const ReadLimits& limits);
-/// @throws FormatError (limit_exceeded); UnsupportedError for a type that has no dequantizes.
+/// @throws FormatError (limit_exceeded); UnsupportedError for a type that it cannot restore.
 Tensor dequantized_tensor(const GgufTensor& tensor, const ReadLimits& limits, unsigned threads);
 
 }  // namespace thalia::interop::gguf

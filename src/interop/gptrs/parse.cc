@@ -115,7 +115,7 @@ void take_index(FieldCursor& cursor, const GptrsReadOptions& options, std::uint6
     if (options.strict) {
       check_place(tensor, file_bytes, entry);
       if (tensor.stored_bytes > 0 && tensor.offset < data_start) {
-        throw FormatError(ErrorCode::out_of_bounds, "a payload in front of the data",
+        throw FormatError(ErrorCode::out_of_bounds, "a payload before the data",
                           {.section = "index",
                            .field = "offset_abs",
                            .tensor = printable(tensor.name),

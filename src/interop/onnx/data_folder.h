@@ -44,7 +44,7 @@ class DataFolder {
   /// The SHA-1 of the whole file against the data's checksum, once for each file. @throws as
   /// part(); IntegrityError.
   void check_sum(const ExternalData& data) const;
-  /// Bytes of the whole file; 0 where it cannot be had, which part() tells of.
+  /// Bytes of the whole file; 0 where it cannot be read, which part() reports.
   std::uint64_t size(const std::string& location) const noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// Whether files are those that an index tells of.
+// Whether files are those that an index names.
 #pragma once
 
 #include <cstddef>

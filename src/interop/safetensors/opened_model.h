@@ -1,4 +1,4 @@
-// The files of a model, open and parsed, and whether they are those that the index tells of.
+// The files of a model, open and parsed, and whether they are those that the index names.
 #pragma once
 
 #include <exception>

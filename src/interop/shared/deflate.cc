@@ -92,7 +92,7 @@ void InflateStream::finish() {
     } while (!state_->ended);
   }
   if (state_->zlib.avail_in != 0 || !state_->ahead.empty())
-    fail_deflate("bytes stand behind the end of the stream");
+    fail_deflate("bytes follow the end of the stream");
 }
 
 struct DeflateStream::State {

@@ -1,6 +1,6 @@
 // What a .thalia file made of another format's remembers of it stands in its metadata, in a member
 // of that format's name that "format" announces: {"format":NAME,NAME:{…}}. Anybody may have edited
-// it since: a member that is not wholly of the form that its room gives it is a stranger's.
+// it since: a member that is not wholly of the form that its room gives it is untrusted.
 #pragma once
 
 #include <cstddef>

@@ -66,7 +66,7 @@ std::uint64_t read_zip64(ByteSpan file, std::uint64_t locator_offset, const EndR
   if (locator_offset < sizeof(End64Record) || offset > locator_offset - sizeof(End64Record)) {
     fail_field(ErrorCode::out_of_bounds, "zip64 locator", "record_offset", locator_offset + 8,
                std::to_string(offset),
-               fmt::format("at least {} in front of {}", sizeof(End64Record), locator_offset));
+               fmt::format("at least {} before {}", sizeof(End64Record), locator_offset));
   }
   const auto wide = zip_end_part<End64Record>(file, offset);
   if (wide.signature != kEnd64Signature)

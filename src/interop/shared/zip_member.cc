@@ -171,7 +171,7 @@ void place(ByteSpan file, std::uint64_t end, std::string_view name, ZipMember& m
   const std::uint64_t offset = member.header_offset;
   if (end < sizeof(LocalHeader) || offset > end - sizeof(LocalHeader)) {
     fail_member(ErrorCode::out_of_bounds, "header_offset", offset, std::to_string(offset),
-                fmt::format("{} bytes in front of {}", sizeof(LocalHeader), end));
+                fmt::format("{} bytes before {}", sizeof(LocalHeader), end));
   }
   LocalHeader local;
   std::memcpy(&local, file.data() + offset, sizeof(local));

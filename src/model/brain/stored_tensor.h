@@ -65,7 +65,7 @@ struct LoadContext {
         budget(std::make_shared<io::MemoryBudget>(load.input.limits, stored_bytes)) {}
 
   StateLoadOptions options;
-  /// Tensors may have become narrower by a precision policy that only the metadata tells of.
+  /// Tensors may have become narrower by a precision policy that only the metadata names.
   bool policy_was_applied = false;
   /// Gives the bytes of a tensor, for a delta what its chain reads, and counts them; none:
   /// Tensor::from().

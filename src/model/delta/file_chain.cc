@@ -157,7 +157,7 @@ FileChain::FileChain(std::shared_ptr<const detail::OpenFile> top_file, const Cha
     const unsigned depth = depth_of(top);
     if (depth == 0 && (top.header().flags & format::kFlagDelta) != 0) {
       throw FormatError(ErrorCode::inconsistent,
-                        "a delta's container without what tells of its base",
+                        "a delta's container without the header that names its base",
                         {.path = top.mapping().path().string(), .section = "delta"});
     }
     if (depth == 0) break;

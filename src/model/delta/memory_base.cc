@@ -29,7 +29,7 @@ class MemoryTensor final : public BaseTensor {
       fail_argument(ErrorCode::bad_argument, "base",
                     fmt::format("'{}' with other bytes", printable(source_->spec.name)),
                     "the tensors that were saved",
-                    "the state in memory is not the one that its digests tell of");
+                    "the state in memory is not the one that its digests describe");
     }
     return bytes_;
   }

@@ -58,7 +58,7 @@ const Tensor* tracked(const BrainRegion& region, std::string_view region_name,
   if (found == nullptr || !found->is_tensor()) return nullptr;
   const Tensor& tensor = found->as_tensor();
   if (tensor.shape() == weights.shape()) return &tensor;
-  throw UsageError(ErrorCode::size_mismatch, "it tells of another shape than the matrix has",
+  throw UsageError(ErrorCode::size_mismatch, "it has another shape than the matrix",
                    {.region = printable(region_name),
                     .tensor = fmt::format("learning_state.{}.{}", member, printable(matrix)),
                     .value = tensor.shape().to_string(),

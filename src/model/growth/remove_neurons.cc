@@ -90,7 +90,7 @@ class Removing {
     if (silent == nullptr || !silent->is_tensor())
       return "no learning_state.silent_steps tells how long neurons were silent";
     if (silent->as_tensor().shape() == Shape{region.n_neurons}) return {};
-    throw UsageError(ErrorCode::size_mismatch, "it tells of another number of neurons",
+    throw UsageError(ErrorCode::size_mismatch, "it has another number of neurons",
                      {.region = printable(name_),
                       .tensor = std::string(kSilentSteps),
                       .value = silent->as_tensor().shape().to_string(),

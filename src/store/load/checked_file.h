@@ -24,7 +24,7 @@ struct CheckedFile {
   bool has_digest = false;
 };
 
-/// Digests in hexadecimal that something else than NAME.sha256 tells of a file: asked for where
+/// Digests in hexadecimal that something else than NAME.sha256 has for a file: asked for where
 /// that is missing. One of them has to be the file's, unless there is none.
 using OtherDigests = std::function<std::vector<std::string>()>;
 

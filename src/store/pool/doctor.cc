@@ -39,7 +39,7 @@ StoreReport verify_run(const Run& run, const StoreCheckOptions& options) {
   if (io::is_locked(run.folder()))
     examination.find(Severity::warning, "lock", run.folder() / ".lock",
                      "held by " + printable(io::lock_holder(run.folder())) +
-                         ": what it has not finished may be told of here");
+                         ": what it has not finished may be reported here");
   return examine(examination);
 }
 

@@ -74,7 +74,7 @@ void Examination::find(Severity severity, std::string kind, const std::filesyste
   } catch (const CancelledError&) {
     throw;
   } catch (const Error& error) {
-    finding.message += std::string("; mending failed: ") + error.what();
+    finding.message += std::string("; repairing failed: ") + error.what();
   }
 }
 

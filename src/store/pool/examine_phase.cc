@@ -85,7 +85,7 @@ class PhaseExamination {
     const auto choose = [&](const Session& session) { choose_best(session, phase_.name); };
     if (best && !has(best->file)) {
       examination_.find(Severity::warning, "dangling_best", path_ / kBestMeta,
-                        fmt::format("it tells of {}, which is not there", best->file), choose);
+                        fmt::format("it names {}, which is not there", best->file), choose);
     } else if (best && told != best->file) {
       examination_.find(Severity::warning, "dangling_best", link("best"),
                         fmt::format("it does not lead to {}, which is the best", best->file),

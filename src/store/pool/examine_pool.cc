@@ -45,7 +45,7 @@ void examine_gates(Examination& examination) {
       examination.find(Severity::warning, "gate", meta,
                        "nothing there tells what the gate was copied from");
     } else if (gate.source_file.empty() && !gate.sha256.empty()) {
-      examination.find(Severity::warning, "gate", meta, "it tells of another file");
+      examination.find(Severity::warning, "gate", meta, "it names another file");
     }
     examination.check({.path = run.gates() / gate.file,
                        .bytes = gate.bytes,

@@ -27,7 +27,7 @@ void rate(PoolMember& member, const PastRating& now);
 
 /// JSON of NAME.meta.json.
 std::string meta_text(const PoolMember& member);
-/// Fills in what such a text tells of the member, whose version and step its name has told.
+/// Fills in what such a text says of the member, whose version and step are known by its name.
 /// @throws FormatError (bad_json, bad_value), and the member is as it was: also where the text is
 /// of another version.
 void read_meta(std::string_view text, PoolMember& member);
@@ -38,7 +38,7 @@ std::string eviction_text(const PoolMember& member, std::uint64_t now);
 std::uint64_t last_evicted(std::string_view log);
 
 std::string roster_text(const PoolView& view);
-/// Fills in what a roster tells of an anchor's rating. @throws FormatError.
+/// Fills in what a roster says of an anchor's rating. @throws FormatError.
 void read_anchor_rating(std::string_view roster, PoolMember& anchor);
 
 /// The number in VERSION. @throws FormatError (bad_value).

@@ -21,7 +21,7 @@ struct PoolListing {
   PoolView view;
   std::vector<std::string> temporaries;  ///< files of changes that are not done
   std::vector<std::string> lone;         ///< digests and metadata without their version
-  std::vector<PoolMember> without_meta;  ///< versions that nothing tells of
+  std::vector<PoolMember> without_meta;  ///< versions without metadata
   std::vector<PoolDamage> damaged;       ///< texts that could not be read
   bool is_version_behind = false;  ///< VERSION is missing, or less than a number that was given
   std::string roster;              ///< as it is there; empty: none

@@ -1,4 +1,4 @@
-// A part of a state: some of its tensors, and texts that tell of these alone.
+// A part of a state: some of its tensors, and texts that describe these alone.
 #pragma once
 
 #include <functional>

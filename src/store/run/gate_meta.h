@@ -13,7 +13,7 @@ namespace thalia::store {
 struct GateMeta {
   GateEntry gate;
   /// Set from before the gate's file gets its name until its digest is beside it. Its sha256 is
-  /// empty where there was none, and its phase where nothing was told of it.
+  /// empty where there was none, and its phase where nothing was known of it.
   std::optional<GateEntry> before{};
 
   /// Either is the digest of the file that is there.

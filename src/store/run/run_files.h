@@ -1,4 +1,4 @@
-// The files of a run by their paths. A run's folder may be a stranger's, and what lies in it may be
+// The files of a run by their paths. A run's folder is untrusted, and what lies in it may be
 // links: so all that the store opens, writes, makes and removes below that folder goes through
 // here, where no link is followed. docs/contribute/security.md, "Links".
 #pragma once

@@ -49,7 +49,7 @@ struct SavePlace {
   std::shared_ptr<const void> hold{};  ///< on the file, and on the delta's base
 };
 
-/// What a save tells of the file that it made.
+/// What a save says about the file that it made.
 struct SavedFile {
   std::uint64_t bytes = 0;
   std::string sha256{};  ///< empty: it has no digest beside it yet
@@ -118,7 +118,7 @@ class RunWriter::Impl {
  private:
   void sweep() const;
   bool is_too_dear(const store::SavePlace& place, store::SavedFile& delta);
-  /// Of a delta that is in place, and that nobody has been told of: one that is too dear goes, and
+  /// For a delta that is in place and has not been reported yet: one that is too dear goes, and
   /// what `full` makes takes its place. Where that fails the delta is there still.
   store::SavedFile settle(store::SavePlace& place, store::SavedFile delta,
                           const store::SaveAt& full);

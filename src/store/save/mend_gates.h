@@ -1,5 +1,5 @@
 // A gate takes the place of another one in four steps, each on the disk before the next: its
-// metadata tell of both, the old digest goes, the file gets its name, the new digest is written.
+// metadata name both, the old digest goes, the file gets its name, the new digest is written.
 // After a crash between them, the file that is there says which of the two it is.
 #pragma once
 

@@ -1,4 +1,4 @@
-// While a checkpoint is replaced, the journal does not tell of it: what it says is of the old file,
+// While a checkpoint is replaced, the journal does not say so: what it says is of the old file,
 // and after a crash nobody could tell by the size which of the two is there.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace thalia::store {
 
-/// Where the file is the one that the line tells of, the line is written again, and true returned.
+/// Where the file is the one that the line names, the line is written again, and true returned.
 /// @throws IoError.
 bool restore_line(const Session& session, const std::filesystem::path& path,
                   const JournalLine& line);

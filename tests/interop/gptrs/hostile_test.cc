@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(payloads_that_overlap_are_refused_where_strict) {
 BOOST_AUTO_TEST_CASE(a_payload_in_front_of_the_data_is_refused_where_strict) {
   const std::string bytes = one_entry({.offset = kHuge - 7});  // wraps to 8 bytes before
   BOOST_CHECK_EXCEPTION(gptrs_from(bytes), FormatError,
-                        test::says(ErrorCode::out_of_bounds, "in front of the data"));
+                        test::says(ErrorCode::out_of_bounds, "before the data"));
   BOOST_TEST(gptrs_from(bytes, gptrs_compatible()).read("w").bytes().size() == 8u);
 }
 
