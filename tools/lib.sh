@@ -15,7 +15,7 @@ test_packages=(libboost-test-dev libbenchmark-dev 'python3=python3' python3-venv
   'librsvg2-bin=rsvg-convert' 'strace=strace')
 clang_packages=('clang-14=clang++-14' libclang-rt-14-dev)
 lint_packages=(
-  'clang-format-14=clang-format-14' 'clang-tidy-14=clang-tidy-14' 'shellcheck=shellcheck'
+  'clang-format-14=clang-format-14' 'clang-tidy-14=clang-tidy-14' 'shellcheck=shellcheck' 'doxygen=doxygen'
 )
 
 say() { printf '== %s\n' "$*"; }

@@ -132,9 +132,11 @@ class Tensor {
   std::shared_ptr<const void> owner_;  ///< else who keeps them alive; null if they are borrowed
 };
 
+/// @cond of no use to a reader
 extern template Tensor Tensor::csr(DType, const Shape&, CsrArrays<std::uint32_t>);
 extern template Tensor Tensor::csr(DType, const Shape&, CsrArrays<std::uint64_t>);
 extern template Tensor Tensor::coo(DType, const Shape&, CooArrays<std::uint32_t>);
 extern template Tensor Tensor::coo(DType, const Shape&, CooArrays<std::uint64_t>);
+/// @endcond
 
 }  // namespace thalia

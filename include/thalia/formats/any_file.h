@@ -65,7 +65,7 @@ class AnyFile {
 
  private:
   friend AnyFile open_any(const std::filesystem::path&, const OpenOptions&,
-                          std::optional<FileFormat>);
+                          std::optional<FileFormat> format);
   friend ParamSource stream_params(const AnyFile&, const ParamSourceOptions&);
   struct Impl;
   detail::Shared<const Impl> impl_;

@@ -59,10 +59,12 @@ ModelNamespaceId next_model_namespace() noexcept;
 
 }  // namespace thalia
 
-/// The low half is as good as random where the id is a digest's.
+/// @cond that doxygen looks for in namespace std
+// The low half is as good as random where the id is a digest's.
 template <typename Kind>
 struct std::hash<thalia::Id128<Kind>> {
   std::size_t operator()(const thalia::Id128<Kind>& id) const noexcept {
     return static_cast<std::size_t>(id.low ^ (id.high * 0x9e3779b97f4a7c15u));
   }
 };
+/// @endcond
