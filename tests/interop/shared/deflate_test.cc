@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(streams_that_are_not_what_was_said_are_refused) {
   BOOST_CHECK_EXCEPTION(decode(coded, 0), CompressionError,
                         says(ErrorCode::bad_compression, "longer"));
   BOOST_CHECK_EXCEPTION(decode(coded + "x", 100), CompressionError,
-                        says(ErrorCode::bad_compression, "behind the end"));
+                        says(ErrorCode::bad_compression, "follow the end"));
   for (std::size_t length = 0; length < coded.size(); ++length)
     BOOST_CHECK_THROW(decode(coded.substr(0, length), 100), CompressionError);
   BOOST_CHECK_THROW(decode("\xff\xff", 1), CompressionError);
