@@ -13,8 +13,8 @@
 namespace thalia {
 
 /// Control characters, line and paragraph separators, bidirectional controls and bytes that are not
-/// UTF-8 come out as `\n`, `\x1b`, `\u202e`; everything else, backslashes too, stays as it is. At most
-/// `limit` bytes, and where that cuts, "…" after them. Its result passes through it unchanged.
+/// UTF-8 come out as `\n`, `\x1b`, `\u202e`; everything else, backslashes too, stays as it is. At
+/// most `limit` bytes, and where that cuts, "…" after them. Its result passes through it unchanged.
 std::string printable(std::string_view text, std::size_t limit = 200);
 
 /// Two lower-case hexadecimal digits a byte, as digests are printed: hex(digest.bytes).
