@@ -49,30 +49,38 @@ struct BrainSaveOptions {
   /// is stored densely. BrainDeltaOptions refuse it.
   std::optional<QuantizationOptions> quantization{};
   bool include_homeostatic = true;
+  /// Tensors of components that have no role of their own get what their names tell
+  /// (docs/states.md, "Roles of names"); else other.
+  bool roles_by_name = false;
   /// A name that ends in .zst or .lz4 asks for the whole file in frames of that kind, of the level
   /// of save.compression, instead of chunks in it. Its codec, if there is one, has to be that
   /// too.
   SaveOptions save{};
 };
 
+/// What a save, whole or as a delta, says of the state.
+struct BrainContents {
+  std::size_t regions = 0;  ///< pathways not counted
+  std::size_t pathways = 0;
+  std::size_t connections = 0;
+  std::uint64_t total_neurons = 0;
+  std::uint64_t total_synapses = 0;
+  std::string precision_policy;              ///< the text of the one that was applied
+  PrecisionStatistics precision_statistics;  ///< of the tensors as they are stored
+  RoundingLoss rounding{};                   ///< what the policy cost
+};
+
 struct BrainSaveResult {
   std::filesystem::path path;
   std::uint64_t file_bytes = 0;
   std::uint64_t payload_bytes = 0;  ///< logical bytes of all tensors as they are stored
-  std::size_t regions = 0;          ///< pathways not counted
-  std::size_t pathways = 0;
-  std::size_t connections = 0;
   std::uint32_t tensors = 0;
-  std::uint64_t total_neurons = 0;
-  std::uint64_t total_synapses = 0;
+  BrainContents contents;
   Digest256 closing_checksum;                ///< of the .thalia file, inside a wrapper too
   FileIdentity identity;                     ///< of the same
   std::vector<TensorDigest> digests{};       ///< for SavedBrain
   std::optional<Digest256> sha256{};         ///< of the whole file, where SaveOptions asked for it
-  Codec codec = Codec::none;                 ///< as asked for, or as chosen
-  std::string precision_policy;              ///< its text
-  PrecisionStatistics precision_statistics;  ///< of the tensors as they are stored
-  RoundingLoss rounding{};                   ///< what the policy cost
+  Codec codec = Codec::none;                 ///< as asked for, or as chosen; of frames, theirs
   std::vector<QuantizedTensorReport> quantized{};  ///< in the order of the file
   std::vector<std::string> not_finite{};  ///< paths of tensors that were not, for NaN or infinities
   double seconds = 0;
@@ -113,8 +121,7 @@ struct BrainDeltaResult {
   std::uint32_t tensors = 0;
   std::uint32_t unchanged_tensors = 0;  ///< of which nothing is stored
   std::uint32_t converted_tensors = 0;  ///< whose base has another type: compared after conversion
-  std::string precision_policy;         ///< the text of the one that was applied
-  RoundingLoss rounding{};              ///< what it cost
+  BrainContents contents;
   std::vector<std::string> changed_regions;  ///< names in the file: pathways as "pathway:NAME"
   std::vector<std::string> removed_regions;  ///< that the base has
   FileIdentity identity;                     ///< of the .thalia file, inside a wrapper too
@@ -134,6 +141,9 @@ class BrainHandle {
  public:
   /// Progress, cancelling, and waiting for so long.
   const SaveHandle& save() const noexcept { return save_; }
+  bool done() const { return save_.done(); }
+  bool wait_for(std::chrono::nanoseconds time) const { return save_.wait_for(time); }
+  std::exception_ptr error() const noexcept { return save_.error(); }
   /// Until done. @return what the same save in the foreground would have. @throws as
   /// SaveHandle::wait().
   Result wait() const {
@@ -167,7 +177,10 @@ struct BrainLoadOptions {
   /// version, say.
   std::function<void(const std::string&)> on_warning{};
   ChainOptions chain{};
-  /// Bytes of the file, if it is opened by its path, and of each that a delta is based on; 0:
+  /// False: no tensor is read, but of a file of version 0.1 all. In the place of each stands an
+  /// empty one, and 0 in the place of a number that a tensor holds: the state's texts.
+  bool read_tensors = true;
+  /// Bytes of the file, where it is opened by its path, and of each that a delta is based on; 0:
   /// any. The lesser of this and ReadLimits::max_file_bytes counts.
   std::uint64_t max_file_bytes = kDefaultMaxBrainBytes;
 };
@@ -189,6 +202,7 @@ struct BrainInfo {
   std::vector<std::string> regions;
   std::vector<std::string> pathways;
   std::uint64_t connections = 0;
+  bool is_delta = false;
   Value metadata = Value::object();
   std::vector<GrowthEvent> growth_history;
 };
@@ -274,11 +288,12 @@ class BrainCheckpoint {
   static BrainState load(const Reader& file, const BrainLoadOptions& options = {},
                          BrainLoadReport* report = nullptr);
 
-  /// Reads header, names and metadata, no payload. @throws as Reader::open().
+  /// Reads header, names and metadata, no payload. @throws as Reader::open(), and
+  /// parse_growth_history().
   static BrainInfo info(const std::filesystem::path& path, const ReadOptions& options = {});
 
-  /// Checks everything; of a delta all that it is based on, too, which is looked for as in
-  /// BrainLoadOptions. Never throws for what the file holds, or if there is none.
+  /// Checks everything, and that the state can be made; of a delta all that it is based on, too, which is looked for as in
+  /// BrainLoadOptions. Never throws for what the file holds, or where there is none.
   static BrainValidation validate(const std::filesystem::path& path,
                                   const VerifyOptions& options = {},
                                   const std::vector<std::filesystem::path>& search = {},

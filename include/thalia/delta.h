@@ -191,6 +191,8 @@ struct DeltaResult {
   unsigned depth = 0;
   std::uint32_t regions = 0;
   std::uint32_t tensors = 0;
+  std::uint64_t total_neurons = 0;
+  std::uint64_t total_synapses = 0;
   // Tensors by what is stored of them:
   std::uint32_t same = 0;         ///< nothing
   std::uint32_t differences = 0;  ///< xor_base

@@ -122,6 +122,7 @@ class Writer {
  private:
   friend struct container::WriterAccess;
   class Impl;
+  explicit Writer(std::unique_ptr<Impl> impl);
   detail::Owned<Impl> impl_;
 };
 

@@ -200,7 +200,7 @@ Pruned prune_file(const PruneArguments& arguments, const Session& session) {
     const BrainSaveResult saved = BrainCheckpoint::save(brain, arguments.output, save);
     bar.finish();
     pruned.output_bytes = saved.file_bytes;
-    pruned.largest_error = saved.rounding.largest_error;
+    pruned.largest_error = saved.contents.rounding.largest_error;
   }
   pruned.seconds = watch.seconds();
   return pruned;

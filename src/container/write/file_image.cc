@@ -112,6 +112,7 @@ bool FileImage::has_written(std::uint64_t begin, std::uint64_t end) const {
 }
 
 void FileImage::write(std::uint64_t begin, std::uint64_t end) const {
+  if (is_in_memory()) return;
   // Neighbouring pieces go out in one call; what is in the file already ends a batch.
   std::vector<ByteSpan> batch;
   std::uint64_t batch_begin = begin;
@@ -131,15 +132,15 @@ void FileImage::write(std::uint64_t begin, std::uint64_t end) const {
 }
 
 void FileImage::write_at(std::uint64_t offset, ByteSpan bytes) const {
-  io::pwrite_all(fd_, begin_ + offset, bytes, path_);
+  if (!is_in_memory()) io::pwrite_all(fd_, begin_ + offset, bytes, path_);
 }
 
 void FileImage::start_writeback(std::uint64_t offset, std::uint64_t length) const noexcept {
-  io::start_writeback(fd_, begin_ + offset, length);
+  if (!is_in_memory()) io::start_writeback(fd_, begin_ + offset, length);
 }
 
 void FileImage::set_length(std::uint64_t length) const {
-  io::set_file_size(fd_, begin_ + length, path_);
+  if (!is_in_memory()) io::set_file_size(fd_, begin_ + length, path_);
 }
 
 }  // namespace thalia::container

@@ -14,6 +14,7 @@ namespace thalia::container {
 
 class FileImage {
  public:
+  /// @param fd negative: of an image in memory alone, of which nothing is written.
   /// @param begin where the image begins in the open file; its own offsets count from there.
   FileImage(int fd, std::filesystem::path path, std::uint64_t begin = 0)
       : fd_(fd), path_(std::move(path)), begin_(begin) {}
@@ -49,6 +50,7 @@ class FileImage {
   /// Sets the file's length to the image's. @throws IoError.
   void set_length(std::uint64_t length) const;
 
+  bool is_in_memory() const noexcept { return fd_ < 0; }
   int fd() const noexcept { return fd_; }
   const std::filesystem::path& path() const noexcept { return path_; }
 

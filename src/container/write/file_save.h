@@ -5,15 +5,24 @@
 #include <filesystem>
 #include <optional>
 
+#include "container/wrap/frame_writer.h"
 #include "container/write/check_options.h"
 #include "container/write/draft.h"
 #include "container/write/payload_store.h"
 #include "io/atomic_file.h"
 #include "io/process.h"
 #include "thalia/options.h"
+#include "thalia/output_file.h"
 #include "thalia/writer.h"
 
 namespace thalia::container {
+
+/// A file that is compressed as a whole. docs/format.md, "Wrappers".
+struct FramesTarget {
+  std::filesystem::path path;
+  Codec codec;    ///< zstd or lz4
+  int level = 0;  ///< 0: the codec's own
+};
 
 /// First the draft is filled. The first call of store() settles it, and streamed payloads are
 /// written. commit() stores the borrowed ones and everything around them. A reader sees the whole
@@ -26,6 +35,11 @@ class FileSave {
   /// Into an empty file that is open for writing, is not synced, and gets no name. `name` is for
   /// messages.
   FileSave(int fd, std::filesystem::path name, CheckedOptions options, Draft draft = {});
+  /// In frames. What they hold is never in a file of its own: it
+  /// is digested where it is in memory, and then compressed from there. So nothing may be streamed,
+  /// and the options have no compression. @throws as the first; UsageError for a level out of range
+  /// and a SHA-256.
+  FileSave(FramesTarget target, CheckedOptions options, Draft draft = {});
   FileSave(const FileSave&) = delete;
   FileSave& operator=(const FileSave&) = delete;
 
@@ -49,9 +63,13 @@ class FileSave {
   void discard() noexcept;
 
  private:
+  double write_frames(const FileImage& image, std::uint64_t length);
+
   const io::OwnProcess process_;
   SaveOptions options_;
   std::optional<io::AtomicFile> target_;  ///< where the file gets a name
+  std::optional<OutputFile> frames_;      ///< where it is compressed as a whole
+  FrameForm form_;                        ///< of these frames
   int fd_ = -1;
   std::filesystem::path name_;
   Draft draft_;

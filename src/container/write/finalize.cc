@@ -27,8 +27,10 @@ using format::struct_bytes;
 
 class Finalizer {
  public:
-  Finalizer(io::AtomicFile* file, Draft& draft, PayloadStore& store, const SaveOptions& options)
+  Finalizer(io::AtomicFile* file, Draft& draft, PayloadStore& store, const SaveOptions& options,
+            const ImageSink& sink)
       : file_(file),
+        sink_(sink),
         draft_(draft),
         layout_(store.layout()),
         options_(options),
@@ -72,6 +74,7 @@ class Finalizer {
     SaveResult result;
     result.sync_seconds = synced.value_or(0);
     if (file_) result.sync_seconds += file_->commit(synced.has_value());
+    if (sink_) result.sync_seconds += sink_(image_, header_.file_length);
     result.file_bytes = header_.file_length;
     for (const DraftTensor& tensor : draft_.tensors) result.payload_bytes += tensor.logical_length;
     result.regions = header_.num_regions;
@@ -138,6 +141,7 @@ class Finalizer {
   }
 
   io::AtomicFile* file_;
+  const ImageSink& sink_;
   Draft& draft_;
   const Layout& layout_;
   const SaveOptions& options_;
@@ -155,8 +159,8 @@ class Finalizer {
 }  // namespace
 
 SaveResult finalize(io::AtomicFile* file, Draft& draft, PayloadStore& store,
-                    const SaveOptions& options) {
-  return Finalizer(file, draft, store, options).run();
+                    const SaveOptions& options, const ImageSink& sink) {
+  return Finalizer(file, draft, store, options, sink).run();
 }
 
 }  // namespace thalia::container

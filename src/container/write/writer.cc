@@ -89,6 +89,7 @@ Writer::Writer(const std::filesystem::path& path, const SaveOptions& options) {
 Writer::Writer(int descriptor, const std::filesystem::path& name, const SaveOptions& options) {
   impl_ = std::make_unique<Impl>(options, descriptor, name);
 }
+Writer::Writer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 // A forked child would wait for threads that it has not.
 Writer::~Writer() {
   if (impl_ && impl_->save().has_begun() && impl_->save().is_foreign()) impl_.leave();
@@ -173,6 +174,10 @@ SaveResult Writer::commit() {
 }
 
 namespace container {
+
+Writer WriterAccess::in_frames(FramesTarget target, const SaveOptions& options) {
+  return Writer(std::make_unique<Writer::Impl>(options, std::move(target)));
+}
 
 TensorId WriterAccess::add_quantized(Writer& writer, RegionId region, TensorSpec spec,
                                      const format::QuantizedTensor& side, ByteSpan payload) {

@@ -21,18 +21,17 @@ BrainSave::BrainSave(model::StoredBrain stored, const std::filesystem::path& tar
                      std::shared_ptr<BrainSaveResult> result)
     : snapshot_(snapshot),
       stored_(std::move(stored)),
-      file_(stored_, target, options),
-      save_(file_.writer(), snapshot),
+      writer_(writer_of(stored_, target, options)),
+      save_(writer_, snapshot),
       result_(std::move(result)) {}
 
 SaveResult BrainSave::run() {
-  SaveResult saved = file_.finish(save_.run());
+  SaveResult saved = save_.run();
   complete(*result_, saved);
   return saved;
 }
 
 void BrainSave::begin(ByteSpan memory, Work work) noexcept {
-  file_.set_work(work);
   save_.begin(memory, std::move(work));
   if (snapshot_ == Snapshot::copy) stored_ = {};  // what was converted is in the copy
 }

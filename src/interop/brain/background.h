@@ -9,7 +9,6 @@
 #include "container/background/background_save.h"
 #include "container/background/snapshot_plan.h"
 #include "container/background/writer_save.h"
-#include "interop/brain/brain_file.h"
 #include "model/brain/stored_brain.h"
 #include "thalia/brain_checkpoint.h"
 
@@ -18,7 +17,7 @@ namespace thalia::interop {
 /// A whole state. Without a copy, its tensors are shared with the brain until the save is done.
 class BrainSave final : public container::BackgroundSave {
  public:
-  /// @param result is completed by run(). @throws as BrainFile and WriterSave.
+  /// @param result is completed by run(). @throws as writer_of() and WriterSave.
   BrainSave(model::StoredBrain stored, const std::filesystem::path& target,
             const SaveOptions& options, Snapshot snapshot, std::shared_ptr<BrainSaveResult> result);
 
@@ -31,7 +30,7 @@ class BrainSave final : public container::BackgroundSave {
  private:
   const Snapshot snapshot_;
   model::StoredBrain stored_;
-  BrainFile file_;
+  Writer writer_;
   container::WriterSave save_;
   detail::Shared<BrainSaveResult> result_;
 };

@@ -18,7 +18,6 @@
 #include "base/utf8.h"
 #include "format/constants.h"
 #include "interop/brain/background.h"
-#include "interop/brain/brain_file.h"
 #include "interop/brain/checkpoint_v01.h"
 #include "interop/brain/packing.h"
 #include "model/delta/access.h"
@@ -32,7 +31,6 @@
 namespace thalia {
 namespace {
 
-using interop::BrainFile;
 using interop::stored_brain;
 using interop::wrapper_for;
 using std::filesystem::path;
@@ -65,6 +63,12 @@ std::optional<Reader> open_unless_v01(const path& source, const ReadOptions& opt
   return std::nullopt;
 }
 
+// That the texts are those of a state. Throws where they are not.
+void check_state(const Reader& reader, const ReadLimits& limits) {
+  model::read_brain(reader, {.state = {.input = {.limits = limits}}, .read_tensors = false});
+  parse_growth_history(reader.metadata_json(), limits);
+}
+
 ChainOptions chain_of(const BrainLoadOptions& options) {
   ChainOptions chain = options.chain;
   std::uint64_t& most = chain.read.input.limits.max_file_bytes;
@@ -85,9 +89,8 @@ BrainSaveResult interop::save_brain(const BrainState& brain, const path& target,
   const Stopwatch watch;
   wrapper_for(target, options.save);  // refuses before anything is converted
   const model::StoredBrain stored = stored_brain(brain, options, check_shapes);
-  BrainSaveResult result = interop::result_of(brain, stored, target, options);
-  BrainFile file(stored, target, options.save);
-  interop::complete(result, file.finish(file.writer().commit()));
+  BrainSaveResult result = interop::result_of(stored, target, options);
+  interop::complete(result, interop::writer_of(stored, target, options.save).commit());
   result.seconds = watch.seconds();
   return result;
 }
@@ -98,7 +101,7 @@ BrainSaveHandle BrainCheckpoint::save_async(AsyncSaver& saver, const BrainState&
   wrapper_for(target, options.save);
   model::StoredBrain stored = stored_brain(brain, options);
   auto result =
-      std::make_shared<BrainSaveResult>(interop::result_of(brain, stored, target, options));
+      std::make_shared<BrainSaveResult>(interop::result_of(stored, target, options));
   return {container::AsyncSaverAccess::save(
               saver, std::make_unique<interop::BrainSave>(std::move(stored), target, options.save,
                                                           snapshot, result)),
@@ -109,7 +112,7 @@ void BrainCheckpoint::reserve(AsyncSaver& saver, const BrainState& brain, const 
                               const BrainSaveOptions& options) {
   wrapper_for(target, options.save);
   const model::StoredBrain stored = stored_brain(brain, options);
-  saver.reserve(BrainFile(stored, target, options.save).writer());
+  saver.reserve(interop::writer_of(stored, target, options.save));
 }
 
 BrainState BrainCheckpoint::load(const path& source, const BrainLoadOptions& options,
@@ -134,13 +137,15 @@ BrainState BrainCheckpoint::load(const Reader& reader, const BrainLoadOptions& o
                                .state = {.restore = options.restore,
                                          .input = {.limits = options.chain.read.input.limits},
                                          .work = options.chain.read.work},
+                               .read_tensors = options.read_tensors,
                                .connections_left_out = &told.connections_left_out};
   warn_of_newer_minor(reader.header().version, options);
   if (!reader.header().flags.delta) return model::read_brain(reader, read);
   if (!options.resolve_deltas) {
-    fail_argument(ErrorCode::bad_argument, "resolve_deltas", "false", "true for a delta",
-                  "the file holds differences to another one");
+    throw UnsupportedError(ErrorCode::unsupported_feature, "a delta",
+                           {.field = "resolve_deltas", .value = "false", .bound = "true"});
   }
+  if (!options.read_tensors) return model::read_brain(reader, read);
   const ChainReader chain = ChainReader::open(reader, chain_of(options));
   read.fetch = [chain](const TensorView& view, const std::shared_ptr<io::MemoryBudget>& budget) {
     return DeltaAccess::read(chain, view, budget);
@@ -160,7 +165,8 @@ BrainInfo BrainCheckpoint::info(const path& source, const ReadOptions& options) 
                  .total_neurons = header.total_neurons,
                  .total_synapses = header.total_synapses,
                  .training_steps = header.training_steps,
-                 .connections = reader.connection_count()};
+                 .connections = reader.connection_count(),
+                 .is_delta = header.flags.delta};
   for (std::uint32_t i = 0; i < reader.region_count(); ++i) {
     const std::string_view name = reader.region(i).name();
     if (name.starts_with(model::kPathwayPrefix)) {
@@ -171,7 +177,7 @@ BrainInfo BrainCheckpoint::info(const path& source, const ReadOptions& options) 
   }
   if (!reader.metadata_json().empty()) {
     info.metadata = model::read_metadata(reader.metadata_json(), options.input.limits);
-    info.growth_history = checkpoint_metadata(info.metadata).growth_history;
+    info.growth_history = parse_growth_history(reader.metadata_json(), options.input.limits);
   }
   return info;
 }
@@ -193,7 +199,10 @@ BrainValidation BrainCheckpoint::validate(const path& source, const VerifyOption
     if (report.suppressed_errors != 0)
       validation.issues.push_back(fmt::format("{} more findings", report.suppressed_errors));
     // Warnings alone leave a file valid.
-    validation.valid = report.ok();
+    if (report.ok()) {
+      check_state(Reader::open(source, {.input = options.input}), options.input.limits);
+      validation.valid = true;
+    }
     // Validation answers a question: a file that cannot be read at all is an answer too.
   } catch (const std::exception& error) {
     validation.issues.emplace_back(error.what());

@@ -124,7 +124,8 @@ BrainDeltaResult saved_delta(const StateSource& state, const Base& base, const p
           .tensors = written.tensors,
           .unchanged_tensors = written.same,
           .converted_tensors = written.converted,
-          .precision_policy = to_string(options.brain.precision_policy),
+          .contents = {.total_neurons = written.total_neurons,
+                       .total_synapses = written.total_synapses},
           .changed_regions = std::move(written.changed_regions),
           .removed_regions = std::move(written.removed_regions),
           .identity = written.identity,
@@ -147,7 +148,10 @@ DeltaPlan delta_plan_over(Base base, const path& target, const BrainDeltaOptions
             BrainDeltaOptions now = options;
             now.brain.save.work = work;
             BrainDeltaResult result = saved_delta(state_of(stored), base, target, now, wrapper);
-            result.rounding = interop::rounding_of(stored);
+            const BrainContents totals = result.contents;
+            result.contents = interop::contents_of(stored, options.brain.precision_policy);
+            result.contents.total_neurons = totals.total_neurons;
+            result.contents.total_synapses = totals.total_synapses;
             return result;
           }};
 }

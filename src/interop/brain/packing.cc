@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "container/wrap/unwrap.h"
+#include "container/write/writer_access.h"
 #include "format/constants.h"
 #include "io/save_time.h"
 #include "model/precision/rounding.h"
@@ -22,11 +23,14 @@ namespace {
 
 using std::filesystem::path;
 
-Value completed_metadata(const BrainState& brain, const BrainSaveOptions& options) {
+Value completed_metadata(const BrainState& brain, const BrainSaveOptions& options,
+                         bool is_converted) {
   Value merged = brain.metadata;
   for (const auto& [name, value] : options.metadata.members()) merged[name] = value;
   // Values of these from an earlier file would describe that file.
   for (const char* ours : {"version", "thalia_version", "created"}) merged.erase(ours);
+  // A state has the types that its tensors have; only a file of others may have narrower ones.
+  if (!is_converted) merged.erase("precision_policy");
   CheckpointMetadata metadata = checkpoint_metadata(merged);
   metadata.version =
       fmt::format("{}.{}.{}", format::kMajorVersion, format::kMinorVersion, format::kPatchVersion);
@@ -41,7 +45,8 @@ Value completed_metadata(const BrainState& brain, const BrainSaveOptions& option
 model::StoreOptions store_options(const BrainSaveOptions& options) {
   model::StoreOptions store{.sparse = options.sparse,
                             .include_homeostatic = options.include_homeostatic,
-                            .threads = options.save.work.threads};
+                            .threads = options.save.work.threads,
+                            .roles_by_name = options.roles_by_name};
   if (!options.precision_policy.keeps_all()) {
     store.choose_dtype = [&policy = options.precision_policy](const std::string& of, Role role,
                                                               const Tensor& tensor) {
@@ -60,6 +65,15 @@ PrecisionStatistics statistics_of(const model::StoredBrain& brain) {
   return statistics;
 }
 
+RoundingLoss rounding_of(const model::StoredBrain& brain) {
+  RoundingLoss rounding;
+  model::for_each_stored(brain, [&](const model::StoredTensor& stored, const auto& shown) {
+    // Names are made of the few that lost something.
+    if (stored.loss != codec::ConversionLoss{}) model::add_loss(rounding, shown(), {}, stored.loss);
+  });
+  return rounding;
+}
+
 }  // namespace
 
 std::optional<Codec> wrapper_for(const path& target, const SaveOptions& options) {
@@ -74,11 +88,26 @@ std::optional<Codec> wrapper_for(const path& target, const SaveOptions& options)
                 "the name asks for another codec than the options");
 }
 
+Writer writer_of(const model::StoredBrain& stored, const path& target, const SaveOptions& options) {
+  const auto wrapper = wrapper_for(target, options);
+  if (!wrapper) {
+    Writer writer(target, options);
+    model::declare(writer, stored);
+    return writer;
+  }
+  SaveOptions plain = options;
+  plain.compression = {};
+  Writer writer = container::WriterAccess::in_frames(
+      {.path = target, .codec = *wrapper, .level = options.compression.level}, plain);
+  model::declare(writer, stored);
+  return writer;
+}
+
 model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions& options,
                                 bool check_shapes) {
   model::StoreOptions store = store_options(options);
   store.check_shapes = check_shapes;
-  Value metadata = completed_metadata(brain, options);
+  Value metadata = completed_metadata(brain, options, /*is_converted=*/!check_shapes);
   std::optional<model::Quantizer> quantizer;
   if (options.quantization) {
     quantizer.emplace(*options.quantization, model::lossy_generation_of(metadata),
@@ -96,24 +125,25 @@ model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions&
   return stored;
 }
 
-RoundingLoss rounding_of(const model::StoredBrain& brain) {
-  RoundingLoss rounding;
-  model::for_each_stored(brain, [&](const model::StoredTensor& stored, const auto& shown) {
-    // Names are made of the few that lost something.
-    if (stored.loss != codec::ConversionLoss{}) model::add_loss(rounding, shown(), {}, stored.loss);
-  });
-  return rounding;
+BrainContents contents_of(const model::StoredBrain& stored, const PrecisionPolicy& policy) {
+  BrainContents contents{.connections = stored.connections.size(),
+                         .precision_policy = to_string(policy),
+                         .precision_statistics = statistics_of(stored),
+                         .rounding = rounding_of(stored)};
+  for (const model::StoredRegion& region : stored.regions) {
+    if (region.spec.name.starts_with(model::kPathwayPrefix)) {
+      ++contents.pathways;
+    } else if (region.spec.name != model::kBrainRegion) {
+      ++contents.regions;
+    }
+  }
+  return contents;
 }
 
-BrainSaveResult result_of(const BrainState& brain, const model::StoredBrain& stored,
-                          const path& target, const BrainSaveOptions& options) {
+BrainSaveResult result_of(const model::StoredBrain& stored, const path& target,
+                          const BrainSaveOptions& options) {
   return {.path = target,
-          .regions = brain.regions.size(),
-          .pathways = brain.pathways.size(),
-          .connections = brain.connectivity.size(),
-          .precision_policy = to_string(options.precision_policy),
-          .precision_statistics = statistics_of(stored),
-          .rounding = rounding_of(stored),
+          .contents = contents_of(stored, options.precision_policy),
           .quantized = stored.quantized,
           .not_finite = stored.not_finite};
 }
@@ -123,8 +153,8 @@ void complete(BrainSaveResult& result, const SaveResult& saved) {
   result.codec = saved.codec;
   result.payload_bytes = saved.payload_bytes;
   result.tensors = saved.tensors;
-  result.total_neurons = saved.total_neurons;
-  result.total_synapses = saved.total_synapses;
+  result.contents.total_neurons = saved.total_neurons;
+  result.contents.total_synapses = saved.total_synapses;
   result.closing_checksum = saved.closing_checksum;
   result.identity = saved.identity;
   result.digests = saved.digests;

@@ -107,6 +107,7 @@ class Loading {
   // Asked of the file's tables first: what is no scalar may be of any size, and is not read.
   Value scalar(const TensorView& view) const {
     if (view.shape().rank() == 0 && (view.dtype() == DType::f64 || view.dtype() == DType::i64)) {
+      if (!context_.read_tensors) return 0;
       const Tensor tensor = load_tensor(view, {}, context_);
       if (tensor.dtype() == DType::f64) return tensor.as<double>()[0];
       return tensor.as<std::int64_t>()[0];

@@ -27,7 +27,9 @@ class Reading {
       : reader_(reader),
         options_(options),
         context_(options.state, reader.file_bytes(), options.fetch),
-        wanted_(names_wanted()) {}
+        wanted_(names_wanted()) {
+    context_.read_tensors = options.read_tensors;
+  }
 
   BrainState run() {
     BrainState brain;

@@ -96,9 +96,7 @@ StoredBrain store_brain(const BrainState& brain, const StoreOptions& options) {
   return stored;
 }
 
-Writer declared_writer(const StoredBrain& brain, const std::filesystem::path& path,
-                       const SaveOptions& options) {
-  Writer writer(path, options);
+void declare(Writer& writer, const StoredBrain& brain) {
   writer.set_metadata(brain.metadata_json);
   writer.set_training_steps(brain.training_steps);
   for (const StoredRegion& region : brain.regions) {
@@ -119,7 +117,6 @@ Writer declared_writer(const StoredBrain& brain, const std::filesystem::path& pa
       writer.add_connection_delays(id, connection.delays->spec, connection.delays->tensor.bytes());
     }
   }
-  return writer;
 }
 
 }  // namespace thalia::model

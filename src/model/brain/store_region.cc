@@ -14,6 +14,7 @@
 #include "model/brain/stored_region.h"
 #include "model/quantize/quantizer.h"
 #include "model/value/tree_json.h"
+#include "thalia/tensor_role.h"
 
 namespace thalia::model {
 namespace {
@@ -37,7 +38,10 @@ class Storing {
  public:
   Storing(std::string name, const BrainRegion& region, const std::string& path,
           const StoreOptions& options)
-      : region_(region), path_(path), options_(options) {
+      : region_(region),
+        path_(path),
+        options_(options),
+        is_optimizer_(is_optimizer_state(region.state)) {
     stored_.spec = {.name = std::move(name),
                     .n_neurons = region.n_neurons,
                     .n_inputs = region.n_inputs,
@@ -90,18 +94,39 @@ class Storing {
     const Role role = role_of_component(component);
     // Their numbers become tensors, because the dynamic state of the format consists of tensors.
     const bool scalars = role == Role::oscillator || role == Role::neuromodulator;
+    std::string optimizer;  // the path of one that was met last
     write_tree(json, tree, component,
                [&](JsonWriter& out, const std::string& path, const Value& value) {
                  if (value.is_tensor()) {
-                   add_tensor(out, component, path, role, value.as_tensor());
+                   const Tensor& tensor = value.as_tensor();
+                   const bool below = is_optimizer_ || is_below(path, optimizer);
+                   add_tensor(out, component, path,
+                              role_of(role, below, path, tensor.shape().rank()), tensor);
                    return true;
                  }
+                 if (is_optimizer_state(value) && !is_below(path, optimizer)) optimizer = path;
                  if (!scalars || value.kind() != Value::Kind::number) return false;
                  auto scalar = scalar_tensor(value);
                  if (!scalar) return false;
                  add_scalar(out, component, path, role, *std::move(scalar));
                  return true;
                });
+  }
+
+  // What an optimizer of torch tells of itself.
+  static bool is_optimizer_state(const Value& value) {
+    return value.size() == 2 && value.find("state") != nullptr &&
+           value.find("param_groups") != nullptr;
+  }
+  static bool is_below(const std::string& path, const std::string& root) {
+    return !root.empty() && path.starts_with(root) &&
+           (path.size() == root.size() || path[root.size()] == '.' || path[root.size()] == '[');
+  }
+
+  Role role_of(Role component, bool of_optimizer, const std::string& path, unsigned rank) const {
+    if (of_optimizer) return Role::optimizer;
+    const bool is_open = component == Role::other && options_.roles_by_name;
+    return is_open ? role_of_name(path, rank) : component;
   }
 
   void add_tensor(JsonWriter& json, const std::string& component, const std::string& path,
@@ -156,6 +181,7 @@ class Storing {
   StoredRegion stored_;
   std::unordered_set<std::string> names_;
   bool config_in_place_ = false;
+  const bool is_optimizer_;
 };
 
 }  // namespace

@@ -54,9 +54,8 @@ void for_each_stored(Brain& brain, const Visit& visit) {
 /// UsageError for a region with a name that the format gives another meaning.
 StoredBrain store_brain(const BrainState& brain, const StoreOptions& options);
 
-/// A writer that was told everything and borrows the brain's tensors. @throws as Writer.
-Writer declared_writer(const StoredBrain& brain, const std::filesystem::path& path,
-                       const SaveOptions& options);
+/// Tells a writer everything; it borrows the brain's tensors. @throws as Writer.
+void declare(Writer& writer, const StoredBrain& brain);
 
 /// The text of a file's metadata, and back. @throws UsageError for a tensor in it; FormatError.
 std::string metadata_text(const Value& metadata);
@@ -70,6 +69,7 @@ struct BrainReadOptions {
   /// it names none, all of them are. So are the connections.
   bool lazy = false;
   StateLoadOptions state{};
+  bool read_tensors = true;  ///< as LoadContext has it
   /// Gets "SOURCE->TARGET" of each connection that was left out because one of its ends was.
   std::vector<std::string>* connections_left_out = nullptr;
   /// As LoadContext's; called by any thread, as long as the state lives.

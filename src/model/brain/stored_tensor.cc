@@ -68,6 +68,19 @@ Tensor sparse_again(const Tensor& tensor, const std::string& name, const LoadCon
   return is_csr ? tensor.to_csr() : tensor.to_coo();
 }
 
+// The type that it is to have, where the file tells that.
+std::optional<DType> told_dtype(DType stored, const Value& origin) {
+  if (origin.find("_dtype") == nullptr) return std::nullopt;
+  const std::string& name = require_text(origin, "_dtype");
+  const auto dtype = dtype_from_name(name);
+  if (dtype && codec::is_convertible(*dtype) && codec::is_convertible(stored)) return dtype;
+  throw FormatError(ErrorCode::bad_value, {},
+                    {.section = "region.metadata",
+                     .field = "_dtype",
+                     .value = printable(name, 40),
+                     .bound = "f32, f64, f16 or bf16, of a tensor of these types"});
+}
+
 bool is_true(const Value* value) {
   return value != nullptr && value->kind() == Value::Kind::boolean && value->as_bool();
 }
@@ -105,6 +118,11 @@ void write_origin(JsonWriter& json, const StoredTensor& tensor) {
 Tensor load_tensor(const TensorView& view, const Value& origin, const LoadContext& context) {
   stop_if_cancelled(context.options.work.cancel);
   const StateLoadOptions& options = context.options;
+  if (!context.read_tensors) {
+    told_dtype(view.dtype(), origin);
+    if (origin.find("_encoding") != nullptr) require_text(origin, "_encoding");
+    return {};
+  }
   if (!context.fetch) context.budget->take("payload", bytes_of(view));
   Tensor tensor = context.fetch ? context.fetch(view, context.budget)
                                 : Tensor::from(view, options.input.limits);
@@ -120,18 +138,8 @@ Tensor load_tensor(const TensorView& view, const Value& origin, const LoadContex
       tensor = sparse_again(tensor, name, context);
     }
   }
-  if (origin.find("_dtype") != nullptr) {
-    const std::string& name = require_text(origin, "_dtype");
-    const auto dtype = dtype_from_name(name);
-    if (!dtype || !codec::is_convertible(*dtype) || !codec::is_convertible(tensor.dtype())) {
-      throw FormatError(ErrorCode::bad_value, {},
-                        {.section = "region.metadata",
-                         .field = "_dtype",
-                         .value = printable(name, 40),
-                         .bound = "f32, f64, f16 or bf16, of a tensor of these types"});
-    }
+  if (const auto dtype = told_dtype(tensor.dtype(), origin))
     return convert_tensor(tensor, *dtype, options.work.threads);
-  }
   // No type was chosen for it when the state was saved. If a later conversion narrowed it, the
   // policy in the metadata is the only trace of that.
   const bool is_half = tensor.dtype() == DType::f16 || tensor.dtype() == DType::bf16;

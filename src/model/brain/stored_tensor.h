@@ -30,6 +30,7 @@ struct StoreOptions {
   unsigned threads = 0;            ///< that convert elements; 0: one a core
   Quantizer* quantizer = nullptr;  ///< of tensors of regions; none: nothing is quantized
   bool check_shapes = true;        ///< as check_shapes() does
+  bool roles_by_name = false;      ///< as BrainSaveOptions has it
 };
 
 struct StoredTensor {
@@ -65,7 +66,10 @@ struct LoadContext {
         budget(std::make_shared<io::MemoryBudget>(load.input.limits, stored_bytes)) {}
 
   StateLoadOptions options;
-  /// Tensors may have become narrower by a precision policy that only the metadata names.
+  /// False: nothing of a tensor is read, and an empty one stands in its place. What the texts say of
+  /// it is checked.
+  bool read_tensors = true;
+  /// Tensors may have become narrower by a precision policy that only the metadata tells of.
   bool policy_was_applied = false;
   /// Gives the bytes of a tensor, for a delta what its chain reads, and counts them; none:
   /// Tensor::from().

@@ -111,6 +111,8 @@ class DeltaWriter {
     result_.file_bytes = prefix.size() + saved.file_bytes;
     result_.regions = saved.regions;
     result_.tensors = saved.tensors;
+    result_.total_neurons = saved.total_neurons;
+    result_.total_synapses = saved.total_synapses;
     result_.closing_checksum = saved.closing_checksum;
     result_.identity = saved.identity;
     // The save knows nothing of the chain below.

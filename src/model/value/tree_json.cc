@@ -32,6 +32,23 @@ bool needs_escape(const Value& object) {
          std::ranges::find(kTypes, type->as_string()) != kTypes.end();
 }
 
+// An object that stands for a value of Python's: `_value`, of the kind `_kind`. It is an object like
+// others here, but that tensors in it are named as if it were the value itself.
+const Value* python_value(const Value& object) {
+  const Value* type = object.find(kType);
+  const bool is_python = type != nullptr && type->kind() == Value::Kind::string &&
+                         type->as_string() == "python";
+  return is_python ? object.find("_value") : nullptr;
+}
+
+// A dictionary whose keys are not all texts, or whose class is told: pairs of keys and values.
+bool holds_pairs(const Value& object) {
+  constexpr std::array<std::string_view, 3> kKinds{"dict", "ordered", "counter"};
+  const Value* kind = object.find("_kind");
+  return kind != nullptr && kind->kind() == Value::Kind::string &&
+         std::ranges::find(kKinds, kind->as_string()) != kKinds.end();
+}
+
 class TreeWriter {
  public:
   TreeWriter(JsonWriter& json, std::string path, const Substitute& substitute)
@@ -93,16 +110,57 @@ class TreeWriter {
 
   void members(const Value& value) {
     const std::size_t here = path_.size();
+    const Value* python = python_value(value);
     json_.begin_object();
     for (const auto& [name, member] : value.members()) {
-      if (here != 0) path_ += '.';
-      path_ += name;
       check_utf8(name);
       json_.key(name);
-      write(member);
+      if (&member == python) {
+        member.is_array() && holds_pairs(value) ? pairs(member) : write(member);
+      } else {
+        add_to_path(name);
+        write(member);
+      }
       path_.resize(here);
     }
     json_.end_object();
+  }
+
+  void pairs(const Value& value) {
+    const std::size_t here = path_.size();
+    json_.begin_array();
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      const Value& pair = value.elements()[i];
+      if (pair.is_array() && pair.size() == 2) {
+        json_.begin_array();
+        add_to_path("key");
+        write(pair.elements()[0]);
+        path_.resize(here);
+        add_key(pair.elements()[0], i);
+        write(pair.elements()[1]);
+        json_.end_array();
+      } else {
+        path_ += fmt::format("[{}]", i);
+        write(pair);
+      }
+      path_.resize(here);
+    }
+    json_.end_array();
+  }
+
+  void add_to_path(std::string_view name) {
+    if (!path_.empty()) path_ += '.';
+    path_ += name;
+  }
+
+  void add_key(const Value& key, std::size_t place) {
+    if (key.kind() == Value::Kind::string) {
+      add_to_path(key.as_string());
+    } else if (key.kind() == Value::Kind::number) {
+      add_to_path(key.number_text());
+    } else {
+      path_ += fmt::format("[{}]", place);
+    }
   }
 
   void check_utf8(std::string_view text) {
@@ -173,9 +231,10 @@ bool is_plain_json(const Value& tree) noexcept {
     case Value::Kind::array:
       return std::ranges::all_of(tree.elements(), is_plain_json);
     case Value::Kind::object:
-      return std::ranges::all_of(tree.members(), [](const Value::Member& member) {
-        return is_valid_utf8(member.name) && is_plain_json(member.value);
-      });
+      return python_value(tree) == nullptr &&
+             std::ranges::all_of(tree.members(), [](const Value::Member& member) {
+               return is_valid_utf8(member.name) && is_plain_json(member.value);
+             });
     case Value::Kind::number:
       return !has_no_json_text(tree.number_text());
     case Value::Kind::string:

@@ -14,7 +14,7 @@ namespace thalia::model {
 
 /// Asked first, for every value of a tree: either writes something in the value's place and returns
 /// true, or returns false and the value is written as it is. The path begins with the tree's own
-/// name.
+/// name. An object of type `python` adds nothing to it: docs/states.md, "Values of Python".
 using Substitute =
     std::function<bool(JsonWriter& json, const std::string& path, const Value& value)>;
 
@@ -30,7 +30,7 @@ using Resolve = std::function<std::optional<Value>(std::string_view type, const 
 /// FormatError (bad_value) for one of the known types with the wrong members.
 Value read_tree(Value tree, const Resolve& resolve = {});
 
-/// True if JSON can hold the tree as it is.
+/// True if JSON can hold the tree as it is, and no object of type `python` is in it.
 bool is_plain_json(const Value& tree) noexcept;
 
 /// The text that is a member of an object of the format. @throws FormatError (bad_value) naming it.

@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_chain_keeps_the_policy_that_it_began_with) {
     const BrainDeltaResult result = from_memory
                                         ? BrainCheckpoint::save_delta(brain, delta, snapshot)
                                         : BrainCheckpoint::save_delta(brain, delta, base);
-    BOOST_TEST(result.precision_policy == "fp16");
+    BOOST_TEST(result.contents.precision_policy == "fp16");
     BOOST_TEST(result.converted_tensors == 0u);
     BOOST_TEST((type_in(delta) == DType::f16));
     BOOST_TEST(result.file_bytes < full.file_bytes);
@@ -174,10 +174,10 @@ BOOST_AUTO_TEST_CASE(a_chain_keeps_the_policy_that_it_began_with) {
   }
   // Along the chain, and unless told otherwise.
   const fs::path next = folder / "2.delta.thalia";
-  BOOST_TEST(BrainCheckpoint::save_delta(brain, next, delta).precision_policy == "fp16");
+  BOOST_TEST(BrainCheckpoint::save_delta(brain, next, delta).contents.precision_policy == "fp16");
   const BrainDeltaResult other =
       BrainCheckpoint::save_delta(brain, next, delta, {.keep_policy = false});
-  BOOST_TEST(other.precision_policy == "keep");
+  BOOST_TEST(other.contents.precision_policy == "keep");
   BOOST_TEST(other.converted_tensors > 0u);
   BOOST_TEST((type_in(next) == DType::f32));
   BOOST_TEST(same_state(BrainCheckpoint::load(next), brain));

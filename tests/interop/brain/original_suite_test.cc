@@ -188,8 +188,8 @@ BOOST_AUTO_TEST_CASE(save_load_with_fp16) {
   const BrainState brain = mock_brain();
   const BrainSaveResult saved =
       BrainCheckpoint::save(brain, files.folder / "a.thalia", with_policy("fp16"));
-  BOOST_TEST(saved.precision_policy == "fp16");
-  BOOST_TEST(saved.precision_statistics.share(PrecisionKind::fp16).count > 0);
+  BOOST_TEST(saved.contents.precision_policy == "fp16");
+  BOOST_TEST(saved.contents.precision_statistics.share(PrecisionKind::fp16).count > 0);
   const BrainState loaded = files.load("a.thalia");
   BOOST_TEST((w_ff(loaded).dtype() == DType::f32));
   BOOST_TEST(largest_difference(w_ff(loaded), w_ff(brain)) < 1e-3);

@@ -22,7 +22,9 @@ struct Saved {
       : path(folder.path() / "brain.thalia") {
     model::StoredBrain stored = model::store_brain(brain, options);
     stored.metadata_json = model::metadata_text(brain.metadata);
-    model::declared_writer(stored, path, {}).commit();
+    Writer writer(path);
+    model::declare(writer, stored);
+    writer.commit();
   }
   Reader open() const { return Reader::open(path); }
   BrainState load(const model::BrainReadOptions& options = {}) const {

@@ -26,7 +26,9 @@ struct BrainFile : TemporaryFolder {
   explicit BrainFile(std::string metadata = "{}") : path(*this / "b.thalia") {
     model::StoredBrain stored = model::store_brain(sample_brain(), {});
     stored.metadata_json = std::move(metadata);
-    model::declared_writer(stored, path, steady_options()).commit();
+    Writer writer(path, steady_options());
+    model::declare(writer, stored);
+    writer.commit();
   }
   ~BrainFile() { BOOST_TEST(verify(path).ok()); }
   std::string metadata() const { return std::string(Reader::open(path).metadata_json()); }
@@ -141,7 +143,9 @@ BOOST_AUTO_TEST_CASE(data_that_looks_like_a_tensor_is_left_alone) {
   state["list"] = std::move(list);
   model::StoredBrain stored = model::store_brain(brain, {});
   stored.metadata_json = "{}";
-  model::declared_writer(stored, folder / "f", steady_options()).commit();
+  Writer writer(folder / "f", steady_options());
+  model::declare(writer, stored);
+  writer.commit();
   const auto load = [&] { return model::read_brain(Reader::open(folder / "f"), {}); };
   BOOST_TEST_REQUIRE((load().regions == brain.regions));
   rename_in_file(folder / "f", "weights.w", "v", kQuick);

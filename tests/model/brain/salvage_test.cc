@@ -154,7 +154,9 @@ BOOST_AUTO_TEST_CASE(a_lost_tensor_goes_from_the_tree_of_its_state) {
   const Files files;
   model::StoredBrain stored = model::store_brain(sample_brain(), {});
   stored.metadata_json = "{}";
-  model::declared_writer(stored, files.whole, steady_options()).commit();
+  Writer writer(files.whole, steady_options());
+  model::declare(writer, stored);
+  writer.commit();
   const Reader reader = Reader::open(files.whole);
   // The largest, so that its block is its own.
   TensorView largest = reader.region(0).tensor(0);

@@ -34,7 +34,9 @@ struct File {
       : path(folder / "brain.thalia") {
     model::StoredBrain stored = model::store_brain(brain, options);
     stored.metadata_json = model::metadata_text(brain.metadata);
-    model::declared_writer(stored, path, save).commit();
+    Writer writer(path, save);
+    model::declare(writer, stored);
+    writer.commit();
   }
   BrainState load() const { return model::read_brain(Reader::open(path), {}); }
 

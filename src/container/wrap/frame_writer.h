@@ -1,0 +1,37 @@
+// Content as independent frames with a seek table behind them. docs/format.md, "Wrappers".
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "thalia/bytes.h"
+#include "thalia/options.h"
+#include "thalia/output_file.h"
+
+namespace thalia::container {
+
+inline constexpr std::uint64_t kMostFrameBytes = 1 << 30;
+/// Of content in a frame, where nobody says otherwise.
+inline constexpr std::uint64_t kFrameBytes = 4 << 20;
+
+/// What becomes the content of frames.
+struct FrameSource {
+  std::uint64_t size = 0;
+  /// Fills `out` with the bytes from `offset` on. Called by several threads at once.
+  std::function<void(std::uint64_t offset, MutableByteSpan out)> read;
+};
+
+struct FrameForm {
+  Codec codec = Codec::zstd;
+  int level = 0;  ///< checked
+  std::uint64_t frame_bytes = kFrameBytes;
+  bool with_table = true;
+};
+
+/// Writes the frames, and the table. Memory is that of FrameMemory. @return how many frames.
+/// @throws IoError; UsageError (bad_argument) for more frames than a table may have; CancelledError;
+/// what `read` throws.
+std::uint64_t write_frames(const FrameSource& source, const FrameForm& form, const Work& work,
+                           OutputFile& out);
+
+}  // namespace thalia::container
