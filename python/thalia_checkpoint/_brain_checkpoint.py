@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path as FilePath
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
-from . import _brain_save, _core
+from . import _brain_metadata, _brain_save, _core
 from ._brain_arrays import Framework
 from ._brain_decode import decode_region
-from ._brain_facts import remember
-from ._brain_load import MAX_BYTES, Loader, check_size, open_brain
-from ._brain_metadata import FORMAT_VERSION, ORIGINAL_VERSION, events_in
-from ._brain_policy import PrecisionPolicy, policy_from, policy_of, statistics
+from ._brain_facts import BRAIN, remember
+from ._brain_load import MAX_BYTES, Loader, OpenBrain, warn_of
+from ._brain_policy import PrecisionPolicy
 from ._brain_state import BrainState
 from ._file import Path
 from ._keywords import suggests
-from ._operations import paths, save_options
-from ._verify import verify
+from ._operations import paths
+from ._writer import AsyncSaver, PendingSave
 from .errors import ThaliaError, UnsupportedError, UsageError, make_error
 
 Brain = TypeVar("Brain")
@@ -93,18 +92,19 @@ class BrainCheckpoint:
                 sparse=sparse,
                 **options,
             )
-        form = _brain_save.form_of(path, compression, compression_level)
-        policy = policy_of(precision_policy)
         plan = _brain_save.plan(
             brain,
+            path,
             metadata,
+            compression=compression,
+            level=compression_level,
             include_homeostatic=include_homeostatic,
-            policy=policy,
+            policy=precision_policy,
             sparse=sparse,
             options=options,
         )
-        written = _brain_save.write(plan, FilePath(path), form, options, policy=policy)
-        return _summary(path, form, written.checksum)
+        FilePath(path).parent.mkdir(parents=True, exist_ok=True)
+        return _summary(plan.brain.save(path, plan.options), path, compression, compression_level)
 
     @staticmethod
     def save_delta(
@@ -138,53 +138,105 @@ class BrainCheckpoint:
         changed_pathways. Raises MissingFileError for a base that is not there; UnsupportedError for
         one of the original program (migrate() makes one that serves); as save() and delta().
         """
-        form = _brain_save.form_of(path, compression, compression_level)
-        search = paths(search)  # it is gone through several times
-        save_options({}, path, (base_checkpoint,))  # not the base itself
-        base = open_brain(base_checkpoint, warn=False, verification="off", search=search)
-        if base.file.path != os.fspath(base_checkpoint):
-            raise make_error(
-                UnsupportedError,
-                f"{base.path}: a checkpoint of the original program; migrate(path, out, to='1.0') makes one that a "
-                "delta may be based on",
-                "unsupported_feature",
-                path=base.path,
-                field="base_checkpoint",
-            )
-        if precision_policy is None:
-            precision_policy = policy_from(base.metadata.get("precision_policy"))
-        policy = policy_of(precision_policy)
+        plan, delta = _planned_delta(
+            brain,
+            path,
+            base_checkpoint,
+            threshold,
+            metadata,
+            compression,
+            compression_level,
+            precision_policy,
+            include_homeostatic,
+            sparse=sparse,
+            search=search,
+            options=options,
+        )
+        FilePath(path).parent.mkdir(parents=True, exist_ok=True)
+        told = plan.brain.save_delta(path, base_checkpoint, delta)
+        return _delta_summary(told, path, base_checkpoint, compression, compression_level)
+
+    @staticmethod
+    def save_async(
+        brain: Any,
+        path: Path,
+        metadata: Mapping[str, Any] | None = None,
+        compression: str | bool | None = None,
+        compression_level: int | None = None,
+        precision_policy: str | PrecisionPolicy | None = None,
+        include_homeostatic: bool = True,
+        *,
+        saver: AsyncSaver,
+        snapshot: Literal["copy", "borrowed"] = "copy",
+        sparse: bool = True,
+        **options: Any,
+    ) -> BrainSaveHandle:
+        """As save(), in the background. With snapshot="copy" the brain may change once this is back.
+
+        saver: writes it. With snapshot="borrowed" nothing is copied: arrays stay as they are until the
+            handle is done. Tensors on other devices than the CPU are copied from there first.
+
+        Returns a handle whose wait() gives what save() returns. Raises as save() and AsyncSaver.save();
+        what goes wrong later comes through the handle.
+        """
         plan = _brain_save.plan(
             brain,
+            path,
             metadata,
+            compression=compression,
+            level=compression_level,
             include_homeostatic=include_homeostatic,
-            policy=policy,
+            policy=precision_policy,
             sparse=sparse,
             options=options,
         )
-        base.file.close()
-        written = _brain_save.write(
-            plan,
-            FilePath(path),
-            form,
-            options,
-            policy=policy,
-            base=base_checkpoint,
-            threshold=threshold,
+        FilePath(path).parent.mkdir(parents=True, exist_ok=True)
+        handle = plan.brain.save_async(saver._raw, path, snapshot, plan.options)
+        return BrainSaveHandle(handle, lambda told: _summary(told, path, compression, compression_level))
+
+    @staticmethod
+    def save_delta_async(
+        brain: Any,
+        path: Path,
+        base_checkpoint: Path,
+        threshold: float = 0.0,
+        metadata: Mapping[str, Any] | None = None,
+        compression: str | bool | None = None,
+        compression_level: int | None = None,
+        precision_policy: str | PrecisionPolicy | None = None,
+        include_homeostatic: bool = True,
+        *,
+        saver: AsyncSaver,
+        snapshot: Literal["copy", "borrowed"] = "copy",
+        sparse: bool = True,
+        search: Iterable[Path] = (),
+        **options: Any,
+    ) -> BrainSaveHandle:
+        """As save_delta(), in the background; `saver` and `snapshot` as of save_async().
+
+        The base is a checkpoint that was saved: wait for its handle first. It is opened before this is
+        back, and read in the background. Returns a handle whose wait() gives what save_delta() returns.
+        Raises as save_delta() and AsyncSaver.save().
+        """
+        plan, delta = _planned_delta(
+            brain,
+            path,
+            base_checkpoint,
+            threshold,
+            metadata,
+            compression,
+            compression_level,
+            precision_policy,
+            include_homeostatic,
+            sparse=sparse,
             search=search,
+            options=options,
         )
-        sizes = os.path.getsize(base_checkpoint), os.path.getsize(path)
-        return {
-            **_summary(path, form, written.checksum, search),
-            "base_checkpoint": os.fspath(base_checkpoint),
-            "delta_checkpoint": os.fspath(path),
-            "base_size_mb": sizes[0] / (1 << 20),
-            "delta_size_mb": sizes[1] / (1 << 20),
-            "compression_ratio": sizes[0] / sizes[1],
-            "savings_percent": 100 * (1 - sizes[1] / sizes[0]),
-            "changed_regions": sum(not name.startswith(_brain_save.PATHWAY) for name in written.changed),
-            "changed_pathways": sum(name.startswith(_brain_save.PATHWAY) for name in written.changed),
-        }
+        FilePath(path).parent.mkdir(parents=True, exist_ok=True)
+        handle = plan.brain.save_delta_async(saver._raw, path, base_checkpoint, snapshot, delta)
+        return BrainSaveHandle(
+            handle, lambda told: _delta_summary(told, path, base_checkpoint, compression, compression_level)
+        )
 
     @overload
     @staticmethod
@@ -274,18 +326,20 @@ class BrainCheckpoint:
             )
         if isinstance(regions, str):
             regions = [regions]
-        check_size(path, max_bytes)
-        brain = open_brain(path, search=search, **options)
-        if brain.file.is_delta and not resolve_deltas:
-            raise make_error(
-                UnsupportedError,
-                f"{os.fspath(path)}: a delta; resolve_deltas=True gives the state that it stands for",
-                "unsupported_feature",
-                path=os.fspath(path),
-                field="resolve_deltas",
-            )
-        loader = Loader(brain, brain.dialect(framework, device, classes), max_bytes)
-        state = loader.state(regions, lazy)
+        names = None if regions is None else list(regions)
+        brain = OpenBrain(
+            path,
+            regions=names or (),
+            # No region at all is not all of them.
+            lazy=lazy or names == [],
+            resolve_deltas=resolve_deltas,
+            max_bytes=max_bytes,
+            search=search,
+            **options,
+        )
+        warn_of(brain)
+        dialect = brain.dialect(framework, device, classes)
+        state = Loader(brain, dialect, max_bytes).state(set(names or ()) if lazy or names == [] else None)
         if into is None:
             return state
         into.load_full_state(state)
@@ -293,7 +347,7 @@ class BrainCheckpoint:
         return into
 
     @staticmethod
-    def info(path: Path, *, search: Iterable[Path] = ()) -> dict[str, Any]:
+    def info(path: Path) -> dict[str, Any]:
         """What a checkpoint says of itself; no tensor is read, but of the original program's files all.
 
         file_path, file_size, version (of the format), timestamp (ISO 8601, local), num_regions,
@@ -301,22 +355,22 @@ class BrainCheckpoint:
         "pathway:NAME"), metadata, growth_history (events as docs/format/states.md names their members) and
         is_delta. Raises as load().
         """
-        brain = open_brain(path, warn=False, search=search)
-        header = brain.file.header
+        told = _core.brain_info(path)
+        brain = OpenBrain(path, lazy=True, read_tensors=False, verification="off")
         names = brain.names()
         return {
             "file_path": os.fspath(path),
-            "file_size": os.path.getsize(path),
-            "version": ORIGINAL_VERSION if brain.file.path != os.fspath(path) else FORMAT_VERSION,
-            "timestamp": datetime.datetime.fromtimestamp(header["timestamp"]).isoformat(),
+            "file_size": told["file_size"],
+            "version": told["version"],
+            "timestamp": datetime.datetime.fromtimestamp(told["timestamp"]).isoformat(),
             "num_regions": len(names),
-            "total_neurons": header["total_neurons"],
-            "total_synapses": brain.synapses(),
-            "training_steps": header["training_steps"],
+            "total_neurons": told["total_neurons"],
+            "total_synapses": told["total_synapses"],
+            "training_steps": told["training_steps"],
             "regions": names,
             "metadata": brain.shown_metadata(),
-            "growth_history": events_in(brain.metadata),
-            "is_delta": brain.file.is_delta,
+            "growth_history": _brain_metadata.events_in(brain.metadata),
+            "is_delta": told["is_delta"],
         }
 
     @staticmethod
@@ -326,41 +380,107 @@ class BrainCheckpoint:
         Returns (valid, issues), a sentence each. Never raises for what the file holds, or where
         there is none.
         """
-        search = paths(search)
         if not os.path.exists(path):
             return Validation(False, [f"File not found: {os.fspath(path)}"])
+        valid, issues = _core.validate_brain(path, paths(search))
+        if not valid:
+            return Validation(False, issues)
         try:
-            # Files of the original program are read to their last byte when they are opened.
-            if _core.detect_format(path) != "thalia-0.1":
-                report = verify(path, search=search)
-                if not report.ok:
-                    return Validation(False, [f.message for f in report.findings if f.severity == "error"])
-            brain = open_brain(path, warn=False, verification="off", search=search)
+            # What the library takes for values like others: Python's.
+            brain = OpenBrain(path, lazy=True, read_tensors=False, verification="off")
             dialect = brain.dialect("numpy", None, ())
-            for region in brain.file.values():
-                decode_region(region, dialect, lambda tensor, dtype: None)
-            events_in(brain.metadata)
+            for name in brain.names():
+                decode_region(name, brain.region(name)[0], dialect, lambda tensor: None)
+            decode_region(BRAIN, brain.core.state, dialect, lambda tensor: None)
             return Validation(True, [])
         except (ThaliaError, OSError) as error:
             return Validation(False, [str(error)])
 
 
-def _summary(path: Path, form: _brain_save.Form, checksum: str, search: Iterable[Path] = ()) -> dict[str, Any]:
-    brain = open_brain(path, verification="off", search=search)
-    names = brain.names()
-    header = brain.file.header
-    size = os.path.getsize(path)
+class BrainSaveHandle(PendingSave[dict[str, Any]]):
+    """A save of a brain that runs in the background; `await handle` and `handle.wait()` give what the same
+    save in the foreground returns.
+
+    The save goes on where nobody keeps its handle. Any thread may use one.
+    """
+
+    def __init__(
+        self,
+        raw: _core.BrainSaveHandle | _core.BrainDeltaHandle,
+        summary: Callable[[dict[str, Any]], dict[str, Any]],
+    ) -> None:
+        super().__init__(raw)
+        self._summary = summary
+
+    def _result(self, facts: dict[str, Any]) -> dict[str, Any]:
+        return self._summary(facts)
+
+
+def _planned_delta(
+    brain: Any,
+    path: Path,
+    base_checkpoint: Path,
+    threshold: float,
+    metadata: Mapping[str, Any] | None,
+    compression: str | bool | None,
+    compression_level: int | None,
+    precision_policy: str | PrecisionPolicy | None,
+    include_homeostatic: bool,
+    *,
+    sparse: bool,
+    search: Iterable[Path],
+    options: Mapping[str, Any],
+) -> tuple[_brain_save.Plan, _core.BrainDeltaOptions]:
+    if _core.detect_format(base_checkpoint) == "thalia-0.1":
+        raise make_error(
+            UnsupportedError,
+            f"{os.fspath(base_checkpoint)}: a checkpoint of the original program; migrate(path, out, to='1.0') makes "
+            "one that a delta may be based on",
+            "unsupported_feature",
+            path=os.fspath(base_checkpoint),
+            field="base_checkpoint",
+        )
+    plan = _brain_save.plan(
+        brain,
+        path,
+        metadata,
+        compression=compression,
+        level=compression_level,
+        include_homeostatic=include_homeostatic,
+        policy=precision_policy,
+        sparse=sparse,
+        options=options,
+    )
+    keep = precision_policy is None
+    return plan, _brain_save.delta_options(plan, keep_policy=keep, threshold=threshold, search=search)
+
+
+def _summary(told: dict[str, Any], path: Path, compression: str | bool | None, level: int | None) -> dict[str, Any]:
+    """What save() returns. told: what the library tells of the save."""
+    codec = told.pop("codec", None) or _brain_save.frames_of(path) or _brain_save.codec_of(path, compression)
     return {
+        **told,
         "path": os.fspath(path),
-        "file_size": size,
-        "file_size_mb": size / (1 << 20),
-        "num_regions": sum(not name.startswith(_brain_save.PATHWAY) for name in names),
-        "num_pathways": sum(name.startswith(_brain_save.PATHWAY) for name in names),
-        "total_neurons": header["total_neurons"],
-        "total_synapses": header["total_synapses"],
-        "checksum": checksum,
-        "compression": form.frames or form.codec,
-        "compression_level": form.level,
-        "precision_policy": brain.metadata.get("precision_policy", "keep"),
-        "precision_stats": statistics(tensor for region in brain.file.values() for tensor in region.values()),
+        "file_size_mb": told["file_size"] / (1 << 20),
+        "compression": None if codec == "none" else codec,
+        "compression_level": level,
+    }
+
+
+def _delta_summary(
+    told: dict[str, Any], path: Path, base: Path, compression: str | bool | None, level: int | None
+) -> dict[str, Any]:
+    base_size, changed = told.pop("base_size"), told.pop("changed_regions")
+    pathways = sum(name.startswith(_brain_save.PATHWAY) for name in changed)
+    size = told["file_size"]
+    return {
+        **_summary(told, path, compression, level),
+        "base_checkpoint": os.fspath(base),
+        "delta_checkpoint": os.fspath(path),
+        "base_size_mb": base_size / (1 << 20),
+        "delta_size_mb": size / (1 << 20),
+        "compression_ratio": base_size / size,
+        "savings_percent": 100 * (1 - size / base_size),
+        "changed_regions": len(changed) - pathways,
+        "changed_pathways": pathways,
     }

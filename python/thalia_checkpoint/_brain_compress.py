@@ -6,7 +6,7 @@ import os
 from typing import Any, Literal
 
 from . import _core
-from ._brain_save import form_of
+from ._brain_save import frames_of
 from ._convert import migrate
 from ._file import Path
 from ._keywords import suggests
@@ -33,11 +33,11 @@ def compress_checkpoint(
     if _core.detect_format(input_path) != "thalia-0.1":
         return compress(input_path, output_path, compression=algorithm, level=level, **given)
     # It reads one frame alone, and a checksum behind it.
-    codec = form_of(output_path, algorithm, level).frames
-    if codec is None:
+    codec = frames_of(output_path)
+    if codec is None or algorithm not in (None, codec):
         raise make_error(
             UsageError,
-            f"{os.fspath(output_path)}: expected a name that ends in .zst or .lz4",
+            f"{os.fspath(output_path)}: expected a name that ends in .zst or .lz4, as the algorithm says",
             "bad_argument",
             path=os.fspath(output_path),
             field="output_path",

@@ -3,40 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ._brain_arrays import FLOATS, is_torch, named_of
+from ._brain_arrays import is_torch
 from ._brain_facts import Beside, RegionFacts
-from ._brain_tree import Kinds
-from ._elements import Elements
 from ._warn import warn_caller
-from ._writer import Writer
 
 _KEYS = ("source", "target", "weights", "delays")
-
-
-class PlannedConnection(NamedTuple):
-    source: str
-    target: str
-    weights: Elements
-    delays: Elements | None
-    torch: bool
-    """The matrices are torch's."""
-    origins: bool
-    sparse: bool
-
-    def write(self, writer: Writer) -> dict[str, dict[str, Any]]:
-        """What the matrices were: the member `connections` of docs/format/states.md, "States"."""
-        as_entries = writer._connect(self.source, self.target, self.weights, self.delays, sparse=self.sparse)
-        told: dict[str, dict[str, Any]] = {}
-        for name, matrix, entries in zip(("weights", "delays"), (self.weights, self.delays), as_entries, strict=True):
-            if matrix is not None:
-                told[name] = {"_dense": True} if entries else {}
-                if self.origins and matrix.dtype in FLOATS:
-                    told[name]["_dtype"] = matrix.dtype
-        return told
 
 
 def connections_of(
@@ -90,20 +65,3 @@ def check_fit(connections: list[dict[str, Any]], counts: Mapping[str, int]) -> N
                 f"connection {connection['source']}->{connection['target']}: weights of the shape {list(shape)}, which "
                 f"were loaded, between {ends[0]} and {ends[1]} neurons; expected connections in the brain's state"
             )
-
-
-def plan_connection(connection: Mapping[str, Any], kinds: Kinds, *, origins: bool, sparse: bool) -> PlannedConnection:
-    """Raises UnsupportedError for matrices that no file holds."""
-    source, target = connection["source"], connection["target"]
-    weights, delays = connection["weights"], connection.get("delays")
-    where = f"connections.{source}->{target}"
-    kinds.torch |= is_torch(weights)
-    return PlannedConnection(
-        source,
-        target,
-        Elements(*named_of(f"{where}.weights", weights)[1:]),
-        None if delays is None else Elements(*named_of(f"{where}.delays", delays)[1:]),
-        is_torch(weights),
-        origins,
-        sparse,
-    )

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from ._brain_checkpoint import BrainCheckpoint
 from ._brain_facts import remember, remembered
-from ._brain_metadata import bad_argument, event_of, events_in, to_json
+from ._brain_metadata import bad_argument, events_in, events_of, to_json
 from ._brain_save import history_of
 from ._dcp_folder import sync
 from ._file import File, Path
@@ -284,8 +284,7 @@ class CurriculumTrainer:
             growth = [{"region": name, "neurons_added": n, "reason": "auto"} for name, n in growth.items() if n]
         steps = getattr(self.brain, "training_steps", None)
         step = steps if isinstance(steps, int) else _epochs(self.history) + self.epoch
-        events = [event_of(event) for event in growth]
-        to_json(events, "growth_history")  # now, not when the stage is saved
+        events = events_of(growth)  # now, not when the stage is saved
         self.growth_history += [{"step": step, **event} for event in events]
 
     def _growth(

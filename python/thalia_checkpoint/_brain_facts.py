@@ -7,10 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ._brain_metadata import bad_argument, from_json, to_json
-from ._file import Region
+from ._brain_metadata import bad_argument, to_json
 from ._keywords import suggests
-from .errors import UsageError, make_error
 
 #: Paths of tensors in a region, and their shapes.
 Shapes = dict[tuple[str, ...], tuple[int, ...]]
@@ -47,7 +45,7 @@ class RegionFacts:
         return self._name
 
     def told_metadata(self, name: str) -> dict[str, Any]:
-        """As JSON. Raises UsageError for what is none, and for names that are the format's."""
+        """Raises UsageError for what is no JSON, and for names that are the format's."""
         for own in (STATE, CONNECTIONS):
             if own in self.metadata and (own == STATE or name == BRAIN):
                 raise bad_argument(f"region {name!r}: metadata", own, "another name")
@@ -58,11 +56,8 @@ class RegionFacts:
         """To be told of the components as they were loaded."""
         self._loaded = _Loaded(shapes_of(members), self.n_neurons, self.n_inputs)
 
-    def counts(self, members: Mapping[str, Any], name: str) -> tuple[int, int]:
-        """Neurons, and inputs of each, of the state as it is now.
-
-        Raises UsageError where these are not what the shapes of the state say.
-        """
+    def counts(self, members: Mapping[str, Any]) -> tuple[int, int]:
+        """Neurons, and inputs of each, of the state as it is now. Saving refuses shapes that contradict these."""
         shapes = shapes_of(members)
         neurons, inputs, loaded = self.n_neurons, self.n_inputs, self._loaded
         if loaded is None:
@@ -72,15 +67,6 @@ class RegionFacts:
                 neurons = _grown_neurons(self.metadata.get("axes"), loaded, shapes)
             if inputs == loaded.n_inputs and inputs:
                 inputs += _grown_inputs(self.metadata.get("axes"), loaded, shapes)
-        if neurons and (wrong := _misfit(neurons, shapes)):
-            raise make_error(
-                UsageError,
-                f"region {name!r}: {wrong}, but n_neurons is {neurons}; facts.n_neurons of the region says how many",
-                "shape_mismatch",
-                region=name,
-                field="n_neurons",
-                value=str(neurons),
-            )
         return neurons, max(inputs, 0)
 
 
@@ -93,17 +79,9 @@ class _Loaded:
     n_inputs: int
 
 
-def facts_of(region: Region) -> RegionFacts:
-    """Raises FormatError, IntegrityError where the texts of the region are damaged."""
-    metadata = {key: from_json(value) for key, value in region.metadata.items() if key != STATE}
-    return RegionFacts(
-        n_neurons=region.n_neurons,
-        n_inputs=region.n_inputs,
-        neuron_type=region.neuron_type,
-        homeostatic_updated=region.homeostatic_updated,
-        metadata=metadata,
-        _name=region.name,
-    )
+def facts_of(name: str, told: dict[str, Any]) -> RegionFacts:
+    """name: in the file. told: what the library tells of the region."""
+    return RegionFacts(**told, _name=name)
 
 
 def shapes_of(members: Any, path: tuple[str, ...] = ()) -> Shapes:
@@ -122,7 +100,7 @@ def neurons_of(shapes: Shapes) -> int:
     count = 1
     for extent in membrane:
         count *= extent
-    return 0 if _misfit(count, shapes) else count
+    return count if _agree(count, shapes) else 0
 
 
 _EACH: tuple[tuple[str, ...], ...] = (
@@ -132,17 +110,15 @@ _EACH: tuple[tuple[str, ...], ...] = (
 )
 
 
-def _misfit(neurons: int, shapes: Shapes) -> str | None:
-    """What breaks the rules of docs/format/states.md, "Shapes"."""
-    for path in _EACH:
-        if shapes.get(path, (neurons,)) != (neurons,):
-            return f"{'.'.join(path)} has the shape {list(shapes[path])}"
-    for path, shape in shapes.items():
-        if path[:2] in (("learning_state", "synapse_age"), ("learning_state", "synapse_importance")):
-            of = shapes.get(("weights", *path[2:]))
-            if of != shape:
-                return f"{'.'.join(path)} has the shape {list(shape)}, and the weights {of and list(of)}"
-    return None
+def _agree(neurons: int, shapes: Shapes) -> bool:
+    """Whether saving would take the shapes for these neurons: a guess has to."""
+    if any(shapes.get(path, (neurons,)) != (neurons,) for path in _EACH):
+        return False
+    tracked = [path for path in shapes if path[:2] in _TRACKED]
+    return all(shapes.get(("weights", *path[2:])) == shapes[path] for path in tracked)
+
+
+_TRACKED = (("learning_state", "synapse_age"), ("learning_state", "synapse_importance"))
 
 
 def _axes_of(axes: Any, shapes: Shapes) -> Iterator[tuple[tuple[str, ...], int, str]]:

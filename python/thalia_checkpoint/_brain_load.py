@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import functools
 import os
-import tempfile
-from collections.abc import Container, Iterable
-from pathlib import Path as FilePath
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from . import _brain_facts, _brain_metadata, _core
-from ._brain_arrays import Framework, dense_bytes, reader
-from ._brain_decode import Dialect, decode_region, stored_as
-from ._brain_facts import BRAIN, CONNECTIONS, Beside, RegionFacts
+from . import _brain_metadata, _core
+from ._brain_arrays import Framework, Read, dense_bytes, reader, tensors_in
+from ._brain_decode import Dialect, decode_region
+from ._brain_facts import BRAIN, Beside, RegionFacts, facts_of
 from ._brain_save import PATHWAY
 from ._brain_state import BrainRegion, BrainState, LazyRegion
-from ._convert import migrate
-from ._file import File, Path, Region
-from ._file import open as open_file
+from ._file import Access, Path, Verification
 from ._missing import not_found
+from ._operations import paths
 from ._warn import warn_caller
-from .errors import FormatError, UnsupportedError, make_error
+from .errors import FormatError, UnsupportedError, UsageError, make_error
 
 #: The source specification's: larger checkpoints are not loaded unless asked for.
 MAX_BYTES = 10_000_000_000
@@ -29,15 +27,46 @@ _ALWAYS = ("config", "theta", "scheduler", "trial_state")
 
 
 class OpenBrain:
-    """An open checkpoint, whatever wrote it."""
+    """A checkpoint that was opened, whatever wrote it."""
 
-    def __init__(self, file: File, path: Path, original: bool) -> None:
-        self.file = file
+    def __init__(
+        self,
+        path: Path,
+        *,
+        regions: Iterable[str] = (),
+        lazy: bool = False,
+        read_tensors: bool = True,
+        resolve_deltas: bool = True,
+        max_bytes: int = MAX_BYTES,
+        search: Iterable[Path] = (),
+        access: Access = "mapped",
+        verification: Verification = "on_first_touch",
+        threads: int = 0,
+    ) -> None:
         self.path = os.fspath(path)
-        self.original = original
+        self._max_bytes = max_bytes
+        wanted = list(regions)
+        with self.limit_named():
+            try:
+                self.core = _core.LoadedBrain.load(
+                    path,
+                    wanted,
+                    lazy,
+                    read_tensors,
+                    resolve_deltas,
+                    max_bytes,
+                    paths(search),
+                    access,
+                    verification,
+                    threads,
+                )
+            except UsageError as error:
+                if error.code == "not_found" and error.region is not None:
+                    raise self._no_region(wanted) from error
+                raise
+        self.metadata: dict[str, Any] = self.core.metadata
+        self.original = self.core.is_original or isinstance(self.metadata.get(_brain_metadata.ORIGIN), dict)
         """A file of the original program, or one that was converted from it."""
-        self.metadata = file.metadata
-        self.original |= isinstance(self.metadata.get(_brain_metadata.ORIGIN), dict)
 
     @property
     def mark(self) -> dict[str, Any] | None:
@@ -61,40 +90,55 @@ class OpenBrain:
 
     def names(self) -> list[str]:
         """Of regions and pathways."""
-        return [name for name in self.file if name != BRAIN]
+        return [*self.core.regions, *(f"{PATHWAY}{name}" for name in self.core.pathways)]
 
-    def synapses(self) -> int:
-        """As the file counts them: the original program counted the zeros of sparse matrices too."""
-        if not self.original:
-            return int(self.file.header["total_synapses"])
-        regions = [region for region in self.file.values() if not region.name.startswith(PATHWAY)]
-        return sum(t.size for region in regions for t in region.values() if t.role == "weights")
+    def region(self, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Its tree, which can be had once, and what the file says beside it."""
+        with self.limit_named():
+            return self.core.take(*_split(name))
+
+    def facts(self, name: str) -> dict[str, Any]:
+        return self.core.facts(*_split(name))
 
     def shown_metadata(self) -> dict[str, Any]:
-        return _brain_metadata.as_written(self.metadata, self._plain_components() if self.original else {})
-
-    def _plain_components(self) -> dict[str, Any]:
-        """Of the brain-wide state of a file of the original program: it has no tensors."""
-        if BRAIN not in list(self.file):
-            return {}
-        dialect = Dialect("numpy", None, python=False, original=False, widen=False, classes={})
-        found: dict[str, Any] = decode_region(self.file.region(BRAIN), dialect)
-        return found
+        return _brain_metadata.shown(self.metadata, self.core.state if self.original else {})
 
     def dialect(self, framework: Framework | None, device: Any, classes: Iterable[type]) -> Dialect:
         mark = self.mark
         arrays = (mark or {}).get("connections")
         saved: Framework = "torch" if self.original or (mark or {}).get("arrays") == "torch" else "numpy"
-        policy = self.metadata.get("precision_policy")
         return Dialect(
             framework="torch" if device is not None else framework or saved,
             device=device,
             python=mark is not None,
             original=self.original and mark is None,
-            widen=isinstance(policy, str) and policy not in ("fp32", "keep"),
             classes={f"{cls.__module__}.{cls.__qualname__}": cls for cls in classes},
             connections="numpy" if framework is None and arrays == "numpy" else None,
         )
+
+    @contextmanager
+    def limit_named(self) -> Iterator[None]:
+        """What passes a limit names the argument that sets it."""
+        try:
+            yield
+        except FormatError as error:
+            if error.code != "limit_exceeded":
+                raise
+            raise make_error(
+                FormatError,
+                f"{error}; max_bytes, which is {self._max_bytes}, allows more",
+                "limit_exceeded",
+                path=self.path,
+                region=error.region,
+                field="max_bytes",
+                expected=str(self._max_bytes),
+            ) from error
+
+    def _no_region(self, wanted: list[str]) -> Exception:
+        names = OpenBrain(self.path, lazy=True, read_tensors=False, verification="off").names()
+        name = next((name for name in wanted if name not in names), wanted[0])
+        text = f"{self.path}: no region {name!r}; there are {', '.join(names) or 'none'}"
+        return not_found(text, str(name), names, path=self.path, region=str(name))
 
     def _bad(self, value: object, expected: str, cls: Any = FormatError, code: str = "bad_value") -> Exception:
         field = f"metadata.{_brain_metadata.MEMBER}"
@@ -110,53 +154,12 @@ class OpenBrain:
         )
 
 
-def open_brain(path: Path, *, warn: bool = True, **options: Any) -> OpenBrain:
-    """options: those of open(). Raises as it; what migrate() raises for files of the original program,
-    of whose oddities `warn` tells with a UserWarning each."""
-    if _core.detect_format(path) != "thalia-0.1":
-        file = open_file(path, **options)
-        if not isinstance(file, File):
-            raise make_error(
-                UnsupportedError,
-                f"{os.fspath(path)}: a safetensors file; expected a checkpoint of a brain",
-                "unsupported_feature",
-                path=os.fspath(path),
-                field="format",
-                value="safetensors",
-                expected="thalia",
-            )
-        return OpenBrain(file, path, original=False)
-    # What is open stays there when its name is gone.
-    with tempfile.TemporaryDirectory(prefix="thalia-") as folder:
-        converted = FilePath(folder) / "brain.thalia"
-        result = migrate(path, converted, to="1.0", durability="none")
-        for text in result.warnings if warn else ():
-            warn_caller(_core.printable(f"{os.fspath(path)}: {text}"))
-        file = open_file(converted, **{**options, "verification": "off"})
-        assert isinstance(file, File)
-        return OpenBrain(file, path, original=True)
-
-
-def check_size(path: Path, max_bytes: int) -> None:
-    """Raises FormatError for a larger file."""
-    try:
-        size = os.path.getsize(path)
-    except OSError:
-        return  # opening it tells
-    if size > max_bytes:
-        raise make_error(
-            FormatError,
-            f"{os.fspath(path)}: a file of {size} bytes, max_bytes allows {max_bytes}",
-            "limit_exceeded",
-            path=os.fspath(path),
-            field="max_bytes",
-            value=str(size),
-            expected=f"{max_bytes} at most",
-        )
+def _split(name: str) -> tuple[bool, str]:
+    return name.startswith(PATHWAY), name.removeprefix(PATHWAY)
 
 
 class Loader:
-    """Reads the regions of an open checkpoint, eagerly or when they are touched."""
+    """Makes the regions of an open checkpoint, at once or when they are touched."""
 
     def __init__(self, brain: OpenBrain, dialect: Dialect, max_bytes: int) -> None:
         self._brain = brain
@@ -166,30 +169,24 @@ class Loader:
         self._lock = _core.ThreadLock()
         self._facts: dict[str, RegionFacts] = {}
 
-    def state(self, regions: Iterable[str] | None, lazy: bool) -> BrainState:
+    def state(self, eager: set[str] | None) -> BrainState:
+        """eager: the regions to be made now, where the others are made when they are touched; None for all."""
         brain = self._brain
-        names = brain.names()
-        wanted = names if regions is None else [self._known(name, names) for name in regions]
-        eager = set(wanted) if regions is not None or not lazy else set()
         parts: dict[str, Any] = {}
         told: dict[str, Any] = {}
-        for name in names:
-            if name in eager:
+        for name in brain.names():
+            if eager is None or name in eager:
                 parts[name] = self._region(name)
                 told[name] = parts[name].facts
-            elif lazy:
+            else:
                 parts[name] = told[name] = LazyRegion(
                     functools.partial(self._region, name), functools.partial(self._facts_of, name)
                 )
-        own: dict[str, Any] = {}
-        own_facts = None
-        if BRAIN in list(brain.file):
-            own, own_facts = self._region(BRAIN), self._facts_of(BRAIN)
-        # What the metadata of the brain-wide region say of the connections is told anew with them.
-        origins = own_facts.metadata.pop(CONNECTIONS, None) if own_facts is not None else None
         metadata = brain.shown_metadata()
-        steps = int(brain.file.header["training_steps"])
-        beside = Beside(metadata, told, own_facts, self._connections(parts, origins))
+        own = self._decoded(BRAIN, brain.core.state)
+        own_facts = RegionFacts(metadata=brain.core.state_metadata)
+        steps = brain.core.training_steps
+        beside = Beside(metadata, told, own_facts, self._connections())
         return BrainState(self._members(parts, own, metadata, steps, beside), metadata, steps, beside)
 
     def _members(
@@ -219,43 +216,38 @@ class Loader:
             found.setdefault("metadata", metadata)
         return found
 
-    def _connections(self, parts: Container[str], origins: Any) -> list[dict[str, Any]]:
-        """Those with both ends among the regions; origins: what their matrices were: docs/format/states.md."""
+    def _connections(self) -> list[dict[str, Any]]:
         dialect = self._dialect
-        read = reader(dialect.connections or dialect.framework, None if dialect.connections else dialect.device)
+        read: Read = reader(dialect.connections or dialect.framework, None if dialect.connections else dialect.device)
+        with self._brain.limit_named():
+            wires = self._brain.core.connections()
         found = []
-        for i, connection in enumerate(self._brain.file.connections):
-            if connection.source not in parts or connection.target not in parts:
-                continue
-            origin = origins[i] if isinstance(origins, list) and i < len(origins) else None
-            matrices = {"weights": connection.weights, "delays": connection.delays}
-            read_in: dict[str, Any] = dict.fromkeys(matrices)
-            for name, tensor in matrices.items():
-                if tensor is not None:
-                    where = f"connection {connection.source}->{connection.target}"
-                    self._take(dense_bytes(tensor), where)
-                    told = origin.get(name) if isinstance(origin, dict) else None
-                    read_in[name] = read(tensor, stored_as(tensor, told, dialect, where))
-            found.append({"source": connection.source, "target": connection.target, **read_in})
+        for source, target, weights, delays in wires:
+            self._take((weights, delays), f"connection {source}->{target}")
+            matrices = {"weights": read(weights), "delays": None if delays is None else read(delays)}
+            found.append({"source": source, "target": target, **matrices})
         return found
 
     def _region(self, name: str) -> BrainRegion:
-        region: Region = self._brain.file.region(name)
-        self._take(sum(map(dense_bytes, region.values())), name)
         facts = self._facts_of(name)
-        found = BrainRegion(decode_region(region, self._dialect), facts)
+        tree, _ = self._brain.region(name)
+        found = BrainRegion(self._decoded(name, tree), facts)
         facts.read(found)
         return found
+
+    def _decoded(self, name: str, tree: dict[str, Any]) -> dict[str, Any]:
+        self._take(tensors_in(tree), name)
+        return decode_region(name, tree, self._dialect)
 
     def _facts_of(self, name: str) -> RegionFacts:
         with self._lock:
             if name not in self._facts:
-                self._facts[name] = _brain_facts.facts_of(self._brain.file.region(name))
+                self._facts[name] = facts_of(name, self._brain.facts(name))
             return self._facts[name]
 
-    def _take(self, size: int, what: str) -> None:
+    def _take(self, tensors: Iterable[_core.LoadedTensor | None], what: str) -> None:
         with self._lock:
-            self._left -= size
+            self._left -= sum(dense_bytes(tensor) for tensor in tensors if tensor is not None)
             if self._left >= 0:
                 return
         raise make_error(
@@ -268,8 +260,8 @@ class Loader:
             expected=str(self._max),
         )
 
-    def _known(self, name: str, names: list[str]) -> str:
-        if name in names:
-            return name
-        text = f"{self._brain.path}: no region {name!r}; there are {', '.join(names) or 'none'}"
-        raise not_found(text, str(name), names, path=self._brain.path, region=str(name))
+
+def warn_of(brain: OpenBrain) -> None:
+    """A UserWarning for each oddity of a file that was loaded all the same."""
+    for text in brain.core.warnings:
+        warn_caller(_core.printable(f"{brain.path}: {text}"))

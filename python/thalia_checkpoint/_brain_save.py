@@ -1,104 +1,52 @@
-"""A brain's state into a file: whole, or as a delta."""
+"""A brain's state as the library saves it: whole, or as a delta."""
 
 from __future__ import annotations
 
 import operator
-import os
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
-from . import _brain_arrays, _brain_metadata
-from ._brain_connections import PlannedConnection, check_fit, connections_of, plan_connection
-from ._brain_facts import BRAIN, CONNECTIONS, STATE, Beside, RegionFacts, remembered
-from ._brain_policy import PrecisionPolicy, paths_of, policy_text
-from ._brain_staging import Staging
+from . import _brain_metadata, _core
+from ._brain_arrays import borrowed, is_torch
+from ._brain_connections import check_fit, connections_of
+from ._brain_facts import BRAIN, Beside, RegionFacts, remembered
+from ._brain_policy import PrecisionPolicy, policy_text
 from ._brain_state import BrainRegion, BrainState, LazyRegion
-from ._brain_tree import VERSION, Kinds, RegionEncoder, Stored, is_optimizer, is_plain
-from ._convert import convert
-from ._delta import delta
+from ._brain_tree import Kinds, RegionEncoder
 from ._file import Path
 from ._leaves import is_text
-from ._wrap import compress
-from ._writer import Writer
+from ._operations import paths
 from .errors import UsageError, make_error
 
 PATHWAY = "pathway:"
-_CODECS = ("none", "plane_entropy", "packed_exponents", "zstd", "lz4", "auto")
-
-
-class PlannedRegion(NamedTuple):
-    name: str
-    told: dict[str, Any]
-    """What Writer.region() is given, but for the tree."""
-    components: Mapping[str, Any]
-    tensors: list[Stored]
-
-    def write(self, writer: Writer, more: Mapping[str, Any]) -> None:
-        tree = {STATE: {"version": VERSION, "components": self.components}}
-        writer.region(self.name, **{**self.told, "metadata": {**tree, **self.told["metadata"], **more}})
-        for tensor, role, _, entries in self.tensors:
-            _brain_arrays.write(writer, self.name, tensor, role, entries)
 
 
 class Plan(NamedTuple):
     """What a file gets. Arrays are borrowed."""
 
-    regions: list[PlannedRegion]
-    """That of the whole brain is the last one."""
-    connections: list[PlannedConnection]
-    metadata: dict[str, Any]
-    training_steps: int
-
-    def write(self, path: Path, options: Mapping[str, Any]) -> None:
-        with Writer(path, **options) as writer:
-            *regions, whole = self.regions
-            for region in regions:
-                region.write(writer, {})
-            origins = [connection.write(writer) for connection in self.connections]
-            whole.write(writer, {CONNECTIONS: origins} if any(any(o.values()) for o in origins) else {})
-            writer.metadata = self.metadata
-            writer.training_steps = self.training_steps
-
-    def tensor_paths(self) -> Iterator[str]:
-        for region in self.regions:
-            for stored in region.tensors:
-                yield from paths_of(region.name, stored.component, stored.tensor.name)
+    brain: _core.Brain
+    options: _core.BrainSaveOptions
 
 
-class Form(NamedTuple):
-    """How a file is written."""
-
-    codec: str | None
-    """Of the chunks in it."""
-    frames: str | None
-    """What the whole file is compressed with."""
-    level: int | None
+class _Region(NamedTuple):
+    name: str
+    node: dict[str, Any]
+    n_neurons: int
+    n_inputs: int
+    facts: RegionFacts
 
 
-class Written(NamedTuple):
-    checksum: str
-    changed: tuple[str, ...]
-    """Regions that a delta's base has otherwise."""
+def frames_of(path: Path) -> str | None:
+    """The codec of the frames that a name asks for around the whole file."""
+    return {".zst": "zstd", ".lz4": "lz4"}.get(FilePath(path).suffix)
 
 
-def form_of(path: Path, compression: str | bool | None, level: int | None) -> Form:
-    """A name that ends in .zst or .lz4 asks for the whole file in frames. Raises UsageError."""
-    suffix = {".zst": "zstd", ".lz4": "lz4"}.get(FilePath(path).suffix)
-    if not (compression is None or isinstance(compression, bool) or compression in _CODECS):
-        expected = ", ".join((*_CODECS, "None"))
-        raise _bad("compression", f"unknown compression: got {compression!r}, expected {expected}", compression)
-    codec = (suffix or "zstd") if compression is True else compression or None
-    if suffix is None:
-        return Form(codec, None, level)
-    if codec not in (None, "none", suffix):
-        raise _bad(
-            "compression",
-            f"{os.fspath(path)}: compression: got {compression!r}, but the name says {suffix}",
-            compression,
-        )
-    return Form(None, suffix, level)
+def codec_of(path: Path, compression: str | bool | None) -> str | None:
+    """What `compression` asks for in the library's words."""
+    if compression is True:
+        return frames_of(path) or "zstd"
+    return compression or None
 
 
 def state_of(brain: Any, where: str = "brain") -> Mapping[str, Any]:
@@ -124,8 +72,11 @@ def state_of(brain: Any, where: str = "brain") -> Mapping[str, Any]:
 
 def plan(
     brain: Any,
+    path: Path,
     metadata: Mapping[str, Any] | None,
     *,
+    compression: str | bool | None,
+    level: int | None,
     include_homeostatic: bool,
     policy: str | PrecisionPolicy | None,
     sparse: bool,
@@ -145,59 +96,95 @@ def plan(
             state = {key: value for key, value in state.items() if key != "metadata"}
     kinds = Kinds()
     in_regions = isinstance(state.get("regions"), Mapping)
+    regions, components, steps = _parts(state, in_regions)
+    if loaded is not None and "training_steps" not in state:
+        steps = loaded.training_steps
+    facts = _facts(regions, beside)
+    wires, are_members = connections_of(state, regions, facts, beside, itself=loaded is not None)
+    if are_members:
+        del components["connections"]
+    told = _brain_metadata.given(metadata, next(_histories(brain, state, metadata), None))
+    encoded = [_encoded(name, members, kinds, facts.get(name)) for name, members in regions.items()]
+    own = _encoded(BRAIN, components, kinds, facts.get(BRAIN))
+    if not are_members:
+        check_fit(wires, {region.name: region.n_neurons for region in encoded})
+    kinds.torch |= any(is_torch(wire["weights"]) for wire in wires)
+
+    core = _core.Brain()
+    for region in encoded:
+        is_pathway = region.name.startswith(PATHWAY)
+        core.add_region(
+            is_pathway,
+            region.name.removeprefix(PATHWAY) if is_pathway else region.name,
+            kinds.settled(region.node),
+            region.facts.told_metadata(region.name),
+            region.n_neurons,
+            region.n_inputs,
+            region.facts.neuron_type,
+            region.facts.homeostatic_updated,
+        )
+    for wire in wires:
+        where = f"connections.{wire['source']}->{wire['target']}"
+        delays = wire.get("delays")
+        core.add_connection(
+            wire["source"],
+            wire["target"],
+            borrowed(f"{where}.weights", wire["weights"]),
+            None if delays is None else borrowed(f"{where}.delays", delays),
+        )
+    told[_brain_metadata.MEMBER] = {
+        "version": 1,
+        "layout": "regions" if in_regions else "flat",
+        "arrays": kinds.arrays,
+        "keys": list(state),
+    }
+    if wires and kinds.torch and not any(is_torch(wire["weights"]) for wire in wires):
+        told[_brain_metadata.MEMBER]["connections"] = "numpy"
+    core.set_whole(kinds.settled(own.node), own.facts.told_metadata(BRAIN), told, steps)
+    save = {"replace": True, **options, "compression": codec_of(path, compression), "level": level}
+    return Plan(
+        core,
+        _core.BrainSaveOptions(
+            policy_text(policy),
+            include_homeostatic=include_homeostatic,
+            sparse=sparse,
+            roles_by_name=not in_regions,
+            save=save,
+        ),
+    )
+
+
+def delta_options(
+    plan: Plan, *, keep_policy: bool, threshold: float, search: Iterable[Path]
+) -> _core.BrainDeltaOptions:
+    return _core.BrainDeltaOptions(keep_policy, threshold, paths(search), plan.options)
+
+
+def _parts(state: Mapping[str, Any], in_regions: bool) -> tuple[dict[str, Any], dict[str, Any], int]:
+    """Regions by their names in the file, components of the whole brain, and the header's training steps."""
     regions: dict[str, Any] = {}
     components: dict[str, Any] = {}
-    steps = 0 if loaded is None else loaded.training_steps
+    steps = 0
     for key, value in state.items():
         if key == "training_steps":
             steps = _steps(value)
-        if key == "training_steps" and type(value) is int and value == steps:
-            continue
-        if in_regions and key in ("regions", "pathways") and isinstance(value, Mapping):
+            if type(value) is not int or value != steps:
+                components[key] = value
+        elif in_regions and key in ("regions", "pathways") and isinstance(value, Mapping):
             for name, region in value.items():
                 regions[_region_name(key, name)] = state_of(region, f"{key}.{name}")
         elif not in_regions and _may_be_region(key, value):
             regions[key] = value
         else:
             components[key] = value
-    facts = _facts(regions, beside)
-    connections, are_members = connections_of(state, regions, facts, beside, itself=loaded is not None)
-    if are_members:
-        del components["connections"]
-    planned = []
-    for name, members in [*regions.items(), (BRAIN, components)]:
-        if not include_homeostatic:
-            members = {key: value for key, value in members.items() if key != "homeostatic"}
-        encoder = RegionEncoder(
-            name,
-            kinds,
-            by_name=not in_regions,
-            origins=policy is not None,
-            sparse=sparse and name != BRAIN,
-            role="optimizer" if is_optimizer(members) else None,
-        )
-        planned.append(_planned(name, members, encoder, facts.get(name) or RegionFacts()))
-    counts = {region.name: int(region.told["n_neurons"]) for region in planned}
-    if not are_members:
-        check_fit(connections, counts)
-    wired = [plan_connection(c, kinds, origins=policy is not None, sparse=sparse) for c in connections]
-    if metadata is not None and not isinstance(metadata, Mapping):
-        raise _brain_metadata.bad_argument("metadata", metadata, "a dictionary")
-    events = next((found for found in _histories(brain, state, metadata) if isinstance(found, list | tuple)), ())
-    timestamp = options.get("timestamp")
-    if timestamp is None and not options.get("reproducible"):
-        timestamp = int(time.time())
-    told = _brain_metadata.complete(metadata, events, timestamp)
-    # Marks of arrays are settled before the trees are written.
-    told[_brain_metadata.MEMBER] = {
-        "version": 1,
-        "layout": "regions" if in_regions else "flat",
-        "arrays": kinds.settle(),
-        "keys": list(state),
-    }
-    if wired and told[_brain_metadata.MEMBER]["arrays"] == "torch" and not any(c.torch for c in wired):
-        told[_brain_metadata.MEMBER]["connections"] = "numpy"
-    return Plan(planned, wired, told, steps)
+    return regions, components, steps
+
+
+def _encoded(name: str, members: Mapping[str, Any], kinds: Kinds, facts: RegionFacts | None) -> _Region:
+    encoder = RegionEncoder(name, kinds)
+    node = {key: encoder.component(key, value) for key, value in members.items()}
+    facts = facts or RegionFacts()
+    return _Region(name, node, *((0, 0) if name == BRAIN else facts.counts(members)), facts)
 
 
 def _facts(regions: Mapping[str, Any], beside: Beside | None) -> dict[str, RegionFacts]:
@@ -229,13 +216,12 @@ def _steps(value: object) -> int:
 
 
 def _histories(brain: Any, state: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> Iterator[Any]:
-    given = (metadata or {}).get("growth_history")
+    """Growth histories that there are, the one that counts first."""
+    given = metadata.get("growth_history") if isinstance(metadata, Mapping) else None
     if given is not None and not isinstance(given, list | tuple):
         raise _brain_metadata.bad_argument("metadata.growth_history", given, "a list of dictionaries")
-    yield given
-    yield state.get("growth_history")
-    if not isinstance(brain, Mapping):
-        yield history_of(brain)
+    own = None if isinstance(brain, Mapping) else history_of(brain)
+    yield from (found for found in (given, state.get("growth_history"), own) if isinstance(found, list | tuple))
 
 
 def history_of(brain: object) -> list[Any] | tuple[Any, ...] | None:
@@ -259,74 +245,6 @@ def _is_free(name: str) -> bool:
 
 def _may_be_region(key: str, value: Any) -> bool:
     return type(value) in (dict, BrainRegion, LazyRegion) and _is_free(key) and all(is_text(name) for name in value)
-
-
-def _planned(name: str, members: Mapping[str, Any], encoder: RegionEncoder, facts: RegionFacts) -> PlannedRegion:
-    components: dict[str, Any] = {}
-    config: Mapping[str, Any] = {}
-    for key, value in members.items():
-        node = encoder.component(key, value)
-        if key == "config" and isinstance(node, dict) and is_plain(node):
-            config, node = node, {"_type": "config"}
-        components[key] = node
-    told: dict[str, Any] = {"config": config, "n_neurons": 0, "metadata": facts.told_metadata(name)}
-    if name != BRAIN:
-        n_neurons, n_inputs = facts.counts(members, name)
-        told |= {"n_neurons": n_neurons, "n_inputs": n_inputs, "neuron_type": facts.neuron_type}
-        told["homeostatic_updated"] = facts.homeostatic_updated
-    return PlannedRegion(name, told, components, encoder.tensors)
-
-
-def write(
-    plan: Plan,
-    path: FilePath,
-    form: Form,
-    options: dict[str, Any],
-    *,
-    policy: str | PrecisionPolicy | None,
-    base: Path | None = None,
-    threshold: float = 0.0,
-    search: Any = (),
-) -> Written:
-    """The old file or the new one is there, whatever happens. Only the last step is made durable."""
-    changed: tuple[str, ...] = ()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    last = {"replace": True, **options}
-    coded = {"compression": form.codec, "level": None if form.frames else form.level}
-    if base is None and policy is None and form.frames is None:
-        plan.write(path, {**last, **coded})
-        return Written(_identity(path), changed)
-    # What the file itself says of how it was made; who may replace it, and how safely, is the last step's.
-    inner = {key: value for key, value in options.items() if key not in ("durability", "replace", "progress", "sha256")}
-    early = {**inner, "durability": "none"}
-    frames_options = {
-        key: value for key, value in last.items() if key in ("durability", "replace", "threads", "progress")
-    }
-    with Staging(path.parent) as staging:
-        file = staging.inside("state.thalia")
-        plan.write(file, early)
-        if policy is not None:
-            text = policy_text(policy, plan.tensor_paths())
-            ends = base is None and form.frames is None
-            out = path if ends else staging.inside("converted.thalia")
-            convert(file, out, precision=text, **({**last, **coded} if ends else early))
-            file = out
-        if base is not None:
-            ends = form.frames is None
-            out = path if ends else staging.beside
-            done = delta(base, file, out, threshold=threshold, search=search, **({**last, **coded} if ends else early))
-            changed, file = done.changed_regions, out
-        identity = _identity(file)
-        if form.frames is not None:
-            compress(file, path, compression=form.frames, level=form.level, **frames_options)  # type: ignore[arg-type]
-    return Written(identity, changed)
-
-
-def _identity(path: FilePath) -> str:
-    """The closing checksum: the last 32 bytes of a file."""
-    with path.open("rb") as file:
-        file.seek(-32, os.SEEK_END)
-        return file.read().hex()
 
 
 def _bad(field: str, text: str, value: object) -> Exception:

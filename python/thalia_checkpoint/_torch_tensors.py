@@ -115,6 +115,14 @@ def _over(tensor: Tensor, dtype: torch.dtype, data: Any) -> torch.Tensor:
     return torch.from_numpy(codes.view(np.dtype(str(dtype).removeprefix("torch.")))).reshape(tensor.shape)
 
 
+def over_bytes(tensor: Tensor, data: Any) -> torch.Tensor:
+    """A tensor over the bytes of all elements, which are writable and its own. Raises as Tensor.torch()."""
+    dtype = element_dtype(tensor)
+    if dtype is None:
+        raise _no_dtype(tensor)
+    return _over(tensor, dtype, data)
+
+
 def tensor_from(
     name: str, dtype: str, shape: tuple[int, ...], data: Any, *, device: torch.device | str | None = None
 ) -> torch.Tensor:

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 
@@ -96,6 +96,9 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
     return dict(options)
 
 
+_RawHandle: TypeAlias = "_core.SaveHandle | _core.StoreHandle | _core.BrainSaveHandle | _core.BrainDeltaHandle"
+
+
 class PendingSave(Generic[Result]):
     """A save that runs in the background; `await handle` and `handle.wait()` give its result.
 
@@ -103,7 +106,9 @@ class PendingSave(Generic[Result]):
     wait() and cancel() of one that had not ended raise UsageError: there it never ends.
     """
 
-    def __init__(self, raw: _core.SaveHandle | _core.StoreHandle) -> None:
+    def __init__(
+        self, raw: _core.SaveHandle | _core.StoreHandle | _core.BrainSaveHandle | _core.BrainDeltaHandle
+    ) -> None:
         self._raw = raw
         # Kept here, where Python sees what its traceback leads to, and may free it.
         self._failed: BaseException | None = None
@@ -319,17 +324,8 @@ class Writer:
             elements(f"{name}, weights", weights),
             None if delays is None else elements(f"{name}, delays", delays),
         )
-        self._connect(source, target, *matrices)
-
-    def _connect(
-        self, source: str, target: str, weights: Elements, delays: Elements | None, *, sparse: bool = False
-    ) -> tuple[bool, bool]:
-        """The same of elements as the file has them. Whether weights and delays are stored as their entries.
-
-        sparse: where more than 90 % are zeros, and that is smaller. Not for a save in the background.
-        """
-        more = Elements(weights.dtype, (), None) if delays is None else delays
-        return self._raw.add_connection(source, target, *weights, *more, sparse)
+        more = matrices[1] or Elements(matrices[0].dtype, (), None)
+        self._raw.add_connection(source, target, *matrices[0], *more)
 
     def commit(self) -> SaveResult:
         """Writes everything, and puts the file in its place. Ctrl-C ends it and leaves the old one.

@@ -14,7 +14,7 @@ that a file names.
 
 from __future__ import annotations
 
-from ._brain_checkpoint import BrainCheckpoint, Validation
+from ._brain_checkpoint import BrainCheckpoint, BrainSaveHandle, Validation
 from ._brain_compress import compress_checkpoint
 from ._brain_curriculum import CurriculumTrainer, StageConfig
 from ._brain_facts import RegionFacts
@@ -25,6 +25,7 @@ __all__ = [
     "PRECISION_POLICIES",
     "BrainCheckpoint",
     "BrainRegion",
+    "BrainSaveHandle",
     "BrainState",
     "CurriculumTrainer",
     "LazyRegion",

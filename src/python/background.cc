@@ -43,13 +43,7 @@ WhenBusy when_busy_of(const std::string& name) {
                            {"skip", WhenBusy::skip}});
 }
 
-// nullopt: not done within the time, in seconds.
-std::optional<nb::dict> wait(const SaveHandle& handle, std::optional<double> timeout) {
-  if (!wait_in_steps(handle, timeout)) return std::nullopt;
-  return result_dict(handle.wait());
-}
-
-// In steps, as wait().
+// In steps, as wait_in_steps().
 void wait_all(Saver& self) {
   const std::shared_ptr<AsyncSaver> saver = self.get();
   bool done = false;
@@ -61,11 +55,6 @@ void wait_all(Saver& self) {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
   self.let_go();
-}
-
-nb::object error_of(const SaveHandle& handle) {
-  const std::exception_ptr error = handle.error();
-  return error ? exception_of(error) : nb::none();
 }
 
 SaveHandle save_async(Saver& self, PyWriter& writer, const std::string& snapshot,
@@ -81,17 +70,7 @@ SaveHandle save_async(Saver& self, PyWriter& writer, const std::string& snapshot
 }  // namespace
 
 void bind_background(nb::module_& module) {
-  nb::class_<SaveHandle>(module, "SaveHandle")
-      .def("wait", wait, nb::arg("timeout").none())
-      .def_prop_ro("done", &SaveHandle::done)
-      .def_prop_ro("skipped", &SaveHandle::skipped)
-      .def_prop_ro("progress",
-                   [](const SaveHandle& handle) {
-                     const SaveProgress progress = handle.progress();
-                     return std::pair(progress.done, progress.total);
-                   })
-      .def_prop_ro("error", error_of)
-      .def("cancel", &SaveHandle::cancel);
+  bind_handle<SaveHandle>(module, "SaveHandle", result_dict);
   nb::class_<Saver>(module, "AsyncSaver")
       .def("__init__",
            [](Saver* self, const std::string& when_busy, unsigned max_unfinished,

@@ -6,6 +6,7 @@
 namespace thalia::python {
 
 void bind_gil(nanobind::module_& module);
+void bind_brain(nanobind::module_& module);
 void bind_buffers(nanobind::module_& module);
 void bind_any_file(nanobind::module_& module);
 void bind_model_index(nanobind::module_& module);
@@ -18,6 +19,7 @@ void bind_stream(nanobind::module_& module);
 void bind_thread_lock(nanobind::module_& module);
 void bind_writer(nanobind::module_& module);
 void bind_background(nanobind::module_& module);
+void bind_value(nanobind::module_& module);
 void bind_verify(nanobind::module_& module);
 void bind_describe(nanobind::module_& module);
 void bind_diff(nanobind::module_& module);

@@ -13,6 +13,7 @@ NB_MODULE(_core, module) {
   nanobind::set_leak_warnings(false);
   translate_errors();
   bind_gil(module);
+  bind_brain(module);
   bind_buffers(module);
   bind_any_file(module);
   bind_model_index(module);
@@ -25,6 +26,7 @@ NB_MODULE(_core, module) {
   bind_writer(module);
   bind_background(module);
   bind_store(module);
+  bind_value(module);
   bind_verify(module);
   bind_describe(module);
   bind_diff(module);

@@ -139,6 +139,14 @@ Role role_of(std::string_view name) {
   fail_choice("role", name, names);
 }
 
+NeuronType neuron_type_of(std::string_view name) {
+  for (int code = 0; code < 256; ++code) {
+    const auto type = static_cast<NeuronType>(code);
+    if (neuron_type_name(type) == name) return type;
+  }
+  fail_choice("neuron_type", name, "a neuron type");
+}
+
 ReadOptions read_options(std::string_view access, std::string_view verification, unsigned threads) {
   return {.input = {.access = access_of(access)},
           .verification = verification_of(verification),

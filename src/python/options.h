@@ -22,6 +22,7 @@ Verification verification_of(std::string_view name);
 
 DType dtype_of(std::string_view name);
 Role role_of(std::string_view name);
+NeuronType neuron_type_of(std::string_view name);
 
 ReadOptions read_options(std::string_view access, std::string_view verification, unsigned threads);
 

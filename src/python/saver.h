@@ -13,10 +13,13 @@
 #include <vector>
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 
 #include "python/buffers.h"
 #include "python/calls.h"
 #include "python/choices.h"
+#include "python/errors.h"
 #include "python/gil.h"
 #include "python/writer.h"
 #include "thalia/async_save.h"
@@ -115,6 +118,42 @@ bool wait_in_steps(const Handle& handle, std::optional<double> timeout) {
     if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
     if (timeout && Clock::now() >= end) return false;
   }
+}
+
+/// What a handle says of the save itself, be it published or taken further after that.
+inline const SaveHandle& save_of(const SaveHandle& handle) {
+  return handle;
+}
+inline const SaveHandle& save_of(const auto& handle) {
+  return handle.save();
+}
+
+/// Binds a handle of a save in the background. @param dict_of makes a dict of what wait() returns.
+template <typename Handle, typename DictOf>
+void bind_handle(nanobind::module_& module, const char* name, DictOf dict_of) {
+  namespace nb = nanobind;
+  nb::class_<Handle>(module, name)
+      .def(
+          "wait",
+          [dict_of](const Handle& handle,
+                    std::optional<double> timeout) -> std::optional<nb::dict> {
+            if (!wait_in_steps(handle, timeout)) return std::nullopt;
+            return dict_of(handle.wait());
+          },
+          nb::arg("timeout").none())
+      .def_prop_ro("done", [](const Handle& handle) { return handle.done(); })
+      .def_prop_ro("skipped", [](const Handle& handle) { return save_of(handle).skipped(); })
+      .def_prop_ro("progress",
+                   [](const Handle& handle) {
+                     const SaveProgress progress = save_of(handle).progress();
+                     return std::pair(progress.done, progress.total);
+                   })
+      .def_prop_ro("error",
+                   [](const Handle& handle) -> nb::object {
+                     const std::exception_ptr error = handle.error();
+                     return error ? exception_of(error) : nb::none();
+                   })
+      .def("cancel", [](const Handle& handle) { save_of(handle).cancel(); });
 }
 
 }  // namespace thalia::python

@@ -223,11 +223,6 @@ nb::dict prune_run(const PyRunWriter& self, const std::string& phase, bool dry_r
   return out;
 }
 
-std::optional<nb::dict> wait_stored(const StoreHandle& handle, std::optional<double> timeout) {
-  if (!wait_in_steps(handle, timeout)) return std::nullopt;
-  return stored_dict(handle.wait());
-}
-
 void bind_run(nb::module_& module) {
   nb::class_<Run>(module, "Run")
       .def_static(
@@ -270,21 +265,7 @@ void bind_run(nb::module_& module) {
 
 void bind_store(nb::module_& module) {
   bind_run(module);
-  nb::class_<StoreHandle>(module, "StoreHandle")
-      .def("wait", wait_stored, nb::arg("timeout").none())
-      .def_prop_ro("done", &StoreHandle::done)
-      .def_prop_ro("skipped", [](const StoreHandle& handle) { return handle.save().skipped(); })
-      .def_prop_ro("progress",
-                   [](const StoreHandle& handle) {
-                     const SaveProgress progress = handle.save().progress();
-                     return std::pair(progress.done, progress.total);
-                   })
-      .def_prop_ro("error",
-                   [](const StoreHandle& handle) -> nb::object {
-                     const std::exception_ptr error = handle.error();
-                     return error ? exception_of(error) : nb::none();
-                   })
-      .def("cancel", [](const StoreHandle& handle) { handle.save().cancel(); });
+  bind_handle<StoreHandle>(module, "StoreHandle", stored_dict);
   nb::class_<PyRunWriter>(module, "RunWriter")
       .def(
           "__init__",

@@ -37,14 +37,6 @@ TensorSpec spec_of(std::string name, const std::string& dtype, const Extents& ex
           .role = role_of(role)};
 }
 
-NeuronType neuron_type_of(const std::string& name) {
-  for (int code = 0; code < 256; ++code) {
-    const auto type = static_cast<NeuronType>(code);
-    if (neuron_type_name(type) == name) return type;
-  }
-  fail_choice("neuron_type", name, "a neuron type");
-}
-
 std::uint32_t add_region(PyWriter& self, std::string name, std::uint32_t n_neurons,
                          std::uint32_t n_inputs, const std::string& neuron_type,
                          std::string config_json, std::string metadata_json,
@@ -133,41 +125,20 @@ void add_sparse(PyWriter& self, std::uint32_t region, std::string name, const st
   for (HeldBuffer& buffer : held) use->held.push_back(std::move(buffer));
 }
 
-// A matrix as it is, or as its entries where `sparse` and that is smaller; whether it is the
-// latter. `add` takes its specification and its bytes.
-template <typename Add>
-bool add_matrix(OpenWriter& writer, const std::string& dtype, const Extents& shape,
-                nb::handle matrix, bool sparse, const Add& add) {
-  HeldBuffer held(matrix, HeldBuffer::Use::read);
-  TensorSpec spec = spec_of({}, dtype, shape, "weights");
-  Tensor tensor = Tensor::borrow(spec.dtype, spec.shape, held.bytes());
-  if (sparse) tensor = tensor.to_sparse_where_smaller();
-  const bool became_sparse = !tensor.is_dense();
-  add(TensorSpec::of({}, tensor.layout()), tensor.bytes());
-  writer.held.push_back(std::move(held));
-  if (became_sparse) writer.entries.push_back(std::move(tensor));
-  return became_sparse;
-}
-
-// Whether weights and delays are stored as their entries.
-std::pair<bool, bool> add_connection(PyWriter& self, const std::string& source,
-                                     const std::string& target, const std::string& dtype,
-                                     const Extents& shape, nb::handle weights,
-                                     const std::string& delay_dtype, const Extents& delay_shape,
-                                     nb::handle delays, bool sparse) {
+void add_connection(PyWriter& self, const std::string& source, const std::string& target,
+                    const std::string& dtype, const Extents& shape, nb::handle weights,
+                    const std::string& delay_dtype, const Extents& delay_shape, nb::handle delays) {
   const auto use = self.use();
   Writer& writer = use->get();
   const ConnectionId connection = writer.add_connection(source, target);
-  std::pair<bool, bool> as_entries;
-  as_entries.first = add_matrix(*use, dtype, shape, weights, sparse, [&](auto spec, auto bytes) {
-    writer.add_connection_weights(connection, std::move(spec), bytes);
-  });
-  if (delays.is_none()) return as_entries;
-  as_entries.second =
-      add_matrix(*use, delay_dtype, delay_shape, delays, sparse, [&](auto spec, auto bytes) {
-        writer.add_connection_delays(connection, std::move(spec), bytes);
-      });
-  return as_entries;
+  HeldBuffer held(weights, HeldBuffer::Use::read);
+  writer.add_connection_weights(connection, spec_of({}, dtype, shape, "weights"), held.bytes());
+  use->held.push_back(std::move(held));
+  if (delays.is_none()) return;
+  HeldBuffer held_delays(delays, HeldBuffer::Use::read);
+  writer.add_connection_delays(connection, spec_of({}, delay_dtype, delay_shape, "weights"),
+                               held_delays.bytes());
+  use->held.push_back(std::move(held_delays));
 }
 
 nb::dict commit(PyWriter& self) {
@@ -205,7 +176,6 @@ Writer& OpenWriter::get() {
 
 void OpenWriter::let_go() {
   writer.reset();
-  entries.clear();
   // To let go of a buffer may run Python: out of the list first.
   const std::vector<HeldBuffer> gone = std::exchange(held, {});
 }
@@ -253,7 +223,7 @@ void bind_writer(nb::module_& module) {
            nb::arg("indices"), nb::arg("values"))
       .def("add_connection", add_connection, nb::arg("source"), nb::arg("target"), nb::arg("dtype"),
            nb::arg("shape"), nb::arg("weights"), nb::arg("delay_dtype"), nb::arg("delay_shape"),
-           nb::arg("delays").none(), nb::arg("sparse"))
+           nb::arg("delays").none())
       .def("commit", commit)
       .def("abandon", [](PyWriter& self) { self.use()->let_go(); })
       .def_prop_ro("is_open", [](PyWriter& self) { return self.use()->writer.has_value(); });

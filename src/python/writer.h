@@ -14,7 +14,6 @@
 #include "io/process.h"
 #include "python/buffers.h"
 #include "python/exclusive.h"
-#include "thalia/tensor_value.h"
 #include "thalia/writer.h"
 
 namespace thalia::python {
@@ -25,8 +24,6 @@ struct OpenWriter {
   std::stop_source stop{};       ///< of the save
   std::optional<Writer> writer;  ///< none once it was committed, given away or abandoned
   std::vector<HeldBuffer> held{};
-  /// What was made of matrices that are stored as their entries. A save in the background has none.
-  std::vector<Tensor> entries{};
 
   OpenWriter(const std::filesystem::path& path, SaveOptions options);
   /// Into an open file, which stays its owner's.

@@ -290,7 +290,7 @@ def test_numbers_follow_a_state_that_has_grown(tmp_path):
         assert file["cortex"].n_neurons == 0
     state.regions["cortex"]["homeostatic"] = {"thresholds": np.ones(41)}
     state.regions["cortex"].facts.n_neurons = 42
-    with pytest.raises(thalia.UsageError, match=r"'cortex': homeostatic.thresholds .*\[41\].* n_neurons is 42"):
+    with pytest.raises(thalia.UsageError, match=r"'cortex'.*homeostatic.thresholds.*\[41\].*\[42\]"):
         BrainCheckpoint.save(state, tmp_path / "b.thalia")
 
 

@@ -4,7 +4,6 @@ import dataclasses
 import enum
 import json
 import math
-import os
 import shutil
 import subprocess
 import sys
@@ -123,7 +122,7 @@ def test_a_state_comes_back_bit_for_bit(tmp_path, name, compression):
         "count": 1,
         "bytes": 40,
         "mb": 40 / 2**20,
-        "percent": pytest.approx(0.3, 1),
+        "percent": pytest.approx(0.6, 0.1),
     }
     other = Brain(None)
     assert BrainCheckpoint.load(path, into=other) is other and other.members.training_steps == 700
@@ -277,7 +276,9 @@ def test_a_policy_in_ones_metadata_is_not_the_files(path):
     found = BrainCheckpoint.load(path)
     assert same(dict(found), half) and found.metadata["version"] == "1.0.0" and found.metadata["created"] != "x"
     summary = BrainCheckpoint.save(found, path, precision_policy="mixed", reproducible=True)
-    assert summary["precision_policy"] == "mixed" and "created" not in BrainCheckpoint.info(path)["metadata"]
+    assert summary["precision_policy"] == "mixed"
+    # The time of a file that is to be the same each time.
+    assert BrainCheckpoint.info(path)["metadata"]["created"] == "1970-01-01T00:00:00Z"
 
 
 def test_metadata_that_are_given_take_the_place_of_those_that_were_loaded(path):
@@ -393,7 +394,7 @@ def test_a_base_that_moved_is_looked_for(tmp_path):
         BrainCheckpoint.save_delta(state(2), second, first, search=search)
         assert same(loaded(second, search=str(moved)), state(2))
         assert BrainCheckpoint.validate(second, search=iter([moved])) == (True, [])
-        assert BrainCheckpoint.info(second, search=moved)["is_delta"]
+        assert BrainCheckpoint.info(second)["is_delta"]
     assert not BrainCheckpoint.validate(second).valid
 
 
@@ -466,20 +467,17 @@ def test_compress_checkpoint(tmp_path):
     assert next(iter(BrainCheckpoint.load(tmp_path / "old.thalia.zst", framework="numpy").regions)) == "cortex"
 
 
-def test_a_killed_save_leaves_the_old_file_and_the_next_one_sweeps(tmp_path):
+def test_a_killed_save_leaves_the_old_file(tmp_path):
     path = tmp_path / "brain.thalia.zst"
     BrainCheckpoint.save(state(1), path)
     code = (
         "import os, sys, signal, numpy as np\n"
-        "import thalia_checkpoint._brain_save as save\n"
         "from thalia_checkpoint.brain import BrainCheckpoint\n"
-        "save.compress = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "BrainCheckpoint.save({'r': {'w': np.ones(1000)}}, sys.argv[1])\n"
+        "kill = lambda done, total: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "BrainCheckpoint.save({'r': {'w': np.ones(1000)}}, sys.argv[1], progress=kill)\n"
     )
     assert subprocess.run([sys.executable, "-c", code, str(path)]).returncode == -9
     assert same(loaded(path), state(1))
-    (left,) = tmp_path.glob(".thalia-*")
-    os.utime(left, (1, 1))
     BrainCheckpoint.save(state(2), path)
     assert same(loaded(path), state(2)) and [entry.name for entry in tmp_path.iterdir()] == [path.name]
 

@@ -20,7 +20,7 @@ CALLS = {
     "add_tensor": (0, "late", "f32", (1,), "weights", b"four"),
     "add_tensors": ([("late", "f32", (1,), b"four")], {}, {}),
     "add_sparse": (0, "late", "f32", (1, 1), "weights", False, None, b"fourfour", b"four"),
-    "add_connection": ("r", "r", "f32", (1, 1), b"four", "f32", (), None, False),
+    "add_connection": ("r", "r", "f32", (1, 1), b"four", "f32", (), None),
     "commit": (),
     "abandon": (),
 }

@@ -1,0 +1,448 @@
+// Checkpoints of brains. Python builds a state out of trees, and takes one apart into trees; what
+// lies in between, naming, precision, sparse storage, deltas, is the library's.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "python/bindings.h"
+#include "python/buffers.h"
+#include "python/calls.h"
+#include "python/exclusive.h"
+#include "python/gil.h"
+#include "python/objects.h"
+#include "python/options.h"
+#include "python/saver.h"
+#include "python/text.h"
+#include "python/value.h"
+#include "thalia/brain_checkpoint.h"
+#include "thalia/checkpoint_metadata.h"
+#include "thalia/error.h"
+#include "thalia/formats/file_format.h"
+#include "thalia/reader.h"
+#include "thalia/text.h"
+
+namespace thalia::python {
+namespace {
+
+namespace nb = nanobind;
+using Path = std::filesystem::path;
+
+// A state, with the arrays that it borrows. Used with the GIL held; a save of it needs none.
+struct OpenBrain {
+  BrainState state{};
+  std::vector<HeldBuffer> held{};
+
+  Value value(nb::handle object) { return value_of(object, held); }
+  Tensor tensor(nb::handle object) { return std::move(value(object).as_tensor()); }
+};
+using PyBrain = Exclusive<OpenBrain>;
+
+RegionSet& set_of(BrainState& brain, bool is_pathway) {
+  return is_pathway ? brain.pathways : brain.regions;
+}
+
+void add_region(PyBrain& self, bool is_pathway, std::string name, nb::handle state,
+                nb::handle metadata, std::uint32_t n_neurons, std::uint32_t n_inputs,
+                const std::string& neuron_type, std::uint64_t homeostatic_updated) {
+  const auto use = self.use();
+  BrainRegion region{.n_neurons = n_neurons,
+                     .n_inputs = n_inputs,
+                     .neuron_type = neuron_type_of(neuron_type),
+                     .homeostatic_updated = homeostatic_updated,
+                     .state = use->value(state),
+                     .metadata = use->value(metadata)};
+  set_of(use->state, is_pathway).add(std::move(name), std::move(region));
+}
+
+void add_connection(PyBrain& self, std::string source, std::string target, nb::handle weights,
+                    nb::handle delays) {
+  const auto use = self.use();
+  BrainConnection connection{
+      .source = std::move(source), .target = std::move(target), .weights = use->tensor(weights)};
+  if (!delays.is_none()) connection.delays = use->tensor(delays);
+  use->state.connectivity.add(std::move(connection));
+}
+
+void set_whole(PyBrain& self, nb::handle state, nb::handle state_metadata, nb::handle metadata,
+               std::uint64_t training_steps) {
+  const auto use = self.use();
+  use->state.state = use->value(state);
+  use->state.state_metadata = use->value(state_metadata);
+  use->state.metadata = use->value(metadata);
+  use->state.training_steps = training_steps;
+}
+
+// `policy`: the text of one, or None.
+BrainSaveOptions brain_options(const std::optional<std::string>& policy, bool include_homeostatic,
+                               bool sparse, bool roles_by_name, const nb::dict& save) {
+  return {.precision_policy = policy ? parse_precision_policy(*policy) : PrecisionPolicy{},
+          .sparse = sparse ? SparseStorage::automatic : SparseStorage::as_is,
+          .include_homeostatic = include_homeostatic,
+          .roles_by_name = roles_by_name,
+          .save = save_options(save)};
+}
+
+nb::dict shares_dict(const PrecisionStatistics& statistics) {
+  constexpr double kMiB = 1 << 20;
+  nb::dict out;
+  for (std::size_t i = 0; i < kPrecisionKindCount; ++i) {
+    const auto kind = static_cast<PrecisionKind>(i);
+    const PrecisionStatistics::Share& share = statistics.share(kind);
+    nb::dict one;
+    one["count"] = share.count;
+    one["bytes"] = share.bytes;
+    one["mb"] = static_cast<double>(share.bytes) / kMiB;
+    one["percent"] = statistics.percent(kind);
+    out[text_object(precision_kind_name(kind))] = one;
+  }
+  out["total_mb"] = static_cast<double>(statistics.total().bytes) / kMiB;
+  return out;
+}
+
+nb::dict summary_of(const Path& path, std::uint64_t file_bytes, const BrainContents& contents,
+                    const Digest256& checksum) {
+  nb::dict out;
+  out["path"] = path;
+  out["file_size"] = file_bytes;
+  out["num_regions"] = contents.regions;
+  out["num_pathways"] = contents.pathways;
+  out["total_neurons"] = contents.total_neurons;
+  out["total_synapses"] = contents.total_synapses;
+  out["checksum"] = hex(checksum.bytes);
+  out["precision_policy"] = contents.precision_policy;
+  out["precision_stats"] = shares_dict(contents.precision_statistics);
+  return out;
+}
+
+nb::dict dict_of(const BrainSaveResult& result) {
+  nb::dict out =
+      summary_of(result.path, result.file_bytes, result.contents, result.closing_checksum);
+  out["codec"] = codec_name(result.codec);
+  return out;
+}
+
+nb::dict dict_of(const BrainDeltaResult& result) {
+  nb::dict out =
+      summary_of(result.path, result.file_bytes, result.contents, result.identity.closing_checksum);
+  out["base_size"] = result.base_bytes;
+  out["changed_regions"] = text_list(result.changed_regions);
+  return out;
+}
+
+nb::dict save(PyBrain& self, const Path& path, BrainSaveOptions options) {
+  const auto use = self.use();
+  return dict_of(interruptible([&](const std::stop_token& stop) {
+    options.save.work.cancel = stop;
+    return BrainCheckpoint::save(use->state, path, options);
+  }));
+}
+
+// `search`: folders in which bases of the base are looked for.
+BrainDeltaOptions delta_options(bool keep_policy, double threshold, std::vector<Path> search,
+                                BrainSaveOptions brain) {
+  return {.keep_policy = keep_policy,
+          .threshold = threshold,
+          .chain = {.search = std::move(search)},
+          .brain = std::move(brain)};
+}
+
+nb::dict save_delta(PyBrain& self, const Path& path, const Path& base, BrainDeltaOptions options) {
+  const auto use = self.use();
+  return dict_of(interruptible([&](const std::stop_token& stop) {
+    options.brain.save.work.cancel = stop;
+    return BrainCheckpoint::save_delta(use->state, path, base, options);
+  }));
+}
+
+// Begins begin(saver, state, token), and has the saver keep what the save reads where nothing was
+// copied.
+template <typename Begin>
+auto begin_brain(PyBrain& self, Saver& to, Snapshot snapshot, Begin begin) {
+  const std::shared_ptr<AsyncSaver> saver = to.get();
+  const auto use = self.use();
+  std::stop_source cancel;
+  std::optional<std::invoke_result_t<Begin, AsyncSaver&, const BrainState&, std::stop_token>> begun;
+  interruptible([&](const std::stop_token& stop) {
+    const std::stop_callback forward(stop, [&] { cancel.request_stop(); });
+    begun.emplace(begin(*saver, use->state, cancel.get_token()));
+  });
+  if (!begun->save().skipped() && snapshot == Snapshot::borrowed)
+    to.saves.push_back({begun->save(), std::exchange(use->held, {})});
+  to.let_go();
+  return *std::move(begun);
+}
+
+BrainSaveHandle save_async(PyBrain& self, Saver& saver, const Path& path, Snapshot snapshot,
+                           BrainSaveOptions options) {
+  return begin_brain(self, saver, snapshot,
+                     [&](AsyncSaver& to, const BrainState& state, std::stop_token cancel) {
+                       options.save.work.cancel = std::move(cancel);
+                       return BrainCheckpoint::save_async(to, state, path, options, snapshot);
+                     });
+}
+
+BrainDeltaHandle save_delta_async(PyBrain& self, Saver& saver, const Path& path, const Path& base,
+                                  Snapshot snapshot, BrainDeltaOptions options) {
+  return begin_brain(
+      self, saver, snapshot, [&](AsyncSaver& to, const BrainState& state, std::stop_token cancel) {
+        options.brain.save.work.cancel = std::move(cancel);
+        return BrainCheckpoint::save_delta_async(to, state, path, base, options, snapshot);
+      });
+}
+
+// A state that was loaded, to be taken apart once. Its regions may be read when they are taken.
+class LoadedBrain {
+ public:
+  LoadedBrain(const Path& path, BrainLoadOptions options, bool resolve_deltas) {
+    options.resolve_deltas = resolve_deltas;
+    options.on_warning = [this](const std::string& text) { warnings_.push_back(text); };
+    const auto format = detect_format(path);
+    if (format && file_format_name(*format) == "thalia-0.1") {
+      original_ = true;
+      state_ = BrainCheckpoint::load(path, options);
+    } else {
+      reader_.emplace(Reader::open(path, options.chain.read));
+      state_ = BrainCheckpoint::load(*reader_, options);
+    }
+  }
+
+  bool is_original() const { return original_; }
+  nb::list names(bool is_pathway) { return text_list(set_of(state_, is_pathway).names()); }
+  nb::list warnings() const { return text_list(warnings_); }
+  nb::object metadata() const { return object_of(state_.metadata); }
+  nb::object state() const { return object_of(state_.state); }
+  nb::object state_metadata() const { return object_of(state_.state_metadata); }
+  std::uint64_t training_steps() const { return state_.training_steps; }
+
+  // Its state and its facts. It is empty then.
+  std::pair<nb::object, nb::dict> take(bool is_pathway, const std::string& name) {
+    BrainRegion taken;
+    {
+      const Unlocked unlocked;
+      taken = std::move(set_of(state_, is_pathway).at(name));
+    }
+    return {object_of(taken.state), facts_of(taken)};
+  }
+
+  // No tensor is read for it.
+  nb::dict facts(bool is_pathway, const std::string& name) {
+    const RegionSet& regions = set_of(state_, is_pathway);
+    if (regions.is_loaded(name)) return facts_of(regions.at(name));
+    if (!outline_) {
+      outline_ = BrainCheckpoint::load(*reader_, {.lazy = true, .read_tensors = false});
+    }
+    return facts_of(set_of(*outline_, is_pathway).at(name));
+  }
+
+  nb::list connections() {
+    const std::vector<BrainConnection>* all = nullptr;
+    {
+      const Unlocked unlocked;
+      all = &std::as_const(state_.connectivity).all();
+    }
+    nb::list out;
+    for (const BrainConnection& connection : *all) {
+      out.append(nb::make_tuple(
+          text_object(connection.source), text_object(connection.target),
+          nb::cast(LoadedTensor{connection.weights}),
+          connection.delays ? nb::cast(LoadedTensor{*connection.delays}) : nb::none()));
+    }
+    return out;
+  }
+
+ private:
+  static nb::dict facts_of(const BrainRegion& region) {
+    nb::dict out;
+    out["n_neurons"] = region.n_neurons;
+    out["n_inputs"] = region.n_inputs;
+    out["neuron_type"] = neuron_type_name(region.neuron_type);
+    out["homeostatic_updated"] = region.homeostatic_updated;
+    out["metadata"] = object_of(region.metadata);
+    return out;
+  }
+
+  BrainState state_;
+  std::optional<Reader> reader_;       ///< none of a file of version 0.1
+  std::optional<BrainState> outline_;  ///< once it was asked for
+  std::vector<std::string> warnings_;
+  bool original_ = false;
+};
+
+ReadOptions limited(ReadOptions read, std::uint64_t max_bytes) {
+  ReadLimits& limits = read.input.limits;
+  limits.max_file_bytes = max_bytes;
+  if (limits.max_allocation_bytes == 0 || limits.max_allocation_bytes > max_bytes)
+    limits.max_allocation_bytes = max_bytes;
+  return read;
+}
+
+std::unique_ptr<LoadedBrain> load(const Path& path, std::vector<std::string> regions, bool lazy,
+                                  bool read_tensors, bool resolve_deltas, std::uint64_t max_bytes,
+                                  std::vector<Path> search, const std::string& access,
+                                  const std::string& verification, unsigned threads) {
+  BrainLoadOptions options{
+      .regions = std::move(regions),
+      .lazy = lazy,
+      .chain = {.read = limited(read_options(access, verification, threads), max_bytes),
+                .search = std::move(search)},
+      .read_tensors = read_tensors,
+      .max_file_bytes = max_bytes};
+  auto brain = interruptible([&](const std::stop_token& stop) {
+    options.chain.read.work.cancel = stop;
+    return std::make_unique<LoadedBrain>(path, options, resolve_deltas);
+  });
+  return brain;
+}
+
+nb::dict info(const Path& path) {
+  const BrainInfo info = interruptible([&](const std::stop_token& stop) {
+    return BrainCheckpoint::info(path, {.work = {.cancel = stop}});
+  });
+  nb::dict out;
+  out["file_size"] = info.file_bytes;
+  out["version"] = text_object(info.version);
+  out["timestamp"] = info.timestamp;
+  out["total_neurons"] = info.total_neurons;
+  out["total_synapses"] = info.total_synapses;
+  out["training_steps"] = info.training_steps;
+  out["regions"] = text_list(info.regions);
+  out["pathways"] = text_list(info.pathways);
+  out["metadata"] = object_of(info.metadata);
+  out["is_delta"] = info.is_delta;
+  return out;
+}
+
+nb::tuple validate(const Path& path, const std::vector<Path>& search) {
+  const BrainValidation found = interruptible([&](const std::stop_token& stop) {
+    return BrainCheckpoint::validate(path, {.work = {.cancel = stop}}, search);
+  });
+  return nb::make_tuple(found.valid, text_list(found.issues));
+}
+
+// Events as the format has them, of any of the shapes that it ever had.
+nb::object growth_events(nb::handle events) {
+  std::vector<HeldBuffer> none;
+  Value metadata = Value::object();
+  metadata.add("growth_history", value_of(events, none));
+  return object_of(to_value(checkpoint_metadata(metadata)).at("growth_history"));
+}
+
+nb::dict policy_dict(const std::string& text) {
+  const PrecisionPolicy policy = parse_precision_policy(text);
+  nb::dict out;
+  for (std::size_t i = 0; i < kPrecisionCategoryCount; ++i) {
+    const auto category = static_cast<PrecisionCategory>(i);
+    out[text_object(category_name(category))] = precision_name(policy.of(category));
+  }
+  nb::dict patterns;
+  for (const PrecisionPattern& pattern : policy.patterns)
+    patterns[text_object(pattern.glob)] = precision_name(pattern.precision);
+  out["patterns"] = patterns;
+  out["match"] = policy.matching == CategoryMatching::original ? "original" : "roles";
+  return out;
+}
+
+Precision precision_named(const std::string& name) {
+  if (const auto precision = precision_from_name(name)) return *precision;
+  fail_choice("precision", name, "fp32, fp16, bf16, keep, auto");
+}
+
+std::string policy_text(const nb::dict& categories,
+                        const std::vector<std::pair<std::string, std::string>>& patterns,
+                        bool original) {
+  PrecisionPolicy policy;
+  for (const auto& [key, value] : categories) {
+    const auto category = category_from_name(nb::cast<std::string>(key));
+    policy.of(category.value()) = precision_named(nb::cast<std::string>(value));
+  }
+  for (const auto& [glob, precision] : patterns)
+    policy.patterns.push_back({glob, precision_named(precision)});
+  if (original) policy.matching = CategoryMatching::original;
+  return to_string(policy);
+}
+
+void bind_building(nb::module_& module) {
+  nb::class_<BrainSaveOptions>(module, "BrainSaveOptions")
+      .def(
+          "__init__",
+          [](BrainSaveOptions* self, const std::optional<std::string>& policy,
+             bool include_homeostatic, bool sparse, bool roles_by_name, const nb::dict& save) {
+            new (self) BrainSaveOptions(
+                brain_options(policy, include_homeostatic, sparse, roles_by_name, save));
+          },
+          nb::arg("policy").none(), nb::arg("include_homeostatic"), nb::arg("sparse"),
+          nb::arg("roles_by_name"), nb::arg("save"));
+  nb::class_<BrainDeltaOptions>(module, "BrainDeltaOptions")
+      .def(
+          "__init__",
+          [](BrainDeltaOptions* self, bool keep_policy, double threshold, std::vector<Path> search,
+             const BrainSaveOptions& brain) {
+            new (self)
+                BrainDeltaOptions(delta_options(keep_policy, threshold, std::move(search), brain));
+          },
+          nb::arg("keep_policy"), nb::arg("threshold"), nb::arg("search"), nb::arg("brain"));
+  const auto snapshot_of = [](const std::string& name) {
+    return chosen<Snapshot>("snapshot", name,
+                            {{"copy", Snapshot::copy}, {"borrowed", Snapshot::borrowed}});
+  };
+  nb::class_<PyBrain>(module, "Brain")
+      .def("__init__", [](PyBrain* self) { new (self) PyBrain("the state"); })
+      .def("add_region", add_region)
+      .def("add_connection", add_connection, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
+      .def("set_whole", set_whole)
+      .def("save", save)
+      .def("save_delta", save_delta)
+      .def("save_async",
+           [=](PyBrain& self, Saver& saver, const Path& path, const std::string& snapshot,
+               const BrainSaveOptions& options) {
+             return save_async(self, saver, path, snapshot_of(snapshot), options);
+           })
+      .def("save_delta_async", [=](PyBrain& self, Saver& saver, const Path& path, const Path& base,
+                                   const std::string& snapshot, const BrainDeltaOptions& options) {
+        return save_delta_async(self, saver, path, base, snapshot_of(snapshot), options);
+      });
+  bind_handle<BrainSaveHandle>(module, "BrainSaveHandle",
+                               [](const BrainSaveResult& result) { return dict_of(result); });
+  bind_handle<BrainDeltaHandle>(module, "BrainDeltaHandle",
+                                [](const BrainDeltaResult& result) { return dict_of(result); });
+}
+
+}  // namespace
+
+void bind_brain(nb::module_& module) {
+  bind_building(module);
+  nb::class_<LoadedBrain>(module, "LoadedBrain")
+      .def_static("load", load, nb::arg("path"), nb::arg("regions"), nb::arg("lazy"),
+                  nb::arg("read_tensors"), nb::arg("resolve_deltas"), nb::arg("max_bytes"),
+                  nb::arg("search"), nb::arg("access"), nb::arg("verification"), nb::arg("threads"))
+      .def_prop_ro("is_original", &LoadedBrain::is_original)
+      .def_prop_ro("regions", [](LoadedBrain& brain) { return brain.names(false); })
+      .def_prop_ro("pathways", [](LoadedBrain& brain) { return brain.names(true); })
+      .def_prop_ro("warnings", &LoadedBrain::warnings)
+      .def_prop_ro("metadata", &LoadedBrain::metadata)
+      .def_prop_ro("state", &LoadedBrain::state)
+      .def_prop_ro("state_metadata", &LoadedBrain::state_metadata)
+      .def_prop_ro("training_steps", &LoadedBrain::training_steps)
+      .def("take", &LoadedBrain::take)
+      .def("facts", &LoadedBrain::facts)
+      .def("connections", &LoadedBrain::connections);
+  module.def("brain_info", info);
+  module.def("validate_brain", validate);
+  module.def("growth_events", growth_events);
+  module.def("precision_policy", policy_dict);
+  module.def("precision_text", policy_text);
+}
+
+}  // namespace thalia::python
