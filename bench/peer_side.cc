@@ -118,7 +118,7 @@ class PeerSide {
       saver_->wait_until_reserved();
     }
     Writer writer = state_.writer(path, {});
-    std::optional<SaveHandle> save;
+    std::optional<SaveHandle<>> save;
     const double seconds = seconds_of(1, [&] { save = saver_->save_async(std::move(writer)); });
     save->wait();
     return seconds;

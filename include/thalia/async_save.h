@@ -15,6 +15,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "thalia/detail/held.h"
 #include "thalia/writer.h"
@@ -26,7 +27,6 @@ struct AsyncSaverAccess;
 }
 namespace detail {
 class SaveQueue;
-class SaveState;
 }  // namespace detail
 
 /// What becomes of the borrowed payloads while a save runs in the background.
@@ -44,6 +44,7 @@ enum class WhenBusy {
   skip,     ///< is not begun, for loops that would rather miss one: SaveHandle::skipped()
 };
 
+template <typename Result = SaveResult>
 class SaveHandle;
 
 struct AsyncSaveOptions {
@@ -64,7 +65,7 @@ struct AsyncSaveOptions {
   int niceness = 10;
   /// Called on a background thread, or on the one that cancels, when a save has ended, well or not.
   /// What it throws is no save's error: wait_all() reports it.
-  std::function<void(const SaveHandle&)> on_done{};
+  std::function<void(const SaveHandle<>&)> on_done{};
 };
 
 struct SaveProgress {
@@ -72,36 +73,78 @@ struct SaveProgress {
   std::uint64_t total = 0;  ///< bytes; 0 until the first are written
 };
 
-/// One save, from save_async() on. A cheap copyable handle; it may outlive the saver, and the save
-/// goes on without it. Internally synchronised. In a forked child a save that had not ended never
-/// does: done(), wait(), wait_for() and cancel() throw UsageError (wrong_state) then. So do wait()
-/// and wait_for() in a callback of that save, or of another one of its saver, until it has ended.
+namespace detail {
+
+/// What the handles of one save share, whatever comes of it. Internally synchronised.
+class SaveControl {
+ public:
+  SaveControl() = default;
+  SaveControl(const SaveControl&) = delete;
+  SaveControl& operator=(const SaveControl&) = delete;
+  virtual ~SaveControl() = default;
+
+  virtual SaveProgress progress() const noexcept = 0;
+  virtual bool done() const = 0;
+  virtual bool skipped() const noexcept = 0;
+  virtual bool wait_for(std::chrono::nanoseconds time) = 0;
+  virtual void cancel() = 0;
+  virtual std::exception_ptr see_error() noexcept = 0;
+};
+
+template <typename Result>
+class SaveOutcome : public SaveControl {
+ public:
+  virtual Result wait() = 0;
+};
+
+struct HandleAccess;
+
+}  // namespace detail
+
+/// One save in the background, of a writer, a brain or a checkpoint of a run, from save_async() on.
+/// A cheap copyable handle; it may outlive the saver, and the save goes on without it. Internally
+/// synchronised. In a forked child a save that had not ended never does: done(), wait(), wait_for()
+/// and cancel() throw UsageError (wrong_state) then. So do wait() and wait_for() in a callback of
+/// that save, or of another one of its saver, until it has ended.
+template <typename Result>
 class SaveHandle {
  public:
-  SaveProgress progress() const noexcept;
+  /// @param outcome not null.
+  explicit SaveHandle(std::shared_ptr<detail::SaveOutcome<Result>> outcome)
+      : outcome_(std::move(outcome)) {}
+
+  SaveProgress progress() const noexcept { return outcome_->progress(); }
   /// Ended: well, with an error, or cancelled.
-  bool done() const;
+  bool done() const { return outcome_->done(); }
   /// Not begun, as another one was unfinished: WhenBusy::skip. wait() throws CancelledError then.
-  bool skipped() const noexcept;
-  /// Until done. @return what Writer::commit() would have. @throws what it would have, each time:
-  /// IoError, UsageError; CancelledError after cancel(), a replacement, or a stop through
-  /// Work::cancel.
-  SaveResult wait() const;
+  bool skipped() const noexcept { return outcome_->skipped(); }
+  /// Until done. @return what the same save in the foreground would have. @throws what that would
+  /// have, each time: IoError, UsageError; CancelledError after cancel(), a replacement, or a stop
+  /// through Work::cancel.
+  Result wait() const { return outcome_->wait(); }
   /// Until done, or for `time`. @return done().
-  bool wait_for(std::chrono::nanoseconds time) const;
+  bool wait_for(std::chrono::nanoseconds time) const { return outcome_->wait_for(time); }
   /// Asks the save to end. One that has not begun ends at once, one that runs at its next extent or
   /// chunk: the file at the path stays the old one. One past its last extent is finished. Returns
   /// without waiting for it.
-  void cancel() const;
-  /// The error that wait() would throw; null if there is none, or not yet.
-  std::exception_ptr error() const noexcept;
+  void cancel() const { outcome_->cancel(); }
+  /// The error that wait() would throw; null where there is none, or not yet.
+  std::exception_ptr error() const noexcept { return outcome_->see_error(); }
 
  private:
-  friend class AsyncSaver;
-  friend class detail::SaveQueue;
-  explicit SaveHandle(std::shared_ptr<detail::SaveState> state) : state_(std::move(state)) {}
-  detail::Shared<detail::SaveState> state_;
+  friend struct detail::HandleAccess;
+  detail::Shared<detail::SaveOutcome<Result>> outcome_;
 };
+
+namespace detail {
+/// For what goes on once a save has ended.
+struct HandleAccess {
+  template <typename Result>
+  static std::shared_ptr<SaveControl> control(const SaveHandle<Result>& handle) {
+    return handle.outcome_.pointer();
+  }
+};
+}  // namespace detail
 
 /// Owns one background thread, which writes the saves one after the other, and the memory for
 /// snapshots, which it keeps and uses again. Touching new memory costs several times the copy. So
@@ -140,8 +183,8 @@ class AsyncSaver {
   /// @param ready called by the background thread before it reads a payload that is borrowed, and
   /// may wait until these are there, as for a device that is still copying them; what it throws is
   /// the save's error. Not called for one that was cancelled before.
-  SaveHandle save_async(Writer&& writer, Snapshot snapshot = Snapshot::copy,
-                        std::function<void()> ready = {});
+  SaveHandle<> save_async(Writer&& writer, Snapshot snapshot = Snapshot::copy,
+                          std::function<void()> ready = {});
 
   /// Makes memory ready for `snapshots` snapshots of `bytes` of payload each, so that the first
   /// ones are as fast as all others. Returns at once, unless other saves hold too much of

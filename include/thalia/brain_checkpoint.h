@@ -76,11 +76,11 @@ struct BrainSaveResult {
   std::uint64_t payload_bytes = 0;  ///< logical bytes of all tensors as they are stored
   std::uint32_t tensors = 0;
   BrainContents contents;
-  Digest256 closing_checksum;                ///< of the .thalia file, inside a wrapper too
-  FileIdentity identity;                     ///< of the same
-  std::vector<TensorDigest> digests{};       ///< for SavedBrain
-  std::optional<Digest256> sha256{};         ///< of the whole file, where SaveOptions asked for it
-  Codec codec = Codec::none;                 ///< as asked for, or as chosen; of frames, theirs
+  Digest256 closing_checksum;           ///< of the .thalia file, inside a wrapper too
+  FileIdentity identity;                ///< of the same
+  std::vector<TensorDigest> digests{};  ///< for SavedBrain
+  std::optional<Digest256> sha256{};    ///< of the whole file, where SaveOptions asked for it
+  Codec codec = Codec::none;            ///< as asked for, or as chosen; of frames, theirs
   std::vector<QuantizedTensorReport> quantized{};  ///< in the order of the file
   std::vector<std::string> not_finite{};  ///< paths of tensors that were not, for NaN or infinities
   double seconds = 0;
@@ -134,32 +134,6 @@ struct BrainDeltaResult {
     return file_bytes == 0 ? 0 : static_cast<double>(base_bytes) / static_cast<double>(file_bytes);
   }
 };
-
-/// A save of a brain in the background. A cheap copyable handle, as SaveHandle.
-template <typename Result>
-class BrainHandle {
- public:
-  /// Progress, cancelling, and waiting for so long.
-  const SaveHandle& save() const noexcept { return save_; }
-  bool done() const { return save_.done(); }
-  bool wait_for(std::chrono::nanoseconds time) const { return save_.wait_for(time); }
-  std::exception_ptr error() const noexcept { return save_.error(); }
-  /// Until done. @return what the same save in the foreground would have. @throws as
-  /// SaveHandle::wait().
-  Result wait() const {
-    save_.wait();
-    return *result_;
-  }
-
- private:
-  friend class BrainCheckpoint;
-  BrainHandle(SaveHandle save, std::shared_ptr<const Result> result)
-      : save_(std::move(save)), result_(std::move(result)) {}
-  SaveHandle save_;
-  detail::Shared<const Result> result_;
-};
-using BrainSaveHandle = BrainHandle<BrainSaveResult>;
-using BrainDeltaHandle = BrainHandle<BrainDeltaResult>;
 
 struct BrainLoadOptions {
   /// Names of regions, pathways as "pathway:NAME"; empty: all. The connections
@@ -227,10 +201,10 @@ class BrainCheckpoint {
   /// back. Not copied, tensors with bytes of their own are shared with the save, and have new ones
   /// once they are changed; borrowed ones stay as they are until it is done. @throws as save() and
   /// AsyncSaver::save_async(). What goes wrong later comes through the handle.
-  static BrainSaveHandle save_async(AsyncSaver& saver, const BrainState& brain,
-                                    const std::filesystem::path& path,
-                                    const BrainSaveOptions& options = {},
-                                    Snapshot snapshot = Snapshot::copy);
+  static SaveHandle<BrainSaveResult> save_async(AsyncSaver& saver, const BrainState& brain,
+                                                const std::filesystem::path& path,
+                                                const BrainSaveOptions& options = {},
+                                                Snapshot snapshot = Snapshot::copy);
 
   /// Has the saver's memory made ready, in the background, for save_async() of such a state with
   /// these options: without it the first one holds the training up several times as long as those
@@ -261,21 +235,21 @@ class BrainCheckpoint {
   /// tensors of a base in memory that borrow their bytes stay as they are until the save is done.
   /// @throws as save_delta() and AsyncSaver::save_async(). What goes wrong later comes through the
   /// handle.
-  static BrainDeltaHandle save_delta_async(AsyncSaver& saver, const BrainState& brain,
-                                           const std::filesystem::path& path,
-                                           const std::filesystem::path& base_checkpoint,
-                                           const BrainDeltaOptions& options = {},
-                                           Snapshot snapshot = Snapshot::copy);
-  static BrainDeltaHandle save_delta_async(AsyncSaver& saver, const BrainState& brain,
-                                           const std::filesystem::path& path,
-                                           const ChainReader& base,
-                                           const BrainDeltaOptions& options = {},
-                                           Snapshot snapshot = Snapshot::copy);
-  static BrainDeltaHandle save_delta_async(AsyncSaver& saver, const BrainState& brain,
-                                           const std::filesystem::path& path,
-                                           const SavedBrain& base,
-                                           const BrainDeltaOptions& options = {},
-                                           Snapshot snapshot = Snapshot::copy);
+  static SaveHandle<BrainDeltaResult> save_delta_async(AsyncSaver& saver, const BrainState& brain,
+                                                       const std::filesystem::path& path,
+                                                       const std::filesystem::path& base_checkpoint,
+                                                       const BrainDeltaOptions& options = {},
+                                                       Snapshot snapshot = Snapshot::copy);
+  static SaveHandle<BrainDeltaResult> save_delta_async(AsyncSaver& saver, const BrainState& brain,
+                                                       const std::filesystem::path& path,
+                                                       const ChainReader& base,
+                                                       const BrainDeltaOptions& options = {},
+                                                       Snapshot snapshot = Snapshot::copy);
+  static SaveHandle<BrainDeltaResult> save_delta_async(AsyncSaver& saver, const BrainState& brain,
+                                                       const std::filesystem::path& path,
+                                                       const SavedBrain& base,
+                                                       const BrainDeltaOptions& options = {},
+                                                       Snapshot snapshot = Snapshot::copy);
 
   /// Reads a checkpoint of any of the forms above, found by content. Raw dense tensors stay in the
   /// file's mapping, which the state keeps open. Saved again, a state that was loaded without some
@@ -292,8 +266,9 @@ class BrainCheckpoint {
   /// parse_growth_history().
   static BrainInfo info(const std::filesystem::path& path, const ReadOptions& options = {});
 
-  /// Checks everything, and that the state can be made; of a delta all that it is based on, too, which is looked for as in
-  /// BrainLoadOptions. Never throws for what the file holds, or where there is none.
+  /// Checks everything, and that the state can be made; of a delta all that it is based on, too,
+  /// which is looked for as in BrainLoadOptions. Never throws for what the file holds, or where
+  /// there is none.
   static BrainValidation validate(const std::filesystem::path& path,
                                   const VerifyOptions& options = {},
                                   const std::vector<std::filesystem::path>& search = {},

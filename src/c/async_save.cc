@@ -24,7 +24,7 @@ struct thalia_saver {
 };
 
 struct thalia_save {
-  SaveHandle handle;
+  SaveHandle<> handle;
 };
 
 namespace {
@@ -46,7 +46,7 @@ AsyncSaveOptions saver_options(const thalia_saver_options* given) {
   return options;
 }
 
-const SaveHandle& begun(const thalia_save* save) {
+const SaveHandle<>& begun(const thalia_save* save) {
   return required(save, "save").handle;
 }
 
@@ -84,7 +84,7 @@ void thalia_saver_close(thalia_saver* saver) {
 
 thalia_status thalia_save_poll(const thalia_save* save, thalia_save_progress* progress) {
   return guarded([&] {
-    const SaveHandle& handle = begun(save);
+    const SaveHandle<>& handle = begun(save);
     thalia_save_progress info{};
     info.ended = handle.done() ? 1 : 0;  // first: the progress of an ended save is its last
     info.skipped = handle.skipped() ? 1 : 0;

@@ -30,7 +30,7 @@ namespace nb = nanobind;
 // to be gone by then.
 void close(Saver& self, bool cancel) {
   if (cancel)
-    for (const Saver::Save& save : self.saves) save.handle.cancel();
+    for (const Saver::Save& save : self.saves) save.save->cancel();
   self.close();
   self.let_go();
 }
@@ -57,20 +57,19 @@ void wait_all(Saver& self) {
   self.let_go();
 }
 
-SaveHandle save_async(Saver& self, PyWriter& writer, const std::string& snapshot,
-                      const nb::object& ready) {
+SaveHandle<> save_async(Saver& self, PyWriter& writer, const std::string& snapshot,
+                        const nb::object& ready) {
   return begin_save(
       self, writer, snapshot, ready,
       [](AsyncSaver& saver, Writer& declared, Snapshot kind, std::function<void()> until) {
         return saver.save_async(std::move(declared), kind, std::move(until));
-      },
-      [](const SaveHandle& handle) { return handle; });
+      });
 }
 
 }  // namespace
 
 void bind_background(nb::module_& module) {
-  bind_handle<SaveHandle>(module, "SaveHandle", result_dict);
+  bind_handle<SaveResult>(module, "SaveHandle", result_dict);
   nb::class_<Saver>(module, "AsyncSaver")
       .def("__init__",
            [](Saver* self, const std::string& when_busy, unsigned max_unfinished,

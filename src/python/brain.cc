@@ -178,14 +178,14 @@ auto begin_brain(PyBrain& self, Saver& to, Snapshot snapshot, Begin begin) {
     const std::stop_callback forward(stop, [&] { cancel.request_stop(); });
     begun.emplace(begin(*saver, use->state, cancel.get_token()));
   });
-  if (!begun->save().skipped() && snapshot == Snapshot::borrowed)
-    to.saves.push_back({begun->save(), std::exchange(use->held, {})});
+  if (!begun->skipped() && snapshot == Snapshot::borrowed)
+    to.saves.push_back({detail::HandleAccess::control(*begun), std::exchange(use->held, {})});
   to.let_go();
   return *std::move(begun);
 }
 
-BrainSaveHandle save_async(PyBrain& self, Saver& saver, const Path& path, Snapshot snapshot,
-                           BrainSaveOptions options) {
+SaveHandle<BrainSaveResult> save_async(PyBrain& self, Saver& saver, const Path& path,
+                                       Snapshot snapshot, BrainSaveOptions options) {
   return begin_brain(self, saver, snapshot,
                      [&](AsyncSaver& to, const BrainState& state, std::stop_token cancel) {
                        options.save.work.cancel = std::move(cancel);
@@ -193,8 +193,9 @@ BrainSaveHandle save_async(PyBrain& self, Saver& saver, const Path& path, Snapsh
                      });
 }
 
-BrainDeltaHandle save_delta_async(PyBrain& self, Saver& saver, const Path& path, const Path& base,
-                                  Snapshot snapshot, BrainDeltaOptions options) {
+SaveHandle<BrainDeltaResult> save_delta_async(PyBrain& self, Saver& saver, const Path& path,
+                                              const Path& base, Snapshot snapshot,
+                                              BrainDeltaOptions options) {
   return begin_brain(
       self, saver, snapshot, [&](AsyncSaver& to, const BrainState& state, std::stop_token cancel) {
         options.brain.save.work.cancel = std::move(cancel);
@@ -413,9 +414,9 @@ void bind_building(nb::module_& module) {
                                    const std::string& snapshot, const BrainDeltaOptions& options) {
         return save_delta_async(self, saver, path, base, snapshot_of(snapshot), options);
       });
-  bind_handle<BrainSaveHandle>(module, "BrainSaveHandle",
+  bind_handle<BrainSaveResult>(module, "BrainSaveHandle",
                                [](const BrainSaveResult& result) { return dict_of(result); });
-  bind_handle<BrainDeltaHandle>(module, "BrainDeltaHandle",
+  bind_handle<BrainDeltaResult>(module, "BrainDeltaHandle",
                                 [](const BrainDeltaResult& result) { return dict_of(result); });
 }
 

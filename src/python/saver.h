@@ -31,7 +31,7 @@ namespace thalia::python {
 // close this one meanwhile.
 struct Saver {
   struct Save {
-    SaveHandle handle;
+    std::shared_ptr<detail::SaveControl> save;
     std::vector<HeldBuffer> held;  ///< what it reads, where it copied nothing
   };
   std::vector<Save> saves{};
@@ -60,7 +60,7 @@ struct Saver {
   // first.
   void let_go() {
     const auto ended = std::partition(saves.begin(), saves.end(),
-                                      [](const Save& save) { return !save.handle.done(); });
+                                      [](const Save& save) { return !save.save->done(); });
     const std::vector<Save> gone(std::make_move_iterator(ended),
                                  std::make_move_iterator(saves.end()));
     saves.erase(ended, saves.end());
@@ -68,12 +68,11 @@ struct Saver {
 };
 
 /// Begins a save of a writer by begin(saver, writer, snapshot, ready), which may wait for other
-/// saves, and returns a handle of it; handle_of() of that is the save's. The writer is taken over,
-/// unless the save was skipped.
+/// saves, and returns a handle of it. The writer is taken over, unless the save was skipped.
 /// @param ready as of ready_of().
-template <typename Begin, typename HandleOf>
+template <typename Begin>
 auto begin_save(Saver& self, PyWriter& writer, const std::string& snapshot,
-                const nanobind::object& ready, Begin begin, HandleOf handle_of) {
+                const nanobind::object& ready, Begin begin) {
   const std::shared_ptr<AsyncSaver> saver = self.get();
   const auto use = writer.use();
   Writer& declared = use->get();
@@ -86,12 +85,11 @@ auto begin_save(Saver& self, PyWriter& writer, const std::string& snapshot,
     const std::stop_callback forward(stop, [&] { use->stop.request_stop(); });
     begun.emplace(begin(*saver, declared, kind, std::move(wait_until_ready)));
   });
-  const SaveHandle handle = handle_of(*begun);
-  if (handle.skipped()) return *std::move(begun);
+  if (begun->skipped()) return *std::move(begun);
   use->writer.reset();
   std::vector<HeldBuffer> held = std::exchange(use->held, {});
   if (kind == Snapshot::copy) held.clear();
-  self.saves.push_back({handle, std::move(held)});
+  self.saves.push_back({detail::HandleAccess::control(*begun), std::move(held)});
   self.let_go();
   return *std::move(begun);
 }
@@ -120,18 +118,11 @@ bool wait_in_steps(const Handle& handle, std::optional<double> timeout) {
   }
 }
 
-/// What a handle says of the save itself, be it published or taken further after that.
-inline const SaveHandle& save_of(const SaveHandle& handle) {
-  return handle;
-}
-inline const SaveHandle& save_of(const auto& handle) {
-  return handle.save();
-}
-
 /// Binds a handle of a save in the background. @param dict_of makes a dict of what wait() returns.
-template <typename Handle, typename DictOf>
+template <typename Result, typename DictOf>
 void bind_handle(nanobind::module_& module, const char* name, DictOf dict_of) {
   namespace nb = nanobind;
+  using Handle = SaveHandle<Result>;
   nb::class_<Handle>(module, name)
       .def(
           "wait",
@@ -142,10 +133,10 @@ void bind_handle(nanobind::module_& module, const char* name, DictOf dict_of) {
           },
           nb::arg("timeout").none())
       .def_prop_ro("done", [](const Handle& handle) { return handle.done(); })
-      .def_prop_ro("skipped", [](const Handle& handle) { return save_of(handle).skipped(); })
+      .def_prop_ro("skipped", [](const Handle& handle) { return handle.skipped(); })
       .def_prop_ro("progress",
                    [](const Handle& handle) {
-                     const SaveProgress progress = save_of(handle).progress();
+                     const SaveProgress progress = handle.progress();
                      return std::pair(progress.done, progress.total);
                    })
       .def_prop_ro("error",
@@ -153,7 +144,7 @@ void bind_handle(nanobind::module_& module, const char* name, DictOf dict_of) {
                      const std::exception_ptr error = handle.error();
                      return error ? exception_of(error) : nb::none();
                    })
-      .def("cancel", [](const Handle& handle) { save_of(handle).cancel(); });
+      .def("cancel", [](const Handle& handle) { handle.cancel(); });
 }
 
 }  // namespace thalia::python

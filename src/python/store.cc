@@ -190,17 +190,17 @@ nb::dict save_checkpoint(const PyRunWriter& self, PyWriter& writer, std::optiona
   return stored_dict(stored);
 }
 
-StoreHandle save_checkpoint_async(const PyRunWriter& self, Saver& saver, PyWriter& writer,
-                                  std::optional<double> metric, const std::string& snapshot,
-                                  const nb::object& ready) {
+SaveHandle<StoredCheckpoint> save_checkpoint_async(const PyRunWriter& self, Saver& saver,
+                                                   PyWriter& writer, std::optional<double> metric,
+                                                   const std::string& snapshot,
+                                                   const nb::object& ready) {
   const std::shared_ptr<RunWriter> run = self.get();
   return begin_save(
       saver, writer, snapshot, ready,
       [&](AsyncSaver& to, Writer& declared, Snapshot kind, std::function<void()> until) {
         return run->commit_async(to, std::move(declared), {.metric = metric}, kind,
                                  std::move(until));
-      },
-      [](const StoreHandle& handle) { return handle.save(); });
+      });
 }
 
 nb::dict prune_run(const PyRunWriter& self, const std::string& phase, bool dry_run) {
@@ -265,7 +265,7 @@ void bind_run(nb::module_& module) {
 
 void bind_store(nb::module_& module) {
   bind_run(module);
-  bind_handle<StoreHandle>(module, "StoreHandle", stored_dict);
+  bind_handle<StoredCheckpoint>(module, "StoreHandle", stored_dict);
   nb::class_<PyRunWriter>(module, "RunWriter")
       .def(
           "__init__",

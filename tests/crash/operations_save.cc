@@ -123,19 +123,19 @@ void run_async(const fs::path& folder, Teller& teller) {
   const test::Sample samples[] = {network(2), network(3)};
   std::atomic<unsigned> done = 0;
   AsyncSaveOptions options{.when_busy = WhenBusy::queue};
-  options.on_done = [&](const SaveHandle& save) {
+  options.on_done = [&](const SaveHandle<>& save) {
     const test::Sample& sample = samples[done++];
     if (save.error() == nullptr) teller.promise(std::to_string(sample.training_steps));
   };
   AsyncSaver saver(options);
-  std::vector<SaveHandle> saves;
+  std::vector<SaveHandle<>> saves;
   for (const test::Sample& sample : samples) {
     teller.attempt(std::to_string(sample.training_steps));
     Writer writer(folder / kFile, durable());
     test::declare(writer, sample);
     saves.push_back(saver.save_async(std::move(writer)));
   }
-  for (const SaveHandle& save : saves) save.wait();
+  for (const SaveHandle<>& save : saves) save.wait();
   saver.wait_all();
 }
 

@@ -185,12 +185,12 @@ void prepare_base(const fs::path& folder) {
 template <bool kAllChanges>
 void run_background(const fs::path& folder, Teller& teller) {
   RunWriter writer(run_in(folder));
-  std::vector<StoreHandle> saves;
+  std::vector<SaveHandle<StoredCheckpoint>> saves;
   std::mutex mutex;
   std::size_t next = 0;
   bool all_are_saved = true;
   AsyncSaveOptions options{.when_busy = WhenBusy::queue, .background_threads = 1};
-  options.on_done = [&](const SaveHandle&) {
+  options.on_done = [&](const SaveHandle<>&) {
     const std::lock_guard all_are_begun(mutex);
     const std::size_t done = next++;
     try {
@@ -216,7 +216,7 @@ void run_background(const fs::path& folder, Teller& teller) {
                                         {.metric = 0.125}, held));
     }
   }
-  for (const StoreHandle& save : saves) save.wait();
+  for (const SaveHandle<StoredCheckpoint>& save : saves) save.wait();
   saver.wait_all();
 }
 

@@ -92,33 +92,6 @@ struct StoredCheckpoint {
   double sync_seconds = 0;
 };
 
-/// A save in the background. A cheap copyable handle.
-class StoreHandle {
- public:
-  /// Progress, cancelling and whether it was skipped. Its wait() comes back before the store's
-  /// steps are done.
-  const SaveHandle& save() const noexcept { return save_; }
-  /// @throws UsageError (wrong_state) in a forked child where it had not ended: it never will.
-  bool done() const;
-  /// Until done, or for `time`. @return done(). @throws UsageError (wrong_state) as wait().
-  bool wait_for(std::chrono::nanoseconds time) const;
-  /// The error that wait() would throw; null if there is none, or not yet.
-  std::exception_ptr error() const noexcept;
-  /// Until the checkpoint is saved and all steps are done. @throws as the same save in the
-  /// foreground, each time; CancelledError. Until it is done, UsageError (wrong_state) in a forked
-  /// child, and in a callback of the save, which would wait for itself.
-  StoredCheckpoint wait() const;
-
-  struct State;
-
- private:
-  friend class RunWriter;
-  StoreHandle(SaveHandle save, std::shared_ptr<State> state);
-  void require_waitable() const;
-  SaveHandle save_;
-  detail::Shared<State> state_;
-};
-
 struct StorePruneOptions {
   bool dry_run = false;
   std::optional<RetentionPolicy> policy{};  ///< in place of the phase's
@@ -168,15 +141,19 @@ class RunWriter {
                         bool replace = false);
   StoredCheckpoint commit(Writer&& writer, const SaveInfo& info = {});
   /// @param ready as of AsyncSaver::save_async().
-  StoreHandle commit_async(AsyncSaver& saver, Writer&& writer, const SaveInfo& info = {},
-                           Snapshot snapshot = Snapshot::copy, std::function<void()> ready = {});
+  SaveHandle<StoredCheckpoint> commit_async(AsyncSaver& saver, Writer&& writer,
+                                            const SaveInfo& info = {},
+                                            Snapshot snapshot = Snapshot::copy,
+                                            std::function<void()> ready = {});
 
   /// A full file or a delta, as the run's policy says; the delta against the newest checkpoint.
   StoredCheckpoint save(std::string_view phase, std::uint64_t step, const BrainState& brain,
                         const SaveInfo& info = {}, const BrainSaveOptions& options = {});
-  StoreHandle save_async(AsyncSaver& saver, std::string_view phase, std::uint64_t step,
-                         const BrainState& brain, const SaveInfo& info = {},
-                         const BrainSaveOptions& options = {}, Snapshot snapshot = Snapshot::copy);
+  SaveHandle<StoredCheckpoint> save_async(AsyncSaver& saver, std::string_view phase,
+                                          std::uint64_t step, const BrainState& brain,
+                                          const SaveInfo& info = {},
+                                          const BrainSaveOptions& options = {},
+                                          Snapshot snapshot = Snapshot::copy);
   /// The same of any state; of that of a file: state_source().
   StoredCheckpoint save(std::string_view phase, std::uint64_t step, const StateSource& state,
                         const SaveInfo& info = {}, const SaveOptions& options = {});

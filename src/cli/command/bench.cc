@@ -290,7 +290,7 @@ class Bench {
   measure::PageMemory weights_;
   measure::PageMemory target_;
   AsyncSaver saver_;
-  std::optional<SaveHandle> background_;
+  std::optional<SaveHandle<>> background_;
   ProgressBar bar_;
   std::vector<Step> writes_, reads_;
   std::uint64_t done_ = 0;  ///< runs

@@ -1,6 +1,5 @@
-// The public classes only forward: to the queue that runs saves, and to the state of one save,
-// which its handles share. A handle keeps the state alive and not the queue, so it may outlive the
-// saver.
+// The public class only forwards to the queue that runs saves. A handle keeps the state of its save
+// alive and not the queue, so it may outlive the saver.
 #include "thalia/async_save.h"
 
 #include <utility>
@@ -10,31 +9,6 @@
 #include "container/background/writer_save.h"
 
 namespace thalia {
-
-SaveProgress SaveHandle::progress() const noexcept {
-  return state_->progress();
-}
-bool SaveHandle::done() const {
-  return state_->done();
-}
-bool SaveHandle::skipped() const noexcept {
-  return state_->skipped();
-}
-SaveResult SaveHandle::wait() const {
-  return state_->wait();
-}
-bool SaveHandle::wait_for(std::chrono::nanoseconds time) const {
-  return state_->wait_for(time);
-}
-std::exception_ptr SaveHandle::error() const noexcept {
-  return state_->see_error();
-}
-
-void SaveHandle::cancel() const {
-  if (state_->done()) return;
-  // Without the saver there is no save left: it waited for all of them.
-  if (const auto queue = state_->queue()) queue->cancel(*state_);
-}
 
 AsyncSaver::AsyncSaver(AsyncSaveOptions options)
     : queue_(std::make_shared<detail::SaveQueue>(std::move(options))) {
@@ -51,12 +25,13 @@ AsyncSaver::~AsyncSaver() {
   queue_->close();
 }
 
-SaveHandle AsyncSaver::save_async(Writer&& writer, Snapshot snapshot, std::function<void()> ready) {
+SaveHandle<> AsyncSaver::save_async(Writer&& writer, Snapshot snapshot,
+                                    std::function<void()> ready) {
   return queue_->save(std::make_unique<container::WriterSave>(writer, snapshot, std::move(ready)));
 }
 
-SaveHandle container::AsyncSaverAccess::save(AsyncSaver& saver,
-                                             std::unique_ptr<BackgroundSave> save) {
+SaveHandle<> container::AsyncSaverAccess::save(AsyncSaver& saver,
+                                               std::unique_ptr<BackgroundSave> save) {
   return saver.queue_->save(std::move(save));
 }
 

@@ -4,14 +4,10 @@
 #include <cstdint>
 #include <memory>
 
+#include "thalia/async_save.h"
 #include "thalia/bytes.h"
 #include "thalia/options.h"
 #include "thalia/writer.h"
-
-namespace thalia {
-class AsyncSaver;
-class SaveHandle;
-}  // namespace thalia
 
 namespace thalia::container {
 
@@ -39,7 +35,7 @@ class BackgroundSave {
 
 /// As AsyncSaver::save_async() of a writer.
 struct AsyncSaverAccess {
-  static SaveHandle save(AsyncSaver& saver, std::unique_ptr<BackgroundSave> save);
+  static SaveHandle<> save(AsyncSaver& saver, std::unique_ptr<BackgroundSave> save);
 };
 
 }  // namespace thalia::container

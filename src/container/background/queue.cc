@@ -107,7 +107,7 @@ SaveQueue::Lock SaveQueue::lock_outside() const {
   return Lock(mutex_);
 }
 
-SaveHandle SaveQueue::save(std::unique_ptr<container::BackgroundSave> save) {
+SaveHandle<> SaveQueue::save(std::unique_ptr<container::BackgroundSave> save) {
   check_caller();  // before others are cancelled
   // Everything that can refuse the save comes first; until it begins, an error leaves all with the
   // caller.
@@ -116,7 +116,7 @@ SaveHandle SaveQueue::save(std::unique_ptr<container::BackgroundSave> save) {
   if (options_.when_busy == WhenBusy::replace) cancel_unfinished();
   std::unique_ptr<Job> job = admit(bytes, save->work().cancel);
   const std::shared_ptr<SaveState> state = job->state;
-  if (state->skipped()) return SaveHandle(state);
+  if (state->skipped()) return SaveHandle<>(state);
   try {
     Work work = save->work();
     if (work.threads == 0) work.threads = options_.background_threads;
@@ -144,7 +144,7 @@ SaveHandle SaveQueue::save(std::unique_ptr<container::BackgroundSave> save) {
     waiting_.push_back(std::move(job));
   }
   changed_.notify_all();
-  return SaveHandle(state);
+  return SaveHandle<>(state);
 }
 
 // One by one, and without the lock in between: cancel() runs a waiting save to its end, with its
@@ -271,7 +271,7 @@ void SaveQueue::run(std::unique_ptr<Job> job) noexcept {
   failure.error ? state->fail(failure.error) : state->finish(std::move(result));
   Failure stray;
   try {
-    if (options_.on_done) options_.on_done(SaveHandle(state));
+    if (options_.on_done) options_.on_done(SaveHandle<>(state));
   } catch (...) {
     stray.error = std::current_exception();
   }

@@ -40,7 +40,7 @@ class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
 
   // As AsyncSaver has them, @throws UsageError (wrong_state) in a forked child, and within a save
   // of its own:
-  SaveHandle save(std::unique_ptr<container::BackgroundSave> save);
+  SaveHandle<> save(std::unique_ptr<container::BackgroundSave> save);
   void reserve(std::uint64_t bytes, unsigned snapshots, const std::stop_token& cancel);
   void reserve(const Writer& declared, unsigned snapshots, const std::stop_token& cancel);
   void wait_until_reserved();

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "container/background/in_save.h"
+#include "container/background/queue.h"
 #include "thalia/error.h"
 
 namespace thalia::detail {
@@ -81,6 +82,12 @@ bool SaveState::wait_for(std::chrono::nanoseconds time) {
   const std::chrono::nanoseconds most = std::chrono::hours(24 * 365);
   std::unique_lock lock(mutex_);
   return ended_.wait_for(lock, std::min(time, most), [&] { return has_ended(); });
+}
+
+void SaveState::cancel() {
+  if (done()) return;
+  // Without the saver there is no save left: it waited for all of them.
+  if (const auto queue = this->queue()) queue->cancel(*this);
 }
 
 std::exception_ptr SaveState::see_error() noexcept {

@@ -18,7 +18,7 @@ namespace thalia::detail {
 
 /// Internally synchronised. A forked child may look at one that had ended: that changes no more,
 /// and is read without the lock.
-class SaveState {
+class SaveState final : public SaveOutcome<SaveResult> {
  public:
   explicit SaveState(std::weak_ptr<SaveQueue> queue) : queue_(std::move(queue)) {}
 
@@ -31,17 +31,18 @@ class SaveState {
   /// Empty once the saver is gone.
   std::shared_ptr<SaveQueue> queue() const noexcept { return queue_.lock(); }
 
-  SaveProgress progress() const noexcept;
+  SaveProgress progress() const noexcept override;
   bool has_ended() const noexcept { return done_.load(std::memory_order_acquire); }
   /// @throws UsageError (wrong_state) in a forked child where it had not ended: it never will.
-  bool done() const;
-  bool skipped() const noexcept { return has_ended() && skipped_; }
+  bool done() const override;
+  bool skipped() const noexcept override { return has_ended() && skipped_; }
   // Until it has ended, @throws UsageError (wrong_state) in a forked child, and within a save of
   // the same queue.
-  SaveResult wait();
-  bool wait_for(std::chrono::nanoseconds time);
+  SaveResult wait() override;
+  bool wait_for(std::chrono::nanoseconds time) override;
+  void cancel() override;
   /// The error; whoever asks has seen it.
-  std::exception_ptr see_error() noexcept;
+  std::exception_ptr see_error() noexcept override;
   /// Ended with an error that nobody has seen.
   bool has_unseen_error() const noexcept;
 

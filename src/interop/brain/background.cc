@@ -18,16 +18,16 @@ std::vector<model::StoredTensor*> tensors_of(model::StoredBrain& brain) {
 
 BrainSave::BrainSave(model::StoredBrain stored, const std::filesystem::path& target,
                      const SaveOptions& options, Snapshot snapshot,
-                     std::shared_ptr<BrainSaveResult> result)
+                     std::shared_ptr<BrainOutcome<BrainSaveResult>> outcome)
     : snapshot_(snapshot),
       stored_(std::move(stored)),
       writer_(writer_of(stored_, target, options)),
       save_(writer_, snapshot),
-      result_(std::move(result)) {}
+      outcome_(std::move(outcome)) {}
 
 SaveResult BrainSave::run() {
   SaveResult saved = save_.run();
-  complete(*result_, saved);
+  complete(outcome_->result(), saved);
   return saved;
 }
 
@@ -37,12 +37,12 @@ void BrainSave::begin(ByteSpan memory, Work work) noexcept {
 }
 
 BrainDeltaSave::BrainDeltaSave(model::StoredBrain stored, const Work& work, Snapshot snapshot,
-                               Save save, std::shared_ptr<BrainDeltaResult> result)
+                               Save save, std::shared_ptr<BrainOutcome<BrainDeltaResult>> outcome)
     : stored_(std::move(stored)),
       tensors_(tensors_of(stored_)),
       work_(work),
       save_(std::move(save)),
-      result_(std::move(result)) {
+      outcome_(std::move(outcome)) {
   if (snapshot == Snapshot::borrowed) return;
   for (const model::StoredTensor* tensor : tensors_) plan_.add(tensor->tensor.bytes());
 }
@@ -62,12 +62,13 @@ void BrainDeltaSave::begin(ByteSpan, Work work) noexcept {
 }
 
 SaveResult BrainDeltaSave::run() {
-  *result_ = save_(stored_, work_);
-  return {.file_bytes = result_->file_bytes,
-          .tensors = result_->tensors,
-          .identity = result_->identity,
-          .digests = result_->digests,
-          .seconds = result_->seconds};
+  BrainDeltaResult& result = outcome_->result();
+  result = save_(stored_, work_);
+  return {.file_bytes = result.file_bytes,
+          .tensors = result.tensors,
+          .identity = result.identity,
+          .digests = result.digests,
+          .seconds = result.seconds};
 }
 
 }  // namespace thalia::interop

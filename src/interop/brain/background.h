@@ -1,25 +1,56 @@
 // Saves of a brain that an AsyncSaver writes.
 #pragma once
 
+#include <chrono>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "container/background/background_save.h"
 #include "container/background/snapshot_plan.h"
 #include "container/background/writer_save.h"
 #include "model/brain/stored_brain.h"
+#include "thalia/async_save.h"
 #include "thalia/brain_checkpoint.h"
 
 namespace thalia::interop {
 
+/// What the handles of a brain's save share: the save, and what it made.
+template <typename Result>
+class BrainOutcome final : public detail::SaveOutcome<Result> {
+ public:
+  /// Set by the save, before it has ended.
+  Result& result() noexcept { return result_; }
+  /// Before anybody has a handle.
+  void set_save(SaveHandle<> save) { save_ = std::move(save); }
+
+  SaveProgress progress() const noexcept override { return save_->progress(); }
+  bool done() const override { return save_->done(); }
+  bool skipped() const noexcept override { return save_->skipped(); }
+  Result wait() override {
+    save_->wait();
+    return result_;
+  }
+  bool wait_for(std::chrono::nanoseconds time) override { return save_->wait_for(time); }
+  void cancel() override { save_->cancel(); }
+  std::exception_ptr see_error() noexcept override { return save_->error(); }
+
+ private:
+  std::optional<SaveHandle<>> save_;
+  Result result_{};
+};
+
 /// A whole state. Without a copy, its tensors are shared with the brain until the save is done.
 class BrainSave final : public container::BackgroundSave {
  public:
-  /// @param result is completed by run(). @throws as writer_of() and WriterSave.
+  /// @param outcome whose result is completed by run(). @throws as writer_of() and WriterSave.
   BrainSave(model::StoredBrain stored, const std::filesystem::path& target,
-            const SaveOptions& options, Snapshot snapshot, std::shared_ptr<BrainSaveResult> result);
+            const SaveOptions& options, Snapshot snapshot,
+            std::shared_ptr<BrainOutcome<BrainSaveResult>> outcome);
 
   std::uint64_t bytes() const noexcept override { return save_.bytes(); }
   const Work& work() const noexcept override { return save_.work(); }
@@ -32,7 +63,7 @@ class BrainSave final : public container::BackgroundSave {
   model::StoredBrain stored_;
   Writer writer_;
   container::WriterSave save_;
-  detail::Shared<BrainSaveResult> result_;
+  const std::shared_ptr<BrainOutcome<BrainSaveResult>> outcome_;
 };
 
 /// What a state has that its base has not.
@@ -41,9 +72,9 @@ class BrainDeltaSave final : public container::BackgroundSave {
   /// Saves the state, with this work.
   using Save = std::function<BrainDeltaResult(const model::StoredBrain& stored, const Work& work)>;
 
-  /// @param result is set by run().
+  /// @param outcome whose result is set by run().
   BrainDeltaSave(model::StoredBrain stored, const Work& work, Snapshot snapshot, Save save,
-                 std::shared_ptr<BrainDeltaResult> result);
+                 std::shared_ptr<BrainOutcome<BrainDeltaResult>> outcome);
 
   std::uint64_t bytes() const noexcept override { return plan_.bytes(); }
   const Work& work() const noexcept override { return work_; }
@@ -58,7 +89,7 @@ class BrainDeltaSave final : public container::BackgroundSave {
   std::vector<Tensor> copies_;                 ///< of the same, until begin()
   Work work_;
   Save save_;
-  detail::Shared<BrainDeltaResult> result_;
+  const std::shared_ptr<BrainOutcome<BrainDeltaResult>> outcome_;
 };
 
 }  // namespace thalia::interop

@@ -95,17 +95,18 @@ BrainSaveResult interop::save_brain(const BrainState& brain, const path& target,
   return result;
 }
 
-BrainSaveHandle BrainCheckpoint::save_async(AsyncSaver& saver, const BrainState& brain,
-                                            const path& target, const BrainSaveOptions& options,
-                                            Snapshot snapshot) {
+SaveHandle<BrainSaveResult> BrainCheckpoint::save_async(AsyncSaver& saver, const BrainState& brain,
+                                                        const path& target,
+                                                        const BrainSaveOptions& options,
+                                                        Snapshot snapshot) {
   wrapper_for(target, options.save);
   model::StoredBrain stored = stored_brain(brain, options);
-  auto result =
-      std::make_shared<BrainSaveResult>(interop::result_of(stored, target, options));
-  return {container::AsyncSaverAccess::save(
-              saver, std::make_unique<interop::BrainSave>(std::move(stored), target, options.save,
-                                                          snapshot, result)),
-          result};
+  auto outcome = std::make_shared<interop::BrainOutcome<BrainSaveResult>>();
+  outcome->result() = interop::result_of(stored, target, options);
+  outcome->set_save(container::AsyncSaverAccess::save(
+      saver, std::make_unique<interop::BrainSave>(std::move(stored), target, options.save, snapshot,
+                                                  outcome)));
+  return SaveHandle<BrainSaveResult>(std::move(outcome));
 }
 
 void BrainCheckpoint::reserve(AsyncSaver& saver, const BrainState& brain, const path& target,

@@ -185,13 +185,15 @@ DeltaPlan delta_plan(const path& target, const SavedBrain& base, const BrainDelt
                          with_policy(options, base.options.precision_policy), wrapper);
 }
 
-SaveHandle save_later(AsyncSaver& saver, const BrainState& brain, DeltaPlan plan, Snapshot snapshot,
-                      std::shared_ptr<BrainDeltaResult> result) {
+SaveHandle<BrainDeltaResult> save_later(AsyncSaver& saver, const BrainState& brain, DeltaPlan plan,
+                                        Snapshot snapshot) {
   const BrainSaveOptions& options = plan.options.brain;
-  return container::AsyncSaverAccess::save(
+  auto outcome = std::make_shared<interop::BrainOutcome<BrainDeltaResult>>();
+  outcome->set_save(container::AsyncSaverAccess::save(
       saver, std::make_unique<interop::BrainDeltaSave>(interop::stored_brain(brain, options),
                                                        options.save.work, snapshot,
-                                                       std::move(plan.save), std::move(result)));
+                                                       std::move(plan.save), outcome)));
+  return SaveHandle<BrainDeltaResult>(std::move(outcome));
 }
 
 BrainDeltaResult save_now(const BrainState& brain, const DeltaPlan& plan) {
@@ -218,29 +220,22 @@ BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path
   return save_now(brain, delta_plan(target, base, options));
 }
 
-BrainDeltaHandle BrainCheckpoint::save_delta_async(AsyncSaver& saver, const BrainState& brain,
-                                                   const path& target, const path& base_checkpoint,
-                                                   const BrainDeltaOptions& options,
-                                                   Snapshot snapshot) {
-  auto result = std::make_shared<BrainDeltaResult>();
-  return {save_later(saver, brain, delta_plan(target, base_checkpoint, options), snapshot, result),
-          result};
+SaveHandle<BrainDeltaResult> BrainCheckpoint::save_delta_async(
+    AsyncSaver& saver, const BrainState& brain, const path& target, const path& base_checkpoint,
+    const BrainDeltaOptions& options, Snapshot snapshot) {
+  return save_later(saver, brain, delta_plan(target, base_checkpoint, options), snapshot);
 }
 
-BrainDeltaHandle BrainCheckpoint::save_delta_async(AsyncSaver& saver, const BrainState& brain,
-                                                   const path& target, const ChainReader& base,
-                                                   const BrainDeltaOptions& options,
-                                                   Snapshot snapshot) {
-  auto result = std::make_shared<BrainDeltaResult>();
-  return {save_later(saver, brain, delta_plan(target, base, options), snapshot, result), result};
+SaveHandle<BrainDeltaResult> BrainCheckpoint::save_delta_async(
+    AsyncSaver& saver, const BrainState& brain, const path& target, const ChainReader& base,
+    const BrainDeltaOptions& options, Snapshot snapshot) {
+  return save_later(saver, brain, delta_plan(target, base, options), snapshot);
 }
 
-BrainDeltaHandle BrainCheckpoint::save_delta_async(AsyncSaver& saver, const BrainState& brain,
-                                                   const path& target, const SavedBrain& base,
-                                                   const BrainDeltaOptions& options,
-                                                   Snapshot snapshot) {
-  auto result = std::make_shared<BrainDeltaResult>();
-  return {save_later(saver, brain, delta_plan(target, base, options), snapshot, result), result};
+SaveHandle<BrainDeltaResult> BrainCheckpoint::save_delta_async(
+    AsyncSaver& saver, const BrainState& brain, const path& target, const SavedBrain& base,
+    const BrainDeltaOptions& options, Snapshot snapshot) {
+  return save_later(saver, brain, delta_plan(target, base, options), snapshot);
 }
 
 }  // namespace thalia

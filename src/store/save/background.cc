@@ -8,40 +8,41 @@
 
 namespace thalia {
 
-StoreHandle::StoreHandle(SaveHandle save, std::shared_ptr<State> state)
-    : save_(std::move(save)), state_(std::move(state)) {}
+namespace store {
 
-bool StoreHandle::done() const {
-  if (state_->done) return true;
-  state_->process.require("the save");
+bool StoreOutcome::done() const {
+  if (has_ended) return true;
+  process.require("the save");
   return false;
 }
 
 // A callback of the save would wait for itself, and a forked child for threads that it has not.
-void StoreHandle::require_waitable() const {
-  save_.wait_for({});
+void StoreOutcome::require_waitable() const {
+  save->wait_for({});
 }
 
-bool StoreHandle::wait_for(std::chrono::nanoseconds time) const {
+bool StoreOutcome::wait_for(std::chrono::nanoseconds time) {
   if (done()) return true;
   require_waitable();
-  std::unique_lock lock(state_->mutex);
-  return state_->ended.wait_for(lock, time, [&] { return state_->done.load(); });
+  std::unique_lock lock(mutex);
+  return ended.wait_for(lock, time, [&] { return has_ended.load(); });
 }
 
-std::exception_ptr StoreHandle::error() const noexcept {
-  return state_->done ? state_->error : nullptr;
+std::exception_ptr StoreOutcome::see_error() noexcept {
+  return has_ended ? error : nullptr;
 }
 
-StoredCheckpoint StoreHandle::wait() const {
+StoredCheckpoint StoreOutcome::wait() {
   if (!done()) {
     require_waitable();
-    std::unique_lock lock(state_->mutex);
-    state_->ended.wait(lock, [&] { return state_->done.load(); });
+    std::unique_lock lock(mutex);
+    ended.wait(lock, [&] { return has_ended.load(); });
   }
-  if (state_->error) std::rethrow_exception(state_->error);
-  return state_->result;
+  if (error) std::rethrow_exception(error);
+  return result;
 }
+
+}  // namespace store
 
 bool RunWriter::Impl::end_later() noexcept {
   if (!publisher_.joinable()) return false;
@@ -52,18 +53,18 @@ bool RunWriter::Impl::end_later() noexcept {
   return true;
 }
 
-StoreHandle RunWriter::Impl::publish_later(SaveHandle save, store::SavePlace place,
-                                           std::function<store::SavedFile()> saved_file,
-                                           store::SaveAt full) {
-  const std::shared_ptr<StoreHandle::State> state(
-      new StoreHandle::State{save, std::move(place), std::move(saved_file), std::move(full)});
+SaveHandle<StoredCheckpoint> RunWriter::Impl::publish_later(
+    std::shared_ptr<detail::SaveControl> save, store::SavePlace place,
+    std::function<store::SavedFile()> saved_file, store::SaveAt full) {
+  auto state = std::make_shared<store::StoreOutcome>(std::move(save), std::move(place),
+                                                     std::move(saved_file), std::move(full));
   {
     const std::lock_guard lock(queue_mutex_);
     queue_.push_back(state);
     if (!publisher_.joinable()) publisher_ = std::thread([this] { work(); });
   }
   queue_changed_.notify_all();
-  return {std::move(save), state};
+  return SaveHandle<StoredCheckpoint>(std::move(state));
 }
 
 void RunWriter::Impl::tell_failure(const store::SavePlace& place,
@@ -101,17 +102,17 @@ void RunWriter::Impl::work() noexcept {
       delete this;  // NOLINT(cppcoreguidelines-owning-memory): it is left to this thread
       return;
     }
-    const std::shared_ptr<StoreHandle::State> state = std::move(queue_.front());
+    const std::shared_ptr<store::StoreOutcome> state = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();
     StoredCheckpoint result;
     std::exception_ptr error;
     try {
-      const SaveResult saved = state->save.wait();
       store::SavedFile file = state->saved_file();
+      const double seconds = file.seconds;
       if (state->place.delta) file = settle_or_keep(state->place, std::move(file), state->full);
       result = publish(state->place, file);
-      result.seconds = saved.seconds;
+      result.seconds = seconds;
     } catch (const CancelledError&) {
       error = std::current_exception();
     } catch (const std::exception& failure) {
@@ -127,7 +128,7 @@ void RunWriter::Impl::work() noexcept {
       state->full = {};
       state->place.hold.reset();
       state->place.replacement.reset();
-      state->done = true;
+      state->has_ended = true;
     }
     state->ended.notify_all();
     lock.lock();

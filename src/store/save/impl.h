@@ -53,6 +53,7 @@ struct SavePlace {
 struct SavedFile {
   std::uint64_t bytes = 0;
   std::string sha256{};  ///< empty: it has no digest beside it yet
+  double seconds = 0;    ///< of the save, where another thread has done it
   double sync_seconds = 0;
   bool is_delta = false;
   std::optional<double> read_factor{};  ///< of a delta, as measured
@@ -64,6 +65,45 @@ using SaveAt = std::function<SavedFile(const SavePlace&)>;
 }  // namespace thalia::store
 
 namespace thalia {
+
+namespace store {
+
+/// What the handles of a checkpoint's save share: the save, and what the publisher makes of it.
+class StoreOutcome final : public detail::SaveOutcome<StoredCheckpoint> {
+ public:
+  StoreOutcome(std::shared_ptr<detail::SaveControl> of, SavePlace at,
+               std::function<SavedFile()> file, SaveAt whole)
+      : save(std::move(of)),
+        place(std::move(at)),
+        saved_file(std::move(file)),
+        full(std::move(whole)) {}
+
+  SaveProgress progress() const noexcept override { return save->progress(); }
+  /// After all steps of the store.
+  bool done() const override;
+  bool skipped() const noexcept override { return save->skipped(); }
+  StoredCheckpoint wait() override;
+  bool wait_for(std::chrono::nanoseconds time) override;
+  void cancel() override { save->cancel(); }
+  std::exception_ptr see_error() noexcept override;
+
+  const std::shared_ptr<detail::SaveControl> save;
+  SavePlace place;
+  std::function<SavedFile()> saved_file;  ///< waits for the save
+  SaveAt full;
+
+  std::mutex mutex{};
+  std::condition_variable ended{};
+  std::atomic<bool> has_ended{false};  ///< what is below stays from then on, and needs no lock
+  StoredCheckpoint result{};
+  std::exception_ptr error{};
+
+ private:
+  void require_waitable() const;
+  io::OwnProcess process{};
+};
+
+}  // namespace store
 
 class RunWriter::Impl {
  public:
@@ -101,8 +141,10 @@ class RunWriter::Impl {
                         const store::SaveAt& delta = {});
   /// publish() on a thread of its own, once the save is done. @param full makes a full file of a
   /// delta that is too dear.
-  StoreHandle publish_later(SaveHandle save, store::SavePlace place,
-                            std::function<store::SavedFile()> saved_file, store::SaveAt full = {});
+  SaveHandle<StoredCheckpoint> publish_later(std::shared_ptr<detail::SaveControl> save,
+                                             store::SavePlace place,
+                                             std::function<store::SavedFile()> saved_file,
+                                             store::SaveAt full = {});
   /// What the policy does not keep goes, or would go. @param held the lock, which is let go of
   /// while files are read.
   StorePruneResult retain(std::string_view phase, const RetentionPolicy& policy, bool is_dry,
@@ -138,7 +180,7 @@ class RunWriter::Impl {
 
   std::mutex queue_mutex_;
   std::condition_variable queue_changed_;
-  std::deque<std::shared_ptr<StoreHandle::State>> queue_;  ///< in the order of their saves
+  std::deque<std::shared_ptr<store::StoreOutcome>> queue_;  ///< in the order of their saves
   bool closing_ = false;
   bool is_left_ = false;  ///< to the publisher, which destroys it
   std::thread publisher_;
@@ -149,19 +191,5 @@ struct RunWriterAccess {
   static RunWriter::Impl& impl(const RunWriter& writer) { return *writer.impl_; }
 };
 }  // namespace store
-
-struct StoreHandle::State {
-  SaveHandle save;
-  store::SavePlace place;
-  std::function<store::SavedFile()> saved_file;
-  store::SaveAt full;
-
-  io::OwnProcess process{};
-  mutable std::mutex mutex{};
-  mutable std::condition_variable ended{};
-  std::atomic<bool> done{false};  ///< what is below stays from then on, and needs no lock
-  StoredCheckpoint result{};
-  std::exception_ptr error{};
-};
 
 }  // namespace thalia

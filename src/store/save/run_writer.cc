@@ -169,15 +169,17 @@ StoredCheckpoint RunWriter::commit(Writer&& writer, const SaveInfo& info) {
   });
 }
 
-StoreHandle RunWriter::commit_async(AsyncSaver& saver, Writer&& writer, const SaveInfo& info,
-                                    Snapshot snapshot, std::function<void()> ready) {
+SaveHandle<StoredCheckpoint> RunWriter::commit_async(AsyncSaver& saver, Writer&& writer,
+                                                     const SaveInfo& info, Snapshot snapshot,
+                                                     std::function<void()> ready) {
   store::SavePlace place = impl_->place_of(writer, info);
   require_keys(run(), place.phase,
                [&] { return keys_of(container::WriterAccess::declared(writer)); });
   tell_overlapped(impl_->session());
   impl_->begin_replacing(place);
-  const SaveHandle save = saver.save_async(std::move(writer), snapshot, std::move(ready));
-  return impl_->publish_later(save, std::move(place), [save] { return saved_file(save.wait()); });
+  const SaveHandle<> save = saver.save_async(std::move(writer), snapshot, std::move(ready));
+  return impl_->publish_later(detail::HandleAccess::control(save), std::move(place),
+                              [save] { return saved_file(save.wait()); });
 }
 
 StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
@@ -205,9 +207,11 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
       });
 }
 
-StoreHandle RunWriter::save_async(AsyncSaver& saver, std::string_view phase, std::uint64_t step,
-                                  const BrainState& brain, const SaveInfo& info,
-                                  const BrainSaveOptions& options, Snapshot snapshot) {
+SaveHandle<StoredCheckpoint> RunWriter::save_async(AsyncSaver& saver, std::string_view phase,
+                                                   std::uint64_t step, const BrainState& brain,
+                                                   const SaveInfo& info,
+                                                   const BrainSaveOptions& options,
+                                                   Snapshot snapshot) {
   require_thalia_run(run());
   require_keys(run(), phase, [&] { return keys_of(brain); });
   store::SavePlace place = impl_->place(phase, step, info, !options.quantization);
@@ -218,20 +222,26 @@ StoreHandle RunWriter::save_async(AsyncSaver& saver, std::string_view phase, std
   if (place.delta) {
     const SaveOptions full = impl_->save_options(options.save, true);
     own.save.sha256 = false;
-    const BrainDeltaHandle handle = BrainCheckpoint::save_delta_async(
+    const SaveHandle<BrainDeltaResult> handle = BrainCheckpoint::save_delta_async(
         saver, brain, place.path, impl_->base_of(place), delta_options(std::move(own)), snapshot);
     // The training has gone on: the state is that of the delta.
     return impl_->publish_later(
-        handle.save(), std::move(place), [handle] { return delta_file(handle.wait().file_bytes); },
+        detail::HandleAccess::control(handle), std::move(place),
+        [handle] {
+          const BrainDeltaResult saved = handle.wait();
+          store::SavedFile file = delta_file(saved.file_bytes);
+          file.seconds = saved.seconds;
+          return file;
+        },
         [full, impl = &*impl_](const store::SavePlace& at) {
           tell_overlapped(impl->session());
           const ChainReader chain = impl->folder().files().open_chain(at.path);
           return saved_file(model::save_state(state_source(chain), at.path, full));
         });
   }
-  const BrainSaveHandle handle =
+  const SaveHandle<BrainSaveResult> handle =
       BrainCheckpoint::save_async(saver, brain, place.path, own, snapshot);
-  return impl_->publish_later(handle.save(), std::move(place),
+  return impl_->publish_later(detail::HandleAccess::control(handle), std::move(place),
                               [handle] { return saved_file(handle.wait()); });
 }
 

@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(wait_all_reports_each_unseen_error_once) {
   const TemporaryFolder folder;
   AsyncSaver saver({.when_busy = WhenBusy::queue, .max_unfinished = 4});
   saver.save_async(with_wrong_index(folder / "first"));
-  const SaveHandle seen = saver.save_async(with_wrong_index(folder / "seen"));
+  const SaveHandle<> seen = saver.save_async(with_wrong_index(folder / "seen"));
   saver.save_async(with_wrong_index(folder / "second"));
   BOOST_CHECK_EXCEPTION(seen.wait(), UsageError, says(ErrorCode::bad_argument, "seen", "wrong"));
   BOOST_CHECK_EXCEPTION(saver.wait_all(), UsageError, says(ErrorCode::bad_argument, "first"));
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(on_done_hears_of_every_end_and_its_own_error_is_not_lost) {
   const TemporaryFolder folder;
   const Sample sample = small_sample();
   std::vector<bool> failed;
-  AsyncSaver saver({.on_done = [&](const SaveHandle& handle) {
+  AsyncSaver saver({.on_done = [&](const SaveHandle<>& handle) {
     BOOST_TEST(handle.done());
     failed.push_back(handle.error() != nullptr);
     if (failed.size() == 3) throw std::runtime_error("on_done's own");
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_ends_in_the_middle_leaves_the_old_file) {
       const Sample sample = large_sample(2);
       Gate gate;
       AsyncSaver saver;
-      const SaveHandle handle =
+      const SaveHandle<> handle =
           saver.save_async(declared(file.path, sample, with_progress(gate.progress())));
       gate.wait_until_reached();
       end();
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(a_forked_child_may_exit_beside_its_parents_saves) {
   const Sample sample = large_sample(2);
   Gate gate;
   AsyncSaver saver;
-  const SaveHandle handle =
+  const SaveHandle<> handle =
       saver.save_async(declared(file.path, sample, with_progress(gate.progress())));
   gate.wait_until_reached();
   const int status = run_in_child([] {

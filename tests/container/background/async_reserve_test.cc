@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(what_is_reserved_is_in_memory_before_the_first_save) {
     const std::int64_t reserved = resident_bytes();
     // The snapshot is taken, and nothing of the file is written yet.
     Gate gate;
-    const SaveHandle handle =
+    const SaveHandle<> handle =
         saver.save_async(declared(folder / "f", sample, with_progress(gate.progress())));
     gate.wait_until_reached();
     BOOST_TEST(resident_bytes() - reserved < slack);

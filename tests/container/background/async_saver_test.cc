@@ -56,7 +56,7 @@ struct Held {
   Sample sample;
   Gate gate;
   AsyncSaver saver;
-  std::optional<SaveHandle> handle;
+  std::optional<SaveHandle<>> handle;
 };
 
 }  // namespace
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(a_snapshot_keeps_the_bytes_of_the_call) {
     const std::string expected = saved(sample, options);
     // It waits behind another, so that nothing of it is read before the change.
     Held held({.when_busy = WhenBusy::queue});
-    const SaveHandle handle = held.saver.save_async(declared(held.folder / "f", sample, options));
+    const SaveHandle<> handle = held.saver.save_async(declared(held.folder / "f", sample, options));
     scribble(sample);
     held.gate.open();
     const SaveResult result = handle.wait();
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(borrowed_payloads_are_read_when_they_are_written) {
   const std::string before = saved(sample);
   Held held({.when_busy = WhenBusy::queue});
   const std::uint64_t one_snapshot = held.saver.snapshot_bytes();
-  const SaveHandle handle =
+  const SaveHandle<> handle =
       held.saver.save_async(declared(held.folder / "f", sample), Snapshot::borrowed);
   sample.regions[0].tensors.back().payload[3 << 20] ^= std::byte{1};
   held.gate.open();
@@ -100,12 +100,12 @@ BOOST_AUTO_TEST_CASE(borrowed_payloads_may_come_later) {
   Sample sample = large_sample(3);
   scribble(sample);
   AsyncSaver saver;
-  const SaveHandle handle = saver.save_async(declared(folder / "f", sample), Snapshot::borrowed,
-                                             [&] { scribble(sample); });
+  const SaveHandle<> handle = saver.save_async(declared(folder / "f", sample), Snapshot::borrowed,
+                                               [&] { scribble(sample); });
   handle.wait();
   save(folder / "expected", large_sample(3));
   BOOST_TEST(bool(read_file(folder / "f") == read_file(folder / "expected")));
-  const SaveHandle failed =
+  const SaveHandle<> failed =
       saver.save_async(declared(folder / "g", sample), Snapshot::borrowed,
                        [] { throw std::runtime_error("the device is gone"); });
   BOOST_CHECK_THROW(failed.wait(), std::runtime_error);
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(streamed_payloads_go_along) {
     filled("expected", borrowed.payload).commit();
     AsyncSaver saver;
     std::vector<std::byte> payload = borrowed.payload;
-    const SaveHandle handle = saver.save_async(filled("f", payload));
+    const SaveHandle<> handle = saver.save_async(filled("f", payload));
     payload.assign(payload.size(), std::byte{});
     handle.wait();
     BOOST_TEST(bool(read_file(folder / "f") == read_file(folder / "expected")));
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(wait_takes_the_snapshot_when_the_other_is_done) {
   Held held({.when_busy = WhenBusy::wait});
   const Sample sample = large_sample(2);
   const std::jthread opener = held.open_later();
-  const SaveHandle second = held.saver.save_async(declared(held.folder / "f", sample));
+  const SaveHandle<> second = held.saver.save_async(declared(held.folder / "f", sample));
   BOOST_TEST(held.handle->done());
   second.wait();
   BOOST_TEST(bool(read_file(held.path) == saved(held.sample)));
@@ -155,8 +155,8 @@ BOOST_AUTO_TEST_CASE(queued_saves_are_written_one_after_the_other) {
   Held held({.when_busy = WhenBusy::queue, .max_unfinished = 3});
   const Sample second = large_sample(2);
   const Sample third = large_sample(3);
-  const SaveHandle handle = held.saver.save_async(declared(held.path, second));
-  const SaveHandle last = held.saver.save_async(declared(held.path, third));
+  const SaveHandle<> handle = held.saver.save_async(declared(held.path, second));
+  const SaveHandle<> last = held.saver.save_async(declared(held.path, third));
   BOOST_TEST(!held.handle->done());
   BOOST_TEST(handle.progress().total == 0u);
   BOOST_TEST(!handle.wait_for(0ns));
@@ -170,10 +170,10 @@ BOOST_AUTO_TEST_CASE(queued_saves_are_written_one_after_the_other) {
 BOOST_AUTO_TEST_CASE(a_full_queue_waits_for_the_oldest) {
   Held held({.when_busy = WhenBusy::queue, .max_unfinished = 2});
   const Sample sample = large_sample(2);
-  const SaveHandle second = held.saver.save_async(declared(held.folder / "f", sample));
+  const SaveHandle<> second = held.saver.save_async(declared(held.folder / "f", sample));
   BOOST_TEST(!held.handle->done());
   const std::jthread opener = held.open_later();
-  const SaveHandle third = held.saver.save_async(declared(held.folder / "g", sample));
+  const SaveHandle<> third = held.saver.save_async(declared(held.folder / "g", sample));
   BOOST_TEST(held.handle->done());
   third.wait();
 }
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_save_waits_while_others_have_the_memory) {
   Held held({.when_busy = WhenBusy::queue, .max_unfinished = 3, .max_snapshot_bytes = 8 << 20});
   const Sample sample = large_sample(2);
   const std::jthread opener = held.open_later();
-  const SaveHandle second = held.saver.save_async(declared(held.folder / "f", sample));
+  const SaveHandle<> second = held.saver.save_async(declared(held.folder / "f", sample));
   BOOST_TEST(held.handle->done());
   BOOST_TEST(held.saver.snapshot_bytes() <= 8u << 20);
   second.wait();
@@ -215,8 +215,8 @@ BOOST_AUTO_TEST_CASE(a_stop_ends_the_wait_for_another_save) {
 BOOST_AUTO_TEST_CASE(replace_cancels_the_unfinished_ones) {
   Held held({.when_busy = WhenBusy::replace});
   const Sample sample = large_sample(2);
-  const SaveHandle second = held.saver.save_async(declared(held.folder / "f", sample));
-  const SaveHandle third = held.saver.save_async(declared(held.folder / "f", sample));
+  const SaveHandle<> second = held.saver.save_async(declared(held.folder / "f", sample));
+  const SaveHandle<> third = held.saver.save_async(declared(held.folder / "f", sample));
   // The second only waited, and ends at once; the first at its next extent.
   BOOST_TEST(second.done());
   BOOST_CHECK_EXCEPTION(second.wait(), CancelledError,
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(replace_cancels_the_unfinished_ones) {
 BOOST_AUTO_TEST_CASE(cancel_leaves_the_old_file_and_nothing_else) {
   Held held({.when_busy = WhenBusy::queue});
   const Sample sample = large_sample(2);
-  const SaveHandle waiting = held.saver.save_async(declared(held.folder / "f", sample));
+  const SaveHandle<> waiting = held.saver.save_async(declared(held.folder / "f", sample));
   waiting.cancel();
   BOOST_TEST(waiting.done());
   BOOST_TEST(!held.handle->done());
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(the_stop_token_of_the_options_cancels_too) {
 BOOST_AUTO_TEST_CASE(a_cancel_that_comes_too_late_changes_nothing) {
   const TemporaryFolder folder;
   const Sample sample = small_sample();
-  std::optional<SaveHandle> handle;
+  std::optional<SaveHandle<>> handle;
   {
     AsyncSaver saver;
     handle.emplace(saver.save_async(declared(folder / "f", sample)));
@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(progress_reaches_its_total_and_the_callers_function) {
   const Sample sample = large_sample();
   std::uint64_t last = 0;
   AsyncSaver saver;
-  const SaveHandle handle = saver.save_async(
+  const SaveHandle<> handle = saver.save_async(
       declared(folder / "f", sample, with_progress([&](std::uint64_t done, std::uint64_t total) {
                  BOOST_TEST(done > last);
                  BOOST_TEST(done <= total);
@@ -387,14 +387,14 @@ BOOST_AUTO_TEST_CASE(options_out_of_bounds_are_refused) {
 BOOST_AUTO_TEST_CASE(a_save_that_would_wait_is_skipped_and_leaves_its_writer) {
   Held held({.when_busy = WhenBusy::skip});
   Writer writer = declared(held.folder / "other", held.sample);
-  const SaveHandle skipped = held.saver.save_async(std::move(writer));
+  const SaveHandle<> skipped = held.saver.save_async(std::move(writer));
   BOOST_TEST(skipped.done());
   BOOST_TEST(skipped.skipped());
   BOOST_TEST(!held.handle->skipped());
   BOOST_CHECK_EXCEPTION(skipped.wait(), CancelledError, says(ErrorCode::cancelled, "skipped"));
   held.gate.open();
   held.handle->wait();
-  const SaveHandle second = held.saver.save_async(std::move(writer));
+  const SaveHandle<> second = held.saver.save_async(std::move(writer));
   BOOST_TEST(!second.skipped());
   second.wait();
   held.saver.wait_all();  // what was skipped is no error
@@ -426,7 +426,7 @@ BOOST_AUTO_TEST_CASE(threads_may_share_a_saver) {
         threads.emplace_back([&, t] {
           for (int i = 0; i < 5; ++i) {
             const std::string name = std::to_string(t) + "-" + std::to_string(i);
-            const SaveHandle handle = saver.save_async(declared(folder / name, sample));
+            const SaveHandle<> handle = saver.save_async(declared(folder / name, sample));
             if (i % 2 == 0) saver.wait_all();
             if (!handle.wait_for(24h * 365 * 200)) std::abort();
             if (handle.error()) ++cancelled;

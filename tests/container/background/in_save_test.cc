@@ -30,7 +30,7 @@ const auto kRefused = says(ErrorCode::wrong_state, "would wait for itself");
 
 // Every call that may wait for the saver's thread.
 template <typename Check>
-void for_each_call(AsyncSaver& saver, const SaveHandle& handle, const std::filesystem::path& path,
+void for_each_call(AsyncSaver& saver, const SaveHandle<>& handle, const std::filesystem::path& path,
                    const Check& check) {
   const Sample sample = large_sample(3);
   Writer writer = declared(path, sample);
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(callbacks_cannot_wait_for_the_save_that_they_belong_to) {
     const TemporaryFolder folder;
     const Sample sample = large_sample();
     Gate begun;
-    std::optional<SaveHandle> handle;
+    std::optional<SaveHandle<>> handle;
     AsyncSaver* own = nullptr;  // also while it is being destroyed, when the optional is empty
     std::optional<AsyncSaver> saver;
     int refused = 0;
@@ -63,11 +63,12 @@ BOOST_AUTO_TEST_CASE(callbacks_cannot_wait_for_the_save_that_they_belong_to) {
         ++refused;
       });
     };
-    saver.emplace(AsyncSaveOptions{.when_busy = when_busy, .on_done = [&](const SaveHandle& done) {
-                                     BOOST_TEST(done.done());
-                                     done.wait();  // it has ended: nobody waits
-                                     BOOST_CHECK_EXCEPTION(own->wait_all(), UsageError, kRefused);
-                                   }});
+    saver.emplace(
+        AsyncSaveOptions{.when_busy = when_busy, .on_done = [&](const SaveHandle<>& done) {
+                           BOOST_TEST(done.done());
+                           done.wait();  // it has ended: nobody waits
+                           BOOST_CHECK_EXCEPTION(own->wait_all(), UsageError, kRefused);
+                         }});
     own = &*saver;
     bool waited = false;
     const auto progress = [&](std::uint64_t, std::uint64_t) {
@@ -110,11 +111,11 @@ BOOST_AUTO_TEST_CASE(a_saver_may_be_destroyed_in_its_own_callback) {
       begun.progress()(0, 0);
       saver.reset();
     };
-    const SaveHandle first =
+    const SaveHandle<> first =
         in_progress ? saver->save_async(declared(folder / "f", sample, with_progress(destroy)))
                     : saver->save_async(declared(folder / "f", sample), Snapshot::borrowed,
                                         [&] { destroy(0, 0); });
-    const SaveHandle second = saver->save_async(declared(folder / "g", sample));
+    const SaveHandle<> second = saver->save_async(declared(folder / "g", sample));
     begun.open();
     first.wait();
     second.wait();
@@ -131,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_forked_child_is_refused_what_needs_the_savers_thread) {
   for (const bool pending : {false, true}) {
     Gate gate;
     AsyncSaver saver;
-    const SaveHandle handle =
+    const SaveHandle<> handle =
         saver.save_async(declared(folder / "f", sample, with_progress(gate.progress())));
     gate.wait_until_reached();
     if (!pending) {

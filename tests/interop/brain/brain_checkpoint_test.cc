@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(a_brain_may_change_while_it_is_saved_in_the_background) {
   const std::uint64_t reserved = saver.snapshot_bytes();
   BOOST_TEST(reserved > 0u);
   BOOST_TEST(!std::filesystem::exists(path));
-  const BrainSaveHandle save = BrainCheckpoint::save_async(saver, brain, path, options);
+  const SaveHandle<BrainSaveResult> save = BrainCheckpoint::save_async(saver, brain, path, options);
   BOOST_TEST(saver.snapshot_bytes() == reserved);
   for_each_tensor(brain.regions.at("cortex").state, [](const std::string&, Tensor& tensor) {
     std::ranges::fill(tensor.mutable_bytes(), std::byte{0xFF});
@@ -208,7 +208,8 @@ BOOST_AUTO_TEST_CASE(a_file_with_frames_is_saved_in_the_background_too) {
       BrainState brain = sample_brain();
       const auto path = folder.path() / name;
       BrainCheckpoint::reserve(saver, brain, path);
-      const BrainSaveHandle save = BrainCheckpoint::save_async(saver, brain, path, {}, snapshot);
+      const SaveHandle<BrainSaveResult> save =
+          BrainCheckpoint::save_async(saver, brain, path, {}, snapshot);
       // Tensors that are shared get other bytes.
       for_each_tensor(brain.regions.at("cortex").state, [](const std::string&, Tensor& tensor) {
         std::ranges::fill(tensor.mutable_bytes(), std::byte{0xFF});
@@ -223,7 +224,7 @@ BOOST_AUTO_TEST_CASE(a_file_with_frames_is_saved_in_the_background_too) {
   }
   std::stop_source stop;
   stop.request_stop();
-  const BrainSaveHandle cancelled =
+  const SaveHandle<BrainSaveResult> cancelled =
       BrainCheckpoint::save_async(saver, sample_brain(), folder.path() / "b.thalia.zst",
                                   {.save = {.work = {.cancel = stop.get_token()}}});
   BOOST_CHECK_THROW(cancelled.wait(), CancelledError);

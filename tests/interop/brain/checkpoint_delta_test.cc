@@ -225,21 +225,20 @@ BOOST_AUTO_TEST_CASE(deltas_are_saved_in_the_background_while_the_brain_changes)
     const fs::path path = folder / name;
     train(brain, 1);
     const BrainState now = brain;
-    const BrainDeltaHandle save = BrainCheckpoint::save_delta_async(saver, brain, path, before);
+    const SaveHandle<BrainDeltaResult> save =
+        BrainCheckpoint::save_delta_async(saver, brain, path, before);
     train(brain, 2);
     const BrainDeltaResult result = save.wait();
-    const SaveResult told = save.save().wait();
     BOOST_TEST(result.file_bytes == fs::file_size(path));
-    BOOST_TEST(told.file_bytes == result.file_bytes);
     BOOST_TEST(result.unchanged_tensors > 0u);
     BOOST_TEST(same_state(BrainCheckpoint::load(path), now));
-    before = saved(now, path, told, {});
+    before = saved(now, path, result, {});
     brain = now;
   }
   // Against a file, and with what the brain borrows left where it is.
   train(brain, 3);
   const fs::path path = folder / "4.delta.thalia";
-  const BrainDeltaHandle save = BrainCheckpoint::save_delta_async(
+  const SaveHandle<BrainDeltaResult> save = BrainCheckpoint::save_delta_async(
       saver, brain, path, folder / "2.delta.thalia", {}, Snapshot::borrowed);
   BOOST_TEST(save.wait().depth == 3u);
   BOOST_TEST(same_state(BrainCheckpoint::load(path), brain));
@@ -259,10 +258,10 @@ BOOST_AUTO_TEST_CASE(a_delta_in_the_background_is_cancelled_and_fails_as_every_s
   std::stop_source stop;
   stop.request_stop();
   options.brain.save.work.cancel = stop.get_token();
-  const BrainDeltaHandle cancelled =
+  const SaveHandle<BrainDeltaResult> cancelled =
       BrainCheckpoint::save_delta_async(saver, brain, folder / "d.thalia", before, options);
   BOOST_CHECK_THROW(cancelled.wait(), CancelledError);
-  const BrainDeltaHandle failed =
+  const SaveHandle<BrainDeltaResult> failed =
       BrainCheckpoint::save_delta_async(saver, brain, folder / "none/d.thalia", base);
   BOOST_CHECK_THROW(failed.wait(), IoError);
   BOOST_TEST(list_folder(folder.path()) == std::vector<std::string>{"base.thalia"},

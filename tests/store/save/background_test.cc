@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(a_save_in_the_background_ends_as_one_in_the_foreground) {
   AsyncSaver saver;
   for (std::uint64_t step = 1; step <= 6; ++step) {
     BrainState brain = brain_of(step);
-    const StoreHandle handle =
+    const SaveHandle<StoredCheckpoint> handle =
         writer.save_async(saver, "train", step, brain, {.metric = 1.0 / static_cast<double>(step)});
     brain.regions.at("model").weights()["b"] = Tensor::zeros(DType::f32, {64});
     const StoredCheckpoint stored = handle.wait();
@@ -54,7 +54,8 @@ BOOST_AUTO_TEST_CASE(a_writer_is_committed_in_the_background) {
   const Sample sample = state_of_step(3);
   Writer file = writer.new_checkpoint("train", 3, steady_options());
   declare(file, sample);
-  const StoreHandle handle = writer.commit_async(saver, std::move(file), {.metric = 1.0});
+  const SaveHandle<StoredCheckpoint> handle =
+      writer.commit_async(saver, std::move(file), {.metric = 1.0});
   BOOST_TEST(handle.wait_for(std::chrono::minutes(10)));
   BOOST_TEST(!handle.error());
   BOOST_TEST(handle.wait().entry.step == 3);
@@ -93,14 +94,14 @@ BOOST_AUTO_TEST_CASE(a_callback_may_end_the_writer) {
       const std::lock_guard wait(all_are_begun);
       if (!in_publisher) writer.reset();
     };
-    std::vector<StoreHandle> saves;
+    std::vector<SaveHandle<StoredCheckpoint>> saves;
     {
       const std::lock_guard begin(all_are_begun);
       for (std::uint64_t step = 1; step <= 3; ++step)
         saves.push_back(
             writer->save_async(saver, "train", step, brain_of(step), {.metric = 1.0}, save));
     }
-    for (const StoreHandle& one : saves) one.wait();
+    for (const SaveHandle<StoredCheckpoint>& one : saves) one.wait();
     BOOST_TEST(!writer);
     BOOST_TEST(steps_of(run.run().list("train")) == (Steps{1, 2, 3}), per_element());
     saver.wait_all();
@@ -135,10 +136,10 @@ BOOST_AUTO_TEST_CASE(the_base_of_a_save_under_way_is_not_pruned) {
   const TemporaryRun run(config);
   RunWriter writer = run.writer();
   AsyncSaver saver({.when_busy = WhenBusy::queue, .max_unfinished = 10});
-  std::vector<StoreHandle> handles;
+  std::vector<SaveHandle<StoredCheckpoint>> handles;
   for (std::uint64_t step = 1; step <= 12; ++step)
     handles.push_back(writer.save_async(saver, "train", step, brain_of(step)));
-  for (const StoreHandle& handle : handles) handle.wait();
+  for (const SaveHandle<StoredCheckpoint>& handle : handles) handle.wait();
   const LoadedCheckpoint loaded = run.run().load("train");
   BOOST_TEST(loaded.entry.step == 12);
   BOOST_TEST((BrainCheckpoint::load(loaded.path).regions == brain_of(12).regions));
@@ -155,8 +156,8 @@ BOOST_AUTO_TEST_CASE(what_goes_wrong_comes_through_the_handle_and_the_run_stays_
   AsyncSaver saver({.when_busy = WhenBusy::queue, .max_unfinished = 10});
   writer.save_async(saver, "train", 1, brain_of(1)).wait();
   // Two of one step: the second meets the first at the rename.
-  const StoreHandle first = writer.save_async(saver, "train", 2, brain_of(2));
-  StoreHandle second = first;
+  const SaveHandle<StoredCheckpoint> first = writer.save_async(saver, "train", 2, brain_of(2));
+  SaveHandle<StoredCheckpoint> second = first;
   try {
     second = writer.save_async(saver, "train", 2, brain_of(3));
     BOOST_CHECK_EXCEPTION(second.wait(), UsageError, has_code(ErrorCode::exists));
@@ -177,17 +178,18 @@ BOOST_AUTO_TEST_CASE(a_loop_that_would_rather_miss_one_skips_it) {
   AsyncSaver saver({.when_busy = WhenBusy::skip});
   BrainSaveOptions held;
   held.save.work.progress = gate.progress();
-  const StoreHandle first = writer.save_async(saver, "train", 1, brain_of(1), {}, held);
+  const SaveHandle<StoredCheckpoint> first =
+      writer.save_async(saver, "train", 1, brain_of(1), {}, held);
   gate.wait_until_reached();
-  const StoreHandle second = writer.save_async(saver, "train", 2, brain_of(2));
-  BOOST_TEST(second.save().skipped());
-  BOOST_TEST(!first.save().skipped());
-  BOOST_TEST(second.save().done());
+  const SaveHandle<StoredCheckpoint> second = writer.save_async(saver, "train", 2, brain_of(2));
+  BOOST_TEST(second.skipped());
+  BOOST_TEST(!first.skipped());
+  BOOST_TEST(second.done());
   gate.open();
   first.wait();
   BOOST_CHECK_EXCEPTION(second.wait(), CancelledError, says(ErrorCode::cancelled, "skipped"));
-  const StoreHandle third = writer.save_async(saver, "train", 3, brain_of(3));
-  BOOST_TEST(!third.save().skipped());
+  const SaveHandle<StoredCheckpoint> third = writer.save_async(saver, "train", 3, brain_of(3));
+  BOOST_TEST(!third.skipped());
   third.wait();
   BOOST_TEST(steps_of(run.run().list("train")) == (Steps{1, 3}), per_element());
 }
@@ -199,9 +201,10 @@ BOOST_AUTO_TEST_CASE(a_cancelled_save_leaves_no_checkpoint) {
   AsyncSaver saver;
   BrainSaveOptions held;
   held.save.work.progress = gate.progress();
-  const StoreHandle handle = writer.save_async(saver, "train", 1, brain_of(1), {}, held);
+  const SaveHandle<StoredCheckpoint> handle =
+      writer.save_async(saver, "train", 1, brain_of(1), {}, held);
   gate.wait_until_reached();
-  handle.save().cancel();
+  handle.cancel();
   gate.open();
   try {
     handle.wait();
