@@ -50,7 +50,7 @@ struct BrainSaveOptions {
   std::optional<QuantizationOptions> quantization{};
   bool include_homeostatic = true;
   /// Tensors of components that have no role of their own get what their names tell
-  /// (docs/states.md, "Roles of names"); else other.
+  /// (docs/format/states.md, "Roles of names"); else other.
   bool roles_by_name = false;
   /// A name that ends in .zst or .lz4 asks for the whole file in frames of that kind, of the level
   /// of save.compression, instead of chunks in it. Its codec, if there is one, has to be that

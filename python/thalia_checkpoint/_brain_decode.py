@@ -46,7 +46,7 @@ def decode_region(name: str, state: dict[str, Any], dialect: Dialect, read: Read
     except (ValueError, TypeError, KeyError, AttributeError, RuntimeError, OverflowError) as error:
         raise make_error(
             FormatError,
-            f"region {name!r}: thalia_state.components: got {error!r}, expected a tree as docs/states.md has it",
+            f"region {name!r}: thalia_state.components: got {error!r}, expected a tree as docs/format/states.md has it",
             "bad_value",
             section="metadata",
             region=name,

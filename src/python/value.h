@@ -1,4 +1,4 @@
-// Trees of values between Python and the library. docs/states.md, "States".
+// Trees of values between Python and the library. docs/format/states.md, "States".
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // Compresses a file as frames. The target is committed as a whole after the seek table, so a
 // failure or a stop leaves nothing behind. The source may be any file; one that becomes shorter
-// meanwhile is an error. docs/format.md, "Wrappers".
+// meanwhile is an error. docs/format/format.md, "Wrappers".
 #include <algorithm>
 #include <cstring>
 #include <span>

@@ -1,4 +1,4 @@
-// Content as independent frames with a seek table behind them. docs/format.md, "Wrappers".
+// Content as independent frames with a seek table behind them. docs/format/format.md, "Wrappers".
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct FrameForm {
 };
 
 /// Writes the frames, and the table. Memory is that of FrameMemory. @return how many frames.
-/// @throws IoError; UsageError (bad_argument) for more frames than a table may have; CancelledError;
-/// what `read` throws.
+/// @throws IoError; UsageError (bad_argument) for more frames than a table may have;
+/// CancelledError; what `read` throws.
 std::uint64_t write_frames(const FrameSource& source, const FrameForm& form, const Work& work,
                            OutputFile& out);
 

@@ -17,7 +17,7 @@
 
 namespace thalia::container {
 
-/// A file that is compressed as a whole. docs/format.md, "Wrappers".
+/// A file that is compressed as a whole. docs/format/format.md, "Wrappers".
 struct FramesTarget {
   std::filesystem::path path;
   Codec codec;    ///< zstd or lz4

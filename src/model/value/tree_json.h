@@ -14,7 +14,7 @@ namespace thalia::model {
 
 /// Asked first, for every value of a tree: either writes something in the value's place and returns
 /// true, or returns false and the value is written as it is. The path begins with the tree's own
-/// name. An object of type `python` adds nothing to it: docs/states.md, "Values of Python".
+/// name. An object of type `python` adds nothing to it: docs/format/states.md, "Values of Python".
 using Substitute =
     std::function<bool(JsonWriter& json, const std::string& path, const Value& value)>;
 
