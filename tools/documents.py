@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes what the manual page and the completions of shells say of commands and options.
+"""Makes the manual page and the completions of shells: what they say of commands and options.
 
-    tools/documents.py build/src/cli/thalia
+    tools/documents.py THALIA FOLDER TEMPLATE...
 
-It comes from the program's own tree of commands, `thalia help --json`, and stands between two
-marks in each file of PAGES; the rest of them is written by hand. A test compares.
+It comes from the program's own tree of commands, `thalia help --json`, and takes the place of the
+line MARK of each template; the rest of that is written by hand. The build runs it: what it makes is
+in src/cli/documents/ of the build, under the names of PAGES.
 """
 
 import json
@@ -13,14 +14,13 @@ import re
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-BEGIN, END = "made by tools/documents.py {", "} made by tools/documents.py"
+MARK = "@COMMANDS@"
 ROFF = str.maketrans({"\\": "\\e", "'": "\\(aq", "-": "\\-", "^": "\\(ha", "~": "\\(ti"})
 OWN_GROUP = "Options"  # of one command; the other groups have several
 
 
 def command_tree(thalia):
-    printed = subprocess.run([thalia, "help", "--json"], check=True, capture_output=True, text=True)
+    printed = subprocess.run([thalia, "help", "--json"], check=True, stdout=subprocess.PIPE, encoding="utf-8")
     return json.loads(printed.stdout)["commands"]
 
 
@@ -211,26 +211,28 @@ def fish(tree):
                 yield f"complete -c thalia -n '__thalia_at {at} {name}'{fish_values(argument)}"
 
 
+# Of each template, what takes the place of the mark, and the name of the page.
 PAGES = {
-    "docs/thalia.1": manual,
-    "src/cli/thalia.bash": bash,
-    "src/cli/thalia.zsh": zsh,
-    "src/cli/thalia.fish": fish,
+    "thalia.1.in": (manual, "thalia.1"),
+    "thalia.bash.in": (bash, "thalia"),
+    "thalia.zsh.in": (zsh, "_thalia"),
+    "thalia.fish.in": (fish, "thalia.fish"),
 }
 
 
-def renewed(path, tree):
-    """The file's text, with what stands between the marks made anew."""
-    text = (ROOT / path).read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN + "\n")
-    mark = rest[: rest.index(END)].rpartition("\n")[2]
-    return before + BEGIN + "\n" + "\n".join(PAGES[path](tree)) + "\n" + mark + END + rest.partition(END)[2]
+def page(template, tree):
+    """(name, text) of the page that is made of the template."""
+    make, name = PAGES[template.name]
+    before, after = template.read_text(encoding="utf-8").split(f"\n{MARK}\n")
+    return name, "\n".join([before, *make(tree), after])
 
 
 def main():
-    tree = command_tree(sys.argv[1])
-    for path in PAGES:
-        (ROOT / path).write_text(renewed(path, tree), encoding="utf-8")
+    thalia, folder, *templates = sys.argv[1:]
+    tree = command_tree(thalia)
+    for template in templates:
+        name, text = page(pathlib.Path(template), tree)
+        (pathlib.Path(folder) / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What the completions of bash, zsh and fish offer, and what the shells make of it.
 
-    completion_test.py THALIA MAKE_FILES SOURCE_ROOT
+    completion_test.py THALIA MAKE_FILES SOURCE_ROOT DOCUMENTS
 
 A shell that is not installed is left out, with a line that says so.
 """
@@ -17,7 +17,7 @@ import tempfile
 import time
 import unittest
 
-THALIA, MAKE_FILES, ROOT = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
+THALIA, MAKE_FILES, ROOT, DOCUMENTS = (pathlib.Path(path).resolve() for path in sys.argv[1:5])
 sys.path.insert(0, str(ROOT / "tools"))
 import documents  # noqa: E402
 
@@ -55,7 +55,7 @@ _thalia thalia "$3" ''
 """
 # Commands with which a shell begins before a line is typed.
 INTERACTIVE = {
-    "bash": (["bash", "--norc", "--noprofile", "-i"], ". {root}/src/cli/thalia.bash"),
+    "bash": (["bash", "--norc", "--noprofile", "-i"], ". {documents}/thalia"),
     "zsh": (
         ["zsh", "-f", "-i"],
         "unsetopt prompt_sp; fpath=({folder}/functions $fpath); autoload -Uz compinit; compinit -u -D",
@@ -82,14 +82,14 @@ def environment(folder=THALIA.parent, **more):
 
 def in_bash(line, folder):
     """What the function offers in the place of the last word of the line."""
-    command = ["bash", "-c", BASH, "bash", ROOT / "src/cli/thalia.bash", line, line.rpartition(" ")[2]]
+    command = ["bash", "-c", BASH, "bash", DOCUMENTS / "thalia", line, line.rpartition(" ")[2]]
     result = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder, env=environment())
     return result.stdout.split("\n")[:-1]
 
 
 def in_fish(line, folder):
     script = "source $argv[1]; complete -C $argv[2]"
-    command = ["fish", "--no-config", "-c", script, ROOT / "src/cli/thalia.fish", line]
+    command = ["fish", "--no-config", "-c", script, DOCUMENTS / "thalia.fish", line]
     result = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder, env=environment())
     assert result.stderr == "", result.stderr
     return [found.partition("\t")[0] for found in result.stdout.split("\n")[:-1]]
@@ -108,7 +108,7 @@ def called(shell, line, folder):
         os.close(terminal)
         os.set_blocking(controller, False)
         shown = b""
-        typed = f"{setup.format(root=ROOT, folder=folder)}\n{line}\t\n"
+        typed = f"{setup.format(documents=DOCUMENTS, folder=folder)}\n{line}\t\n"
         os.write(controller, typed.encode())
         end = time.monotonic() + 30
         while not (folder / "called").exists() and time.monotonic() < end:
@@ -133,7 +133,7 @@ class Completion(unittest.TestCase):
             (cls.folder / name).mkdir()
         command = [THALIA, "store", "init", "run", "--phases", "first,second"]
         subprocess.run(command, check=True, capture_output=True, cwd=cls.folder)
-        shutil.copy(ROOT / "src/cli/thalia.zsh", cls.folder / "functions/_thalia")
+        shutil.copy(DOCUMENTS / "_thalia", cls.folder / "functions/_thalia")
         stand_in = cls.folder / "bin/thalia"
         stand_in.write_text(STAND_IN.format(thalia=THALIA, folder=cls.folder))
         stand_in.chmod(0o755)

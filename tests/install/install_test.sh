@@ -21,4 +21,9 @@ if [[ -n $program ]]; then
   echo "$printed"
   [[ $printed == *"$version"* ]]
   LD_LIBRARY_PATH=$libraries "$program" verify "$place/consumer.thalia"
+  # Each made by the build, in the folder where its reader looks.
+  for page in man/man1/thalia.1 bash-completion/completions/thalia zsh/site-functions/_thalia \
+    fish/vendor_completions.d/thalia.fish; do
+    grep -q -e 'max-memory' -e 'max\\-memory' "$prefix/share/$page"
+  done
 fi
