@@ -7,9 +7,11 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import xml.etree.ElementTree as ElementTree
 
@@ -309,25 +311,56 @@ class PngTest(Program):
             inked = (pixels[:, :, :3] < 250).any(axis=2).mean()
             self.assertTrue(0.001 < inked < 0.5, inked)
 
-    def with_renderer(self, script):
-        """The result of drawing a PNG where rsvg-convert is a script, or nowhere."""
+    def renderer(self, script):
+        """An environment in which rsvg-convert is a script, or nowhere."""
         tools = pathlib.Path(tempfile.mkdtemp(dir=self.path))
         if script:
             (tools / "rsvg-convert").write_text("#!/bin/sh\n" + script)
             (tools / "rsvg-convert").chmod(0o755)
-        return self.run_thalia("plot growth grown.thalia -o failed.png", env={**os.environ, "PATH": str(tools)})
+        return {**os.environ, "PATH": str(tools)}
+
+    def with_renderer(self, script, out="failed.png"):
+        return self.run_thalia(f"plot growth grown.thalia -o {out} --force", env=self.renderer(script))
 
     def test_a_renderer_that_is_missing_or_fails_leaves_nothing(self):
         for script, words in (
             ("", ["rsvg-convert", "librsvg2-bin"]),
             ("echo no room >&2\nexit 3\n", ["status 3: no room"]),
             ("kill -9 $$\n", ["status 137: it said nothing"]),
+            # Signals that the program holds back or ignores are not held back from the renderer.
+            ("kill -TERM $$\n", ["status 143: it said nothing"]),
+            ("kill -PIPE $$\n", ["status 141: it said nothing"]),
         ):
             result = self.with_renderer(script)
             self.assertEqual((result.returncode, result.stdout), (3, ""))
             for word in ["failed.png", *words]:
                 self.assertIn(word, result.stderr)
             self.assertFalse((self.path / "failed.png").exists())
+
+    def test_a_renderer_gets_the_picture_and_may_leave_it_or_print_more_than_a_pipe_holds(self):
+        self.run_thalia("plot growth grown.thalia -o drawn.svg --force")
+        drawn = (self.path / "drawn.svg").read_text(encoding="utf-8")
+        for script, printed in (
+            ("exec /bin/cat\n", drawn),
+            ("for i in 1 2 3 4 5 6 7 8 9; do printf '%099999d' 0; done\n", "0" * 899991),
+            ("printf '%s|' \"$@\"\n", "--format=png|--zoom=2|--background-color=white|"),
+        ):
+            result = self.with_renderer(script, "printed.png")
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual((self.path / "printed.png").read_text(encoding="utf-8"), printed)
+
+    def test_a_signal_ends_the_renderer_too(self):
+        words = [THALIA, "plot", "growth", "grown.thalia", "-o", "failed.png"]
+        number = self.path / "number"
+        environment = self.renderer(f"echo $$ >{number}\nexec /bin/sleep 600\n")
+        with subprocess.Popen(words, cwd=self.path, env=environment, stderr=subprocess.PIPE) as process:
+            end = time.monotonic() + 30
+            while not (number.exists() and number.read_text().strip()) and time.monotonic() < end:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(30), -signal.SIGTERM)
+            self.assertFalse(pathlib.Path("/proc", number.read_text().strip()).exists())
+        self.assertFalse((self.path / "failed.png").exists())
 
 
 if __name__ == "__main__":

@@ -175,11 +175,23 @@ class ReportTest(unittest.TestCase):
         for group in root.iter("{http://www.w3.org/2000/svg}g"):
             if group.get("class") == "change" and group.get("data-relative") != "0":
                 drawn[group.get("data-name")] = group.get("data-relative") or None
+        bars = [g["is"] for g in page.of("g", page.section("changes")) if g["is"]["class"] == "change"]
+        self.assertEqual({bar["data-name"]: bar["data-relative"] or None for bar in bars}, drawn)
         found = {row[0][0]: row[1] for row in page.rows("changes")}
         self.assertEqual({name: value for name, (_, value) in found.items()}, drawn)
         self.assertAlmostEqual(float(found["model.h.1.w"][1]), 0.5, delta=1e-6)
         self.assertEqual(found["a&amp;b"], ("removed", None))
         self.assertIn("6 tensors are the same", page.texts("changes"))
+
+    def test_of_many_changes_the_most_changed_are_drawn_and_all_listed(self):
+        before = {f"w{i}": numpy.ones(2) for i in range(60)}
+        write_safetensors(self.path / "one.safetensors", before)
+        write_safetensors(self.path / "other.safetensors", {f"w{i}": numpy.full(2, 1 + i) for i in range(60)})
+        page = self.report("other.safetensors one.safetensors")
+        self.assertEqual(len(page.rows("changes")), 59)
+        bars = [g["is"]["data-name"] for g in page.of("g", page.section("changes")) if g["is"]["class"] == "change"]
+        self.assertEqual(bars, [f"w{i}" for i in range(20, 60)])
+        self.assertIn("40 of 59 tensors are drawn, the most changed.", page.texts("changes"))
 
     def test_changes_of_metadata_are_those_of_diff(self):
         page = self.report("grown.thalia basic.thalia")

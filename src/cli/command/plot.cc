@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +15,6 @@
 #include "cli/draw/chain_svg.h"
 #include "cli/draw/change_svg.h"
 #include "cli/draw/file_growth.h"
-#include "cli/draw/growth_chart.h"
 #include "cli/draw/histogram_svg.h"
 #include "cli/draw/picture_file.h"
 #include "cli/print/print.h"
@@ -26,6 +24,7 @@
 #include "cli/tensor/tensor_changes.h"
 #include "cli/terminal/escape.h"
 #include "cli/terminal/output_file.h"
+#include "inspect/describe_file.h"
 #include "inspect/file_tensors.h"
 #include "thalia/error.h"
 #include "thalia/formats/model_index.h"
@@ -66,15 +65,19 @@ void plot_growth(const PlotArguments& arguments, const Session& session) {
   const std::string& file = arguments.words.front();
   std::string what;
   write_picture(arguments.output, session, [&] {
-    const FileGrowth growth = growth_of(file, session.options<ChainOptions>());
-    if (growth.events.empty()) {
+    auto options = session.options<ChainOptions>();
+    options.read.verification = Verification::off;
+    const inspect::FileFacts facts = inspect::describe_file(file, options);
+    const std::vector<GrowthEvent> events = parse_growth_history(facts.metadata);
+    if (events.empty()) {
       throw UsageError(ErrorCode::not_found, "there is no growth history to plot",
                        {.path = escape(file), .section = "metadata", .field = "growth_history"});
     }
-    const GrowthChart chart = growth_chart(growth.events, growth.regions, growth.training_steps);
-    what = fmt::format("{}, {}", counted(growth.events.size(), "event", "events"),
-                       counted(chart.series.size(), "region", "regions"));
-    return growth_svg(chart, "Neurons per region: " + file_name(file));
+    GrowthPicture picture = growth_picture(
+        facts, events, options.read, "Neurons per region: " + file_name(file), SvgPlace::document);
+    what = fmt::format("{}, {}", counted(events.size(), "event", "events"),
+                       counted(picture.regions, "region", "regions"));
+    return std::move(picture.svg);
   });
   print_picture(arguments, session, what);
 }
@@ -119,13 +122,7 @@ void plot_diff(const PlotArguments& arguments, const Session& session) {
     std::vector<TensorChange> changes =
         tensor_changes(before, after, session.options<ChainOptions>(), options);
     const std::size_t all = changes.size();
-    std::vector<double> sizes;
-    // What cannot be a number is worth a look, too.
-    for (const TensorChange& change : changes)
-      sizes.push_back(change.relative.value_or(std::numeric_limits<double>::infinity()));
-    const std::vector<bool> taken = among_largest(sizes, arguments.most.value_or(kBars));
-    std::size_t place = 0;
-    std::erase_if(changes, [&](const TensorChange&) { return !taken[place++]; });
+    changes = most_changed(std::move(changes), arguments.most.value_or(kBars));
     what = counted(changes.size(), "tensor", "tensors");
     note = shown_of(changes.size(), all, "most changed");
     return changes_svg(

@@ -5,7 +5,6 @@
 
 #include "cli/command/command.h"
 #include "cli/draw/file_growth.h"
-#include "cli/draw/growth_chart.h"
 #include "cli/print/print.h"
 #include "cli/report/file_report.h"
 #include "cli/report/report_page.h"
@@ -22,12 +21,12 @@ struct ReportArguments {
   std::string output;
 };
 
-std::string growth_picture(const FileReport& report, const Session& session) {
+std::string growth_of(const FileReport& report, const Session& session) {
   const auto events = inspect::growth_events(report.facts.metadata);
   if (!events || events->empty()) return {};
-  const FileGrowth growth = growth_of(report.facts.path, session.options<ChainOptions>());
-  const GrowthChart chart = growth_chart(growth.events, growth.regions, growth.training_steps);
-  return growth_svg(chart, "Neurons per region over training steps", SvgPlace::page);
+  return growth_picture(report.facts, *events, session.options<ReadOptions>(),
+                        "Neurons per region over training steps", SvgPlace::page)
+      .svg;
 }
 
 int run_report(const ReportArguments& arguments, const Session& session) {
@@ -41,7 +40,7 @@ int run_report(const ReportArguments& arguments, const Session& session) {
   FileReport report;
   print_into(output, session, [&](Output& out) {
     report = report_of(arguments.file, arguments.base, session);
-    write_page(out, report, growth_picture(report, session));
+    write_page(out, report, growth_of(report, session));
   });
   session.out.print("{}: {}, {}\n", escape(output),
                     counted(report.tensors.size(), "tensor", "tensors"),

@@ -6,10 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "cli/draw/axis.h"
-#include "cli/draw/svg.h"
 #include "cli/print/print.h"
+#include "cli/tensor/largest.h"
 
 namespace thalia::cli {
 namespace {
@@ -24,20 +25,22 @@ constexpr double kChangeBar = 12;
 constexpr double kChangeFooter = 40;
 constexpr std::size_t kChangeNameLength = 38;
 
-}  // namespace
-
-ChangeScale::ChangeScale(std::span<const TensorChange> changes) {
+double greatest_finite(std::span<const TensorChange> changes) {
+  double greatest = 0;
   for (const TensorChange& change : changes) {
     if (change.relative && std::isfinite(*change.relative))
-      greatest_ = std::max(greatest_, *change.relative);
+      greatest = std::max(greatest, *change.relative);
   }
+  return greatest;
 }
 
-double ChangeScale::share(const TensorChange& change) const {
+// Of the greatest finite change: 0 where there is none, 1 of an infinite one.
+double share_of(const TensorChange& change, double greatest) {
   if (!change.relative || *change.relative == 0) return 0;
-  if (!std::isfinite(*change.relative)) return 1;
-  return *change.relative / greatest_;
+  return std::isfinite(*change.relative) ? *change.relative / greatest : 1;
 }
+
+}  // namespace
 
 std::string change_text(const TensorChange& change) {
   if (change.change != Change::changed) return std::string(change_name(change.change));
@@ -46,17 +49,27 @@ std::string change_text(const TensorChange& change) {
   return std::isfinite(*change.relative) ? percent_text(*change.relative) : "from zero";
 }
 
+std::vector<TensorChange> most_changed(std::vector<TensorChange> changes, std::size_t most) {
+  std::vector<double> sizes;
+  // What cannot be a number is worth a look, too.
+  for (const TensorChange& change : changes)
+    sizes.push_back(change.relative.value_or(std::numeric_limits<double>::infinity()));
+  const std::vector<bool> taken = among_largest(sizes, most);
+  std::size_t place = 0;
+  std::erase_if(changes, [&](const TensorChange&) { return !taken[place++]; });
+  return changes;
+}
+
 std::string changes_svg(std::span<const TensorChange> changes, const std::string& heading,
-                        const std::string& note) {
-  const ChangeScale scale(changes);
+                        const std::string& note, SvgPlace place) {
   const double bottom = kChangeHeader + static_cast<double>(changes.size()) * kChangeRow + 4;
-  Svg svg(kChangeWidth, bottom + (note.empty() ? 16 : kChangeFooter), heading);
-  svg.text(kChangeMargin, 30, heading, {{"class", "heading ink"}});
+  Svg svg(kChangeWidth, bottom + (note.empty() ? 16 : kChangeFooter), heading, place, 36);
+  if (place == SvgPlace::document) svg.text(kChangeMargin, 30, heading, {{"class", "heading ink"}});
   svg.text(kChangeMargin, 50,
            "Relative change of each tensor, norm(B − A) / norm(A), in the file's order",
            {{"class", "muted"}});
   // The axis ends at the greatest change: its bar is as long as there is room.
-  const double most = scale.greatest();
+  const double most = greatest_finite(changes);
   svg.open("g", {{"class", "x-axis"}, {"stroke-width", "1"}});
   if (most > 0) {
     const double distance = tick_distance(most);
@@ -75,7 +88,7 @@ std::string changes_svg(std::span<const TensorChange> changes, const std::string
     const double y = kChangeHeader + static_cast<double>(i) * kChangeRow;
     const std::string name =
         change.region.empty() ? change.name : fmt::format("{}/{}", change.region, change.name);
-    const double length = scale.share(change) * (kChangeRight - kChangeLeft);
+    const double length = share_of(change, most) * (kChangeRight - kChangeLeft);
     svg.open("g", {{"class", "change"},
                    {"data-name", name},
                    {"data-change", std::string(change_name(change.change))},

@@ -1,20 +1,23 @@
 #include "cli/draw/file_growth.h"
 
+#include <vector>
+
+#include "cli/draw/growth_chart.h"
 #include "cli/tensor/file_regions.h"
-#include "inspect/describe_file.h"
 
 namespace thalia::cli {
 
-FileGrowth growth_of(const std::filesystem::path& path, ChainOptions options) {
+GrowthPicture growth_picture(const inspect::FileFacts& facts, std::span<const GrowthEvent> events,
+                             ReadOptions options, const std::string& heading, SvgPlace place) {
   // Checking blocks of the tree would read the payloads that share these blocks.
-  options.read.verification = Verification::off;
-  const inspect::FileFacts facts = inspect::describe_file(path, options);
-  FileGrowth growth{.events = parse_growth_history(facts.metadata),
-                    .training_steps = facts.progress.steps.value_or(0)};
-  if (facts.format != FileFormat::thalia && facts.format != FileFormat::thalia_0_1) return growth;
-  for (const ListedRegion& region : regions_of(path, options.read).regions)
-    growth.regions.push_back({region.name, region.n_neurons.value_or(0)});
-  return growth;
+  options.verification = Verification::off;
+  std::vector<RegionSize> regions;
+  if (facts.format == FileFormat::thalia || facts.format == FileFormat::thalia_0_1) {
+    for (const ListedRegion& region : regions_of(facts.path, options).regions)
+      regions.push_back({region.name, region.n_neurons.value_or(0)});
+  }
+  const GrowthChart chart = growth_chart(events, regions, facts.progress.steps.value_or(0));
+  return {growth_svg(chart, heading, place), chart.series.size()};
 }
 
 }  // namespace thalia::cli

@@ -1,23 +1,25 @@
-// What growth_chart() is made of, from a file of any format.
+// The picture of a file's growth history: of any format.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <vector>
+#include <cstddef>
+#include <span>
+#include <string>
 
-#include "cli/draw/growth_chart.h"
+#include "cli/draw/svg.h"
+#include "inspect/file_facts.h"
 #include "thalia/delta.h"
 #include "thalia/growth_history.h"
 
 namespace thalia::cli {
 
-struct FileGrowth {
-  std::vector<GrowthEvent> events{};  ///< none where the metadata have no history
-  std::vector<RegionSize> regions{};
-  std::uint64_t training_steps = 0;
+struct GrowthPicture {
+  std::string svg;
+  std::size_t regions;
 };
 
-/// Reads no payload. @throws what opening the file throws; FormatError as parse_growth_history().
-FileGrowth growth_of(const std::filesystem::path& path, ChainOptions options);
+/// `events` are those of the file's metadata; what its regions have now it reads from the file, and
+/// no payload. @throws what opening the file throws.
+GrowthPicture growth_picture(const inspect::FileFacts& facts, std::span<const GrowthEvent> events,
+                             ReadOptions options, const std::string& heading, SvgPlace place);
 
 }  // namespace thalia::cli

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/draw/change_svg.h"
@@ -20,6 +22,22 @@ bool is_same(const TensorChange& change) {
   return change.relative && *change.relative == 0;
 }
 
+// As `thalia plot diff` does.
+void draw_changes(Html& html, std::vector<TensorChange> changes, std::size_t differ) {
+  constexpr std::size_t kBars = 40;  // more are no picture to look at, in a page
+  std::erase_if(changes, is_same);
+  changes = most_changed(std::move(changes), kBars);
+  if (changes.size() < differ) {
+    html.element("p",
+                 fmt::format("{} of {} are drawn, the most changed. 'thalia plot diff A B PATTERN' "
+                             "draws any of them.",
+                             changes.size(), counted(differ, "tensor", "tensors")),
+                 {{"class", "note"}});
+  }
+  write_wide_picture(html, "Relative change of each tensor",
+                     changes_svg(changes, "Relative change of each tensor", {}, SvgPlace::page));
+}
+
 void write_tensor_changes(Html& html, const Comparison& comparison) {
   const auto same = static_cast<std::uint64_t>(
       std::count_if(comparison.changes.begin(), comparison.changes.end(), is_same));
@@ -32,18 +50,16 @@ void write_tensor_changes(Html& html, const Comparison& comparison) {
     caption += fmt::format(" {} the same and not listed.",
                            same == 1 ? "1 tensor is" : counted(same, "tensor", "tensors") + " are");
   }
-  begin_page_table(html, caption, "sortable", {{"", "tensor"}, {"number", "change"}, {"bar", ""}});
-  const ChangeScale scale(comparison.changes);
+  draw_changes(html, comparison.changes, comparison.changes.size() - same);
+  begin_page_table(html, caption, "sortable", {{"", "tensor"}, {"number", "change"}});
   for (const TensorChange& change : comparison.changes) {
     if (is_same(change)) continue;
     html.open("tr").element("th", shown_name(change.region, change.name),
                             {{"scope", "row"}, {"class", "name"}});
     Html::Attributes attributes{{"class", "number"}};
-    const bool is_finite = change.relative && std::isfinite(*change.relative);
-    if (is_finite) attributes.emplace_back("data-value", fmt::format("{}", *change.relative));
-    html.element("td", change_text(change), attributes);
-    write_bar(html, scale.share(change), change.relative && !is_finite);
-    html.close();
+    if (change.relative && std::isfinite(*change.relative))
+      attributes.emplace_back("data-value", fmt::format("{}", *change.relative));
+    html.element("td", change_text(change), attributes).close();
   }
   end_page_table(html);
 }

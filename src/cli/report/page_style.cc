@@ -40,7 +40,6 @@ tbody th{font-weight:400}
 .quiet{color:var(--muted)}
 .bar{width:34%;min-width:7rem}
 .bar i{display:block;height:.5rem;min-width:1px;background:var(--main)}
-.bar i.second{background:var(--second)}
 th button{all:unset;cursor:pointer}
 th button:hover,th button:focus-visible{color:var(--ink);text-decoration:underline}
 th[aria-sort] button{color:var(--ink)}

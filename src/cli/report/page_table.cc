@@ -4,11 +4,18 @@
 
 namespace thalia::cli {
 
+namespace {
+
+// It can be scrolled with keys, too.
+void open_scrolled(Html& html, const std::string& kind, const std::string& name) {
+  html.open("div", {{"class", kind}, {"tabindex", "0"}, {"role", "group"}, {"aria-label", name}});
+}
+
+}  // namespace
+
 void begin_page_table(Html& html, const std::string& caption, const std::string& kind,
                       const std::vector<Heading>& headings) {
-  // It can be scrolled with keys, too.
-  html.open("div",
-            {{"class", "scroll"}, {"tabindex", "0"}, {"role", "group"}, {"aria-label", caption}});
+  open_scrolled(html, "scroll", caption);
   html.open("table", {{"class", kind}}).element("caption", caption).open("thead").open("tr");
   for (const Heading& heading : headings) {
     if (heading.text.empty()) {
@@ -24,12 +31,15 @@ void end_page_table(Html& html) {
   html.close().close().close();
 }
 
-void write_bar(Html& html, double share, bool is_second) {
+void write_wide_picture(Html& html, const std::string& name, const std::string& svg) {
+  open_scrolled(html, "scroll wide", name);
+  html.raw(svg).close();
+}
+
+void write_bar(Html& html, double share) {
   html.open("td", {{"class", "bar"}, {"aria-hidden", "true"}});
   if (share > 0) {
-    html.open("i", {{"class", is_second ? "second" : ""},
-                    {"style", fmt::format("width:{:.2f}%", share * 100)}});
-    html.close();
+    html.open("i", {{"style", fmt::format("width:{:.2f}%", share * 100)}}).close();
   }
   html.close();
 }

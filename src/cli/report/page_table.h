@@ -1,4 +1,4 @@
-// Tables of a page: narrow windows scroll them sideways, and nothing else.
+// Tables and wide pictures of a page: narrow windows scroll them sideways, and nothing else.
 #pragma once
 
 #include <string>
@@ -18,7 +18,10 @@ void begin_page_table(Html& html, const std::string& caption, const std::string&
                       const std::vector<Heading>& headings);
 void end_page_table(Html& html);
 
+/// A picture of its own, under a name for those who hear it.
+void write_wide_picture(Html& html, const std::string& name, const std::string& svg);
+
 /// A cell with a bar of a share of its width; nothing of 0.
-void write_bar(Html& html, double share, bool is_second);
+void write_bar(Html& html, double share);
 
 }  // namespace thalia::cli

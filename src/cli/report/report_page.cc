@@ -181,7 +181,7 @@ class Page {
       html_.element("td", grouped(layer.tensors), {{"class", "number"}});
       html_.element("td", human_bytes(layer.bytes), {{"class", "number"}});
       html_.element("td", percent_text(share), {{"class", "number"}});
-      write_bar(html_, static_cast<double>(layer.bytes) / static_cast<double>(most), false);
+      write_bar(html_, static_cast<double>(layer.bytes) / static_cast<double>(most));
       html_.close();
     }
     end_page_table(html_);
@@ -210,10 +210,8 @@ class Page {
   void write_picture(const std::string& id, const char* title, const std::string& picture) {
     if (picture.empty()) return;
     begin_section(id, title);
-    html_.open(
-        "div",
-        {{"class", "scroll wide"}, {"tabindex", "0"}, {"role", "group"}, {"aria-label", title}});
-    html_.raw(picture).close().close();
+    write_wide_picture(html_, title, picture);
+    html_.close();
   }
 
   void write_tensors() {

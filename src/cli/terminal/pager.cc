@@ -4,8 +4,6 @@
 #include "cli/terminal/pager.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "cli/terminal/escape.h"
+#include "cli/terminal/spawn.h"
 #include "cli/terminal/stop_on_signal.h"
 #include "thalia/error.h"
 
@@ -44,29 +43,13 @@ std::vector<std::string> pager_words() {
   return {"less", "-FRX"};
 }
 
-// 0 where it cannot be started. It has the signals that this program holds back or ignores.
-pid_t spawn_pager(std::vector<std::string> words, int input) {
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawnattr_init(&attributes);
-  ::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-  sigset_t none, reset;
-  ::sigemptyset(&none);
-  ::sigemptyset(&reset);
-  ::sigaddset(&reset, SIGPIPE);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setsigdefault(&attributes, &reset);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  pid_t child = 0;
-  const int failed =
-      ::posix_spawnp(&child, arguments[0], &actions, &attributes, arguments.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::posix_spawnattr_destroy(&attributes);
-  return failed == 0 ? child : 0;
+// 0 where it cannot be started.
+pid_t spawn_pager(const std::vector<std::string>& words, int input) {
+  try {
+    return spawn(words, {.input = input});
+  } catch (const IoError&) {
+    return 0;
+  }
 }
 
 void wait_for(pid_t child) {
