@@ -77,9 +77,7 @@ class Training {
   void clear() {
     finish();
     std::filesystem::remove(folder_ / "a.thalia");
-    if (is_in_memory(parent_)) return;
-    measure::settle(parent_);
-    measure::touch_free_memory(parent_, payload().size());
+    ready_to_write(parent_, payload().size());
   }
 
  private:

@@ -62,16 +62,7 @@ class Files {
     return {name("save", codec), [=, this] { save_as(codec, durability); }};
   }
   Side load(Codec codec) {
-    return {name("load", codec), [=, this] {
-              const Reader reader = Reader::open(path(codec));
-              const RegionView region = reader.region("model");
-              MutableByteSpan out = target_;
-              for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
-                const TensorView tensor = region.tensor(i);
-                tensor.read(out.first(tensor.logical_bytes()));
-                out = out.subspan(tensor.logical_bytes());
-              }
-            }};
+    return {name("load", codec), [=, this] { measure::load(Reader::open(path(codec)), target_); }};
   }
   Codec codec() const { return codec_; }
   std::uint64_t bytes() const { return weights_->bytes.size(); }
@@ -81,9 +72,7 @@ class Files {
   void clear() const {
     std::filesystem::remove(path(Codec::none));
     std::filesystem::remove(path(codec_));
-    if (is_in_memory(parent_)) return;
-    measure::settle(parent_);
-    measure::touch_free_memory(parent_, bytes());
+    ready_to_write(parent_, bytes());
   }
   void drop() const {
     drop_from_cache(path(Codec::none));
@@ -102,9 +91,9 @@ class Files {
     return text.str();
   }
   void save_as(Codec codec, Durability durability) const {
-    bench::save(path(codec), weights_->bytes, weights_->dtype, measure::kTensorBytes,
-                {.compression = {.codec = codec, .level = codec == Codec::zstd ? 1 : 0},
-                 .output = {.durability = durability}});
+    measure::save(path(codec), weights_->bytes, weights_->dtype, measure::kTensorBytes,
+                  {.compression = {.codec = codec, .level = codec == Codec::zstd ? 1 : 0},
+                   .output = {.durability = durability}});
   }
 
   ScratchFolder folder_;

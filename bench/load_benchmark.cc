@@ -16,7 +16,7 @@ struct File {
   File(const std::filesystem::path& parent, std::uint64_t bytes)
       : folder(parent), path(folder / "load.thalia"), target(bytes) {
     const auto weights = measure::normal_bf16(bytes);
-    save(path, as_byte_span(weights), DType::bf16);
+    measure::save(path, as_byte_span(weights), DType::bf16);
     measure::settle(parent);
   }
 
@@ -30,14 +30,7 @@ struct File {
   }
   Side copies(const char* name, Verification verification) {
     return {name, [=, this] {
-              const Reader reader = Reader::open(path, {.verification = verification});
-              const RegionView region = reader.region("model");
-              MutableByteSpan out = target;
-              for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
-                const TensorView tensor = region.tensor(i);
-                tensor.read(out.first(tensor.logical_bytes()));
-                out = out.subspan(tensor.logical_bytes());
-              }
+              measure::load(Reader::open(path, {.verification = verification}), target);
             }};
   }
   Side raw_touch() const {

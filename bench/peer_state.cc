@@ -20,7 +20,7 @@ namespace {
 
 void make_files_of(ByteSpan payload, DType dtype, std::uint64_t tensor_bytes,
                    const std::filesystem::path& safetensors, const std::filesystem::path& thalia) {
-  if (!thalia.empty()) bench::save(thalia, payload, dtype, tensor_bytes);
+  if (!thalia.empty()) measure::save(thalia, payload, dtype, tensor_bytes);
   std::vector<SafetensorsTensor> tensors;
   for (std::uint64_t at = 0; at < payload.size(); at += tensor_bytes) {
     tensors.push_back({.name = measure::tensor_name(at / tensor_bytes),

@@ -35,8 +35,9 @@ struct Work {
                               .leaves = hashing.leaves,
                               .output = {.durability = durability},
                               .io = io};
-    return {what + ", " + hashing.name,
-            [=, this] { save(folder / "a.thalia", payload(), DType::f32, tensor_bytes, options); }};
+    return {what + ", " + hashing.name, [=, this] {
+              measure::save(folder / "a.thalia", payload(), DType::f32, tensor_bytes, options);
+            }};
   }
   Side pwrite(const char* name, Sync sync, unsigned threads) const {
     return {name, [=, this] { write_file(folder / "b.raw", payload(), sync, threads); }};
@@ -56,9 +57,7 @@ struct Work {
   void clear() const {
     std::filesystem::remove(folder / "a.thalia");
     std::filesystem::remove(folder / "b.raw");
-    if (is_in_memory(parent)) return;
-    measure::settle(parent);
-    measure::touch_free_memory(parent, payload().size());
+    ready_to_write(parent, payload().size());
   }
 
   ScratchFolder folder;

@@ -21,11 +21,10 @@ bool is_in_memory(const std::filesystem::path& folder) {
          (status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC);
 }
 
-SaveResult save(const std::filesystem::path& path, ByteSpan payload, DType dtype,
-                std::uint64_t tensor_bytes, const SaveOptions& options) {
-  Writer writer(path, options);
-  measure::add_tensors(writer, payload, dtype, tensor_bytes);
-  return writer.commit();
+void ready_to_write(const std::filesystem::path& folder, std::uint64_t bytes) {
+  if (is_in_memory(folder)) return;
+  measure::settle(folder);
+  measure::touch_free_memory(folder, bytes);
 }
 
 }  // namespace thalia::bench

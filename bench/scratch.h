@@ -6,10 +6,6 @@
 
 #include "measure/disk.h"
 #include "measure/payload.h"
-#include "thalia/bytes.h"
-#include "thalia/dtype.h"
-#include "thalia/options.h"
-#include "thalia/writer.h"
 
 namespace thalia::bench {
 
@@ -21,9 +17,7 @@ struct ScratchFolder : measure::ScratchFolder {
 /// True for a file system without a disk behind it.
 bool is_in_memory(const std::filesystem::path& folder);
 
-/// Writes `payload` to a .thalia file, not synced unless the options say so.
-SaveResult save(const std::filesystem::path& path, ByteSpan payload, DType dtype,
-                std::uint64_t tensor_bytes = measure::kTensorBytes,
-                const SaveOptions& options = {.output = {.durability = Durability::none}});
+/// Waits until the disk has nothing left to do, and leaves `bytes` of memory for its page cache.
+void ready_to_write(const std::filesystem::path& folder, std::uint64_t bytes);
 
 }  // namespace thalia::bench

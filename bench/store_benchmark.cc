@@ -66,9 +66,7 @@ struct Saves {
     std::filesystem::remove(folder / "bare.thalia");
     for (const CheckpointEntry& entry : writer->run().list("train"))
       std::filesystem::remove(writer->run().path_of(entry));
-    if (is_in_memory(parent)) return;
-    measure::settle(parent);
-    measure::touch_free_memory(parent, weights.size() * sizeof(float));
+    ready_to_write(parent, weights.size() * sizeof(float));
   }
 
   ScratchFolder folder;

@@ -21,23 +21,15 @@ struct File {
       : folder(settings.disk), path(folder / "stream.thalia"), target(settings.bytes() + kSlack) {
     const auto weights = measure::normal_bf16(settings.bytes());
     payload_bytes = as_byte_span(weights).size();
-    save(path, as_byte_span(weights), DType::bf16, measure::kTensorBytes, options);
+    measure::save(path, as_byte_span(weights), DType::bf16, measure::kTensorBytes, options);
     measure::settle(settings.disk);
   }
 
   // The tensors go to the target one after the other, from `shift` on.
   Side stream(const char* name, Verification verification, IoMode io, std::size_t shift = 0) const {
     return {name, [=, this] {
-              const Reader reader = Reader::open(path, {.verification = verification});
-              MutableByteSpan out = target.bytes().subspan(shift);
-              StreamReader stream(
-                  reader, {.io = io, .destination = [&](const TensorView&, std::uint64_t bytes) {
-                             const auto place = out.first(bytes);
-                             out = out.subspan(place.size());
-                             return place;
-                           }});
-              while (stream.next()) {
-              }
+              measure::stream(Reader::open(path, {.verification = verification}),
+                              target.bytes().subspan(shift), {.io = io});
             }};
   }
   // Each tensor goes to the stream's own memory and is dropped at once.
@@ -51,14 +43,7 @@ struct File {
   }
   Side copies(const char* name, Verification verification) const {
     return {name, [=, this] {
-              const Reader reader = Reader::open(path, {.verification = verification});
-              const RegionView region = reader.region("model");
-              MutableByteSpan out = target.bytes();
-              for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
-                const TensorView tensor = region.tensor(i);
-                tensor.read(out.first(tensor.logical_bytes()));
-                out = out.subspan(tensor.logical_bytes());
-              }
+              measure::load(Reader::open(path, {.verification = verification}), target.bytes());
             }};
   }
   // Reads the bytes of the file itself, compressed or not.

@@ -1,11 +1,17 @@
-// A payload as the tensors of a file.
+// What is measured: a payload as the tensors of a file, saved, loaded, streamed and verified.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <stop_token>
 #include <string>
 
 #include "thalia/bytes.h"
 #include "thalia/dtype.h"
+#include "thalia/options.h"
+#include "thalia/reader.h"
+#include "thalia/stream.h"
+#include "thalia/verify.h"
 #include "thalia/writer.h"
 
 namespace thalia::measure {
@@ -20,5 +26,16 @@ std::string tensor_name(std::uint64_t i);
 /// A payload's bytes stay borrowed.
 void add_tensors(Writer& writer, ByteSpan payload, DType dtype,
                  std::uint64_t tensor_bytes = kTensorBytes);
+/// A new file of these tensors, not synced unless the options say so.
+SaveResult save(const std::filesystem::path& path, ByteSpan payload, DType dtype,
+                std::uint64_t tensor_bytes = kTensorBytes,
+                const SaveOptions& options = {.output = {.durability = Durability::none}});
+
+/// Copies the tensors of such a file to `out`, one after the other. @throws CancelledError.
+void load(const Reader& reader, MutableByteSpan out, const std::stop_token& stop = {});
+/// The same through a StreamReader. The options' destination is not used.
+void stream(const Reader& reader, MutableByteSpan out, StreamOptions options = {});
+/// thalia::verify(). @throws IntegrityError with the first finding.
+void verify(const std::filesystem::path& path, const VerifyOptions& options = {});
 
 }  // namespace thalia::measure

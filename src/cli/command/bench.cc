@@ -24,9 +24,6 @@
 #include "thalia/async_save.h"
 #include "thalia/error.h"
 #include "thalia/paths.h"
-#include "thalia/reader.h"
-#include "thalia/stream.h"
-#include "thalia/verify.h"
 #include "thalia/writer.h"
 
 namespace thalia::cli {
@@ -242,40 +239,9 @@ class Bench {
 
   Reader open() const { return Reader::open(file(), session_.options<ReadOptions>()); }
 
-  void load() {
-    const Reader reader = open();
-    const RegionView region = reader.region("model");
-    MutableByteSpan out = target_.bytes();
-    for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
-      measure::throw_if_stopped(stop_);
-      const TensorView tensor = region.tensor(i);
-      tensor.read(out.first(tensor.logical_bytes()));
-      out = out.subspan(tensor.logical_bytes());
-    }
-  }
-
-  void stream() {
-    const Reader reader = open();
-    MutableByteSpan out = target_.bytes();
-    const auto next = [&](const TensorView&, std::uint64_t bytes) {
-      const MutableByteSpan part = out.first(bytes);
-      out = out.subspan(part.size());
-      return part;
-    };
-    auto streamed = session_.options<StreamOptions>();
-    streamed.destination = next;
-    StreamReader stream(reader, streamed);
-    while (stream.next()) {
-    }
-  }
-
-  void verify_file() {
-    const VerifyReport report = verify(file(), session_.options<VerifyOptions>());
-    if (!report.ok()) {
-      throw IntegrityError(ErrorCode::checksum_mismatch, report.findings.front().message,
-                           {.path = file().string()});
-    }
-  }
+  void load() { measure::load(open(), target_.bytes(), stop_); }
+  void stream() { measure::stream(open(), target_.bytes(), session_.options<StreamOptions>()); }
+  void verify_file() { measure::verify(file(), session_.options<VerifyOptions>()); }
 
   std::filesystem::path file() const { return folder_ / "state.thalia"; }
   std::uint64_t total() const {
