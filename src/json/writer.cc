@@ -56,9 +56,20 @@ std::string_view digits(T number, std::array<char, 32>& buffer) {
 
 }  // namespace
 
+void JsonWriter::begin_line() {
+  if (!indent_) return;
+  out_.append(1, '\n').append(indent_->margin).append(indent_->spaces * open_.size(), ' ');
+}
+
+// A member or an element; not the value behind a key, nor the text as a whole.
+void JsonWriter::begin_piece() {
+  if (need_comma_) out_ += ',';
+  if (!open_.empty()) begin_line();
+}
+
 void JsonWriter::begin_value() {
   assert(after_key_ || open_.empty() || open_.back() == '[');
-  if (need_comma_) out_ += ',';
+  if (!after_key_) begin_piece();
   need_comma_ = true;
   after_key_ = false;
 }
@@ -73,8 +84,9 @@ JsonWriter& JsonWriter::open(char bracket) {
 
 JsonWriter& JsonWriter::close(char bracket) {
   assert(!open_.empty() && open_.back() == bracket && !after_key_);
-  out_ += bracket == '{' ? '}' : ']';
   open_.pop_back();
+  if (need_comma_) begin_line();  // not between the brackets of nothing
+  out_ += bracket == '{' ? '}' : ']';
   need_comma_ = true;
   return *this;
 }
@@ -94,9 +106,9 @@ JsonWriter& JsonWriter::end_array() {
 
 JsonWriter& JsonWriter::key(std::string_view key) {
   assert(!open_.empty() && open_.back() == '{' && !after_key_);
-  if (need_comma_) out_ += ',';
+  begin_piece();
   append_string(out_, key);
-  out_ += ':';
+  out_ += indent_ ? ": " : ":";
   need_comma_ = false;
   after_key_ = true;
   return *this;

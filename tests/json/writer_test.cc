@@ -38,6 +38,27 @@ BOOST_AUTO_TEST_CASE(nests_compactly_with_commas_where_they_belong) {
   BOOST_TEST(text == R"({"a":1,"b":"x","c":[[],{},true,null,-2],"d":{"e":0.5},"f":{"r":1}})");
 }
 
+BOOST_AUTO_TEST_CASE(indents_what_is_not_empty) {
+  const auto written = [](const JsonIndent& indent) {
+    std::string text;
+    JsonWriter json(text, indent);
+    json.begin_object().member("a", 1).key("b").begin_array();
+    json.begin_array().end_array().begin_object().end_object().value("x").end_array();
+    json.key("c").begin_object().member("d", 0.5).end_object().key("e").raw("[1, 2]");
+    json.end_object();
+    return text;
+  };
+  BOOST_TEST(written({}) ==
+             "{\n  \"a\": 1,\n  \"b\": [\n    [],\n    {},\n    \"x\"\n  ],\n  \"c\": {\n"
+             "    \"d\": 0.5\n  },\n  \"e\": [1, 2]\n}");
+  BOOST_TEST(written({.spaces = 1, .margin = "> "}) ==
+             "{\n>  \"a\": 1,\n>  \"b\": [\n>   [],\n>   {},\n>   \"x\"\n>  ],\n>  \"c\": {\n"
+             ">   \"d\": 0.5\n>  },\n>  \"e\": [1, 2]\n> }");
+  std::string text;
+  JsonWriter(text, JsonIndent{}).begin_object().end_object();
+  BOOST_TEST(text == "{}");
+}
+
 BOOST_AUTO_TEST_CASE(text_can_be_handed_on_between_calls) {
   std::string out, all;
   JsonWriter json(out);

@@ -142,6 +142,8 @@ LENT = {
         "base/stopwatch.h",
         "base/suggestion.h",
         "io/allocation_limit.h",
+        "json/copy.h",
+        "json/reader.h",
         "json/writer.h",
         "model/precision/glob.h",
     ),

@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include "json/writer.h"
+
 namespace thalia::store {
 namespace {
 
@@ -96,27 +98,22 @@ void write_table(std::string& out, const Value& table, const std::string& prefix
   }
 }
 
-void write_json(std::string& out, const Value& value, const std::string& indent) {
-  const bool is_object = value.is_object() && value.size() > 0;
-  if (!is_object && !is_list_of_tables(value)) {
-    out += to_json(value);
-    return;
-  }
-  const std::string inner = indent + "  ";
-  std::string_view before = "\n";
-  out += is_object ? "{" : "[";
-  const auto add = [&](std::string_view name, const Value& member) {
-    out += fmt::format("{}{}{}", before, inner, name);
-    write_json(out, member, inner);
-    before = ",\n";
-  };
-  if (is_object) {
-    for (const Value::Member& member : value.members())
-      add(to_json(Value(member.name)) + ": ", member.value);
+// Lists of anything but tables stay on one line.
+void write_json(JsonWriter& out, const Value& value) {
+  if (value.is_object()) {
+    out.begin_object();
+    for (const Value::Member& member : value.members()) {
+      out.key(member.name);
+      write_json(out, member.value);
+    }
+    out.end_object();
+  } else if (is_list_of_tables(value)) {
+    out.begin_array();
+    for (const Value& element : value.elements()) write_json(out, element);
+    out.end_array();
   } else {
-    for (const Value& element : value.elements()) add("", element);
+    out.raw(to_json(value));
   }
-  out += "\n" + indent + (is_object ? "}" : "]");
 }
 
 }  // namespace
@@ -151,7 +148,8 @@ std::string toml_text(const Value& tree) {
 
 std::string pretty_json(const Value& tree) {
   std::string text;
-  write_json(text, tree, "");
+  JsonWriter out(text, JsonIndent{});
+  write_json(out, tree);
   return text + "\n";
 }
 
