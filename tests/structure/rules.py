@@ -139,8 +139,10 @@ SEEN_BY_USERS = {
 }
 LENT = {
     "src/cli": (
+        "base/dtype_facts.h",
         "base/stopwatch.h",
         "base/suggestion.h",
+        "interop/shared/npy_header.h",
         "io/allocation_limit.h",
         "json/copy.h",
         "json/reader.h",

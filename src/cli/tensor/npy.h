@@ -1,4 +1,4 @@
-// The .npy file of NumPy (numpy.lib.format), version 1.0.
+// A tensor as a .npy file that NumPy reads with no package beside it.
 #pragma once
 
 #include <string>
@@ -15,8 +15,7 @@ namespace thalia::cli {
 /// u4 and u2 uint8. "<f4".
 std::string npy_dtype(DType dtype);
 
-/// Magic, version, and the header padded so that the elements start on a multiple of 64 bytes.
-/// Eight dimensions are far from the 65,535 bytes at which version 2.0 begins.
+/// As numpy.save writes it.
 std::string npy_header(DType dtype, const Shape& shape);
 
 /// Elements [0, count) of row-major logical bytes as they stand in the .npy file. Appends.

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/dtype_facts.h"
 #include "codec/float/environment.h"
 #include "codec/float/portable.h"
 
@@ -26,11 +27,6 @@ struct LeastNormal {
   double before;
   double after;
 };
-
-double least_normal(DType dtype) {
-  if (dtype == DType::f16) return 0x1p-14;
-  return dtype == DType::f64 ? 0x1p-1022 : 0x1p-126;  // f32 and bf16 have the same exponents
-}
 
 template <typename Float>
 void measure_each(const std::byte* before, const std::byte* after, std::size_t count,

@@ -9,6 +9,7 @@
 #include <span>
 #include <variant>
 
+#include "base/dtype_facts.h"
 #include "base/utf8.h"
 #include "interop/shared/legal_elements.h"
 #include "interop/shared/list_names.h"
@@ -68,42 +69,17 @@ Tensor widened_elements(DType dtype, DType holder, const Shape& shape, ByteSpan 
 
 }  // namespace
 
-// All types are listed, so the compiler asks about a new one.
 std::optional<DType> v01_holder(DType dtype) noexcept {
   if (v01_dtype(dtype)) return dtype;
-  switch (dtype) {
-    case DType::i8:
-    case DType::u8:
-    case DType::i16:
-    case DType::u16:
-    case DType::i4:
-    case DType::u4:
-    case DType::i2:
-    case DType::u2:
-    case DType::ternary:
-    case DType::binary:
-      return DType::i32;
-    case DType::u32:
-    case DType::u64:
-      return DType::i64;
-    case DType::bf16:
-    case DType::f8_e4m3:
-    case DType::f8_e5m2:
-    case DType::f8_e8m0:
-    case DType::f8_e4m3fnuz:
-    case DType::f8_e5m2fnuz:
-    case DType::f6_e2m3:
-    case DType::f6_e3m2:
-    case DType::f4_e2m1:
+  const DTypeFacts& facts = dtype_facts(dtype);
+  switch (facts.kind) {
+    case DTypeKind::signed_integer:
+    case DTypeKind::unsigned_integer:
+      return facts.bits < 32 ? DType::i32 : DType::i64;
+    case DTypeKind::floating:
       return DType::f32;
-    case DType::f32:
-    case DType::f16:
-    case DType::f64:
-    case DType::i32:
-    case DType::i64:
-    case DType::boolean:
-    case DType::c64:
-    case DType::c128:
+    case DTypeKind::boolean:
+    case DTypeKind::complex:
       break;
   }
   return std::nullopt;

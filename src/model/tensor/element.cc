@@ -7,6 +7,7 @@
 #include <cstring>
 #include <span>
 
+#include "base/dtype_facts.h"
 #include "model/tensor/element_decoder.h"
 #include "thalia/error.h"
 
@@ -30,50 +31,29 @@ double number(DType dtype, ByteSpan bytes, std::uint64_t index) {
 }  // namespace
 
 Element decode_element(DType dtype, ByteSpan bytes, std::uint64_t index) {
-  switch (dtype) {
-    // Copied, not converted: a NaN keeps its bits.
-    case DType::f32:
-      return load<float>(bytes, index);
-    case DType::f64:
-      return load<double>(bytes, index);
-    case DType::bf16:
-      return std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(bytes, index)} << 16);
-    case DType::c64:
-      return load<std::complex<float>>(bytes, index);
-    case DType::c128:
-      return load<std::complex<double>>(bytes, index);
-    case DType::i64:
-      return load<std::int64_t>(bytes, index);
-    case DType::u64:
-      return load<std::uint64_t>(bytes, index);
-    case DType::f16:
-    case DType::f8_e4m3:
-    case DType::f8_e5m2:
-    case DType::f8_e8m0:
-    case DType::f8_e4m3fnuz:
-    case DType::f8_e5m2fnuz:
-    case DType::f6_e2m3:
-    case DType::f6_e3m2:
-    case DType::f4_e2m1:
+  if (static_cast<std::uint8_t>(dtype) >= kDTypeCount)
+    throw UnsupportedError(ErrorCode::unsupported_feature, "unknown dtype");
+  switch (dtype_facts(dtype).kind) {
+    case DTypeKind::floating:
+      // Copied, not converted: a NaN keeps its bits.
+      if (dtype == DType::f32) return load<float>(bytes, index);
+      if (dtype == DType::f64) return load<double>(bytes, index);
+      if (dtype == DType::bf16)
+        return std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(bytes, index)} << 16);
       return static_cast<float>(number(dtype, bytes, index));
-    case DType::i8:
-    case DType::i16:
-    case DType::i32:
-    case DType::i4:
-    case DType::i2:
-    case DType::ternary:
-    case DType::binary:
+    case DTypeKind::signed_integer:
+      if (dtype == DType::i64) return load<std::int64_t>(bytes, index);
       return static_cast<std::int64_t>(number(dtype, bytes, index));
-    case DType::u8:
-    case DType::u16:
-    case DType::u32:
-    case DType::u4:
-    case DType::u2:
+    case DTypeKind::unsigned_integer:
+      if (dtype == DType::u64) return load<std::uint64_t>(bytes, index);
       return static_cast<std::uint64_t>(number(dtype, bytes, index));
-    case DType::boolean:
+    case DTypeKind::boolean:
       return number(dtype, bytes, index) != 0;
+    case DTypeKind::complex:
+      break;
   }
-  throw UnsupportedError(ErrorCode::unsupported_feature, "unknown dtype");
+  if (dtype == DType::c64) return load<std::complex<float>>(bytes, index);
+  return load<std::complex<double>>(bytes, index);
 }
 
 }  // namespace thalia

@@ -13,26 +13,12 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/dtype_facts.h"
+
 namespace thalia::model {
 namespace {
 
-// What the bit patterns with an exponent of all ones mean. The small float types differ in this, in
-// their field widths and in their bias. docs/format/format.md, "Small floats".
-enum class Special {
-  ieee,      // infinities and NaNs
-  one_nan,   // all ones below the sign is NaN
-  numbers,   // none
-  minus_nan  // none, but the pattern of minus zero is NaN
-};
-
-struct SmallFloat {
-  unsigned exponent_bits;
-  unsigned mantissa_bits;
-  int bias;
-  Special special;
-};
-
-double small_float(std::uint32_t bits, const SmallFloat& type) {
+double small_float(std::uint32_t bits, const FloatFields& type) {
   const std::uint32_t sign_bit = 1u << (type.exponent_bits + type.mantissa_bits);
   const std::uint32_t mantissa_mask = (1u << type.mantissa_bits) - 1;
   const std::uint32_t exponent_mask = (1u << type.exponent_bits) - 1;
@@ -41,69 +27,33 @@ double small_float(std::uint32_t bits, const SmallFloat& type) {
   const double sign = bits & sign_bit ? -1 : 1;
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   if (exponent == exponent_mask) {
-    if (type.special == Special::ieee)
+    if (type.specials == FloatSpecials::ieee)
       return mantissa != 0 ? kNan : sign * std::numeric_limits<double>::infinity();
-    if (type.special == Special::one_nan && mantissa == mantissa_mask) return kNan;
+    if (type.specials == FloatSpecials::one_nan && mantissa == mantissa_mask) return kNan;
   }
-  if (type.special == Special::minus_nan && bits == sign_bit) return kNan;
+  if (type.specials == FloatSpecials::minus_nan && bits == sign_bit) return kNan;
   // Exponent 0 holds subnormal numbers: the scale of exponent 1, without the implicit leading one.
   const int scale = static_cast<int>(exponent == 0 ? 1 : exponent) - type.bias -
                     static_cast<int>(type.mantissa_bits);
   return sign * std::ldexp(exponent == 0 ? mantissa : mantissa | (1u << type.mantissa_bits), scale);
 }
 
-constexpr SmallFloat kHalf{5, 10, 15, Special::ieee};
-
 // The value of a code of a type of up to eight bits.
 double small_value(DType dtype, std::uint32_t code) {
-  const auto sign_extended = [&](unsigned bits) {
-    return code >> (bits - 1) ? static_cast<double>(code) - (1u << bits) : code;
-  };
-  switch (dtype) {
-    case DType::f8_e4m3:
-      return small_float(code, {4, 3, 7, Special::one_nan});
-    case DType::f8_e5m2:
-      return small_float(code, {5, 2, 15, Special::ieee});
-    case DType::f8_e8m0:
+  const DTypeFacts& facts = dtype_facts(dtype);
+  switch (facts.kind) {
+    case DTypeKind::floating:
+      if (facts.fields.mantissa_bits > 0) return small_float(code, facts.fields);
       return code == 0xFF ? std::numeric_limits<double>::quiet_NaN()
-                          : std::ldexp(1.0, static_cast<int>(code) - 127);
-    case DType::f8_e4m3fnuz:
-      return small_float(code, {4, 3, 8, Special::minus_nan});
-    case DType::f8_e5m2fnuz:
-      return small_float(code, {5, 2, 16, Special::minus_nan});
-    case DType::f6_e2m3:
-      return small_float(code, {2, 3, 1, Special::numbers});
-    case DType::f6_e3m2:
-      return small_float(code, {3, 2, 3, Special::numbers});
-    case DType::f4_e2m1:
-      return small_float(code, {2, 1, 1, Special::numbers});
-    case DType::i8:
-      return sign_extended(8);
-    case DType::i4:
-      return sign_extended(4);
-    case DType::i2:
-    case DType::ternary:
-      return sign_extended(2);
-    case DType::binary:
-      return code != 0 ? 1 : -1;
-    case DType::boolean:
-      return code != 0;
-    case DType::u8:
-    case DType::u4:
-    case DType::u2:
+                          : std::ldexp(1.0, static_cast<int>(code) - facts.fields.bias);
+    case DTypeKind::signed_integer:
+      if (facts.bits == 1) return code != 0 ? 1 : -1;
+      return code >> (facts.bits - 1) ? static_cast<double>(code) - (1u << facts.bits) : code;
+    case DTypeKind::unsigned_integer:
       return code;
-    case DType::f32:
-    case DType::f16:
-    case DType::f64:
-    case DType::bf16:
-    case DType::i16:
-    case DType::i32:
-    case DType::i64:
-    case DType::u16:
-    case DType::u32:
-    case DType::u64:
-    case DType::c64:
-    case DType::c128:
+    case DTypeKind::boolean:
+      return code != 0;
+    case DTypeKind::complex:
       break;
   }
   assert(false);
@@ -167,7 +117,7 @@ double from_bf16(std::uint16_t bits) {
 // Subnormal numbers, infinities and NaNs are rare and take the general way.
 double from_half(std::uint16_t bits) {
   const std::uint64_t exponent = (bits >> 10) & 31u;
-  if (exponent == 0 || exponent == 31) return small_float(bits, kHalf);
+  if (exponent == 0 || exponent == 31) return small_float(bits, dtype_facts(DType::f16).fields);
   return std::bit_cast<double>(std::uint64_t{bits & 0x8000u} << 48 | (exponent + 1008) << 52 |
                                std::uint64_t{bits & 0x3FFu} << 42);
 }
@@ -188,53 +138,29 @@ void decode_elements(DType dtype, ByteSpan bytes, std::uint64_t first, std::span
     const auto number = [&]<typename In>(In) {
       decode_as<In>(bytes, first, out, [](In value) { return static_cast<double>(value); });
     };
-    switch (dtype) {
-      case DType::f32:
-        return number(float{});
-      case DType::f64:
-        return number(double{});
-      case DType::f16:
-        return decode_as<std::uint16_t>(bytes, first, out, from_half);
-      case DType::bf16:
+    const unsigned bits = dtype_bits(dtype);
+    if (bits <= 8) return decode_small(dtype, bytes, first, out);
+    switch (dtype_facts(dtype).kind) {
+      case DTypeKind::floating:
+        if (bits == 64) return number(double{});
+        if (bits == 32) return number(float{});
+        // Two calls, so that each has its conversion in its loop.
+        if (dtype == DType::f16) return decode_as<std::uint16_t>(bytes, first, out, from_half);
         return decode_as<std::uint16_t>(bytes, first, out, from_bf16);
-      case DType::i16:
-        return number(std::int16_t{});
-      case DType::i32:
-        return number(std::int32_t{});
-      case DType::i64:
-        return number(std::int64_t{});
-      case DType::u16:
-        return number(std::uint16_t{});
-      case DType::u32:
-        return number(std::uint32_t{});
-      case DType::u64:
-        return number(std::uint64_t{});
-      case DType::c64:
+      case DTypeKind::signed_integer:
+        return bits == 16   ? number(std::int16_t{})
+               : bits == 32 ? number(std::int32_t{})
+                            : number(std::int64_t{});
+      case DTypeKind::unsigned_integer:
+        return bits == 16   ? number(std::uint16_t{})
+               : bits == 32 ? number(std::uint32_t{})
+                            : number(std::uint64_t{});
+      case DTypeKind::complex:
         assert(kComplex);
-        if constexpr (kComplex) as(std::complex<float>{});
+        if constexpr (kComplex) bits == 64 ? as(std::complex<float>{}) : as(std::complex<double>{});
         return;
-      case DType::c128:
-        assert(kComplex);
-        if constexpr (kComplex) as(std::complex<double>{});
-        return;
-      case DType::i8:
-      case DType::u8:
-      case DType::boolean:
-      case DType::f8_e4m3:
-      case DType::f8_e5m2:
-      case DType::f8_e8m0:
-      case DType::f8_e4m3fnuz:
-      case DType::f8_e5m2fnuz:
-      case DType::f6_e2m3:
-      case DType::f6_e3m2:
-      case DType::f4_e2m1:
-      case DType::i4:
-      case DType::u4:
-      case DType::i2:
-      case DType::u2:
-      case DType::ternary:
-      case DType::binary:
-        return decode_small(dtype, bytes, first, out);
+      case DTypeKind::boolean:
+        return;  // of eight bits
     }
   }
 }

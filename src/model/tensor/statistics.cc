@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/dtype_facts.h"
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "codec/float/conversion.h"
@@ -24,51 +25,6 @@ namespace {
 constexpr std::size_t kBlock = 1024;
 constexpr double kMost = std::numeric_limits<double>::max();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// The least normal number; 0 of a dtype that has no subnormal ones.
-double least_normal(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-    case DType::c128:
-      return std::numeric_limits<double>::min();
-    case DType::f32:
-    case DType::bf16:
-    case DType::c64:
-      return 0x1p-126;
-    case DType::f16:
-    case DType::f8_e5m2:
-      return 0x1p-14;
-    case DType::f8_e5m2fnuz:
-      return 0x1p-15;
-    case DType::f8_e4m3:
-      return 0x1p-6;
-    case DType::f8_e4m3fnuz:
-      return 0x1p-7;
-    case DType::f6_e3m2:
-      return 0x1p-2;
-    case DType::f6_e2m3:
-    case DType::f4_e2m1:
-      return 1;
-    case DType::f8_e8m0:
-    case DType::i8:
-    case DType::i16:
-    case DType::i32:
-    case DType::i64:
-    case DType::u8:
-    case DType::u16:
-    case DType::u32:
-    case DType::u64:
-    case DType::boolean:
-    case DType::i4:
-    case DType::u4:
-    case DType::i2:
-    case DType::u2:
-    case DType::ternary:
-    case DType::binary:
-      return 0;
-  }
-  return 0;
-}
 
 const codec::FloatKernels& kernels() {
   static const codec::FloatKernels& fastest =
