@@ -347,6 +347,7 @@ class Json(unittest.TestCase):
         tree = self.printed("help --json")["commands"]
         titles = re.findall(r"^## (.*)$", DOCUMENT, flags=re.MULTILINE)
         described = {name for title in titles for name in title.split(", ")}
+        self.assertGreater(len(tree), 30)
         for command in tree:
             if any("--json" in option["names"] for option in command["options"]):
                 self.assertIn(command["name"], described)

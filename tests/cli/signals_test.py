@@ -157,6 +157,7 @@ class Signals(unittest.TestCase):
                 yield name, way if replaces else f"{way} --force"
 
     def test_every_command_is_looked_at(self):
+        self.assertEqual(len(list(self.ways())), sum(len(ways) for ways in WAYS.values()))
         tree = json.loads(run(self.files, "help --json").stdout)["commands"]
         self.assertEqual({command["name"] for command in tree}, set(WAYS) | READING | IN_STORE_TEST)
 

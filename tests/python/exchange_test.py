@@ -137,6 +137,7 @@ def test_tensors_of_files_are_written_as_they_are(tmp_path):
             for name, tensor in file["r"].items():
                 writer.add(name, tensor, region="r")
         with thalia.open(copy) as found:
+            assert list(found["r"]) == list(file["r"]) == ["bf16", "csr", "i4", "ternary"]
             for name, tensor in file["r"].items():
                 assert found[name].dtype == tensor.dtype
                 np.testing.assert_array_equal(found[name].dense(), tensor.dense())

@@ -50,8 +50,10 @@ def test_a_delta_is_streamed(many):
             writer.add(key, array + 1)
     thalia.delta(folder / "raw.thalia", folder / "later.thalia", folder / "d.thalia")
     with thalia.open(folder / "d.thalia") as file:
-        for key, array in file.stream():
-            np.testing.assert_array_equal(array, arrays[key] + 1)
+        found = dict(file.stream())
+    assert set(found) == set(arrays)
+    for key, array in arrays.items():
+        np.testing.assert_array_equal(found[key], array + 1)
 
 
 def test_damage_ends_it_with_the_tensors_name(many):
