@@ -27,6 +27,11 @@ class ThisTree(unittest.TestCase):
             print(f"{path}: {lines} lines; more than {rules.LONG_FILE} ask to be split by concept")
         self.assertEqual([f for f in long_files if f[1] > rules.LONGEST_FILE], [])
 
+    def test_long_sources_begin_with_what_holds_in_them(self):
+        self.assertEqual(rules.sources_without_head(ROOT), [])
+        # None stays listed for longer than it has to.
+        self.assertEqual(rules.sources_without_head(ROOT, allowed=()), list(rules.WITHOUT_HEAD))
+
     def test_every_public_header_is_installed_and_known(self):
         listed = (ROOT / "include/thalia/meson.build").read_text(encoding="utf-8")
         headers = sorted((ROOT / "include/thalia").rglob("*.h"))
@@ -321,6 +326,19 @@ class BrokenTrees(unittest.TestCase):
             )
             found = rules.loops_over_temporaries(Path(folder))
         self.assertEqual([line.split(": ")[0] for line in found], ["src/io/a.cc:1", "src/io/a.cc:2"])
+
+    def test_long_sources_without_a_head_are_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text, lines in (
+                ("bare.cc", '#include "a.h"\n', rules.LINES_WITH_HEAD),
+                ("headed.cc", "// Why.\n", rules.LINES_WITH_HEAD),
+                ("short.cc", '#include "a.h"\n', rules.LINES_WITH_HEAD - 1),
+                ("bare.h", "#pragma once\n", rules.LINES_WITH_HEAD),
+            ):
+                file = Path(folder, "src/io", name)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text + "\n" * (lines - 1), encoding="utf-8")
+            self.assertEqual(rules.sources_without_head(Path(folder)), ["src/io/bare.cc"])
 
     def test_dependencies_without_a_wrap_are_found(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,3 +1,6 @@
+// Such a file is compressed as a whole, so all of its parts are in memory before a byte is written,
+// and are counted together. Tensors and metadata are held against each other first: what was not
+// read of such a file is refused, and nothing is quantized here.
 #include "interop/mithril_quantized/sink.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// protobuf has the length of each message in front of it. So lengths are added up from the inside
+// out before anything is written, and every sum of them is checked for overflow. A sparse tensor's
+// positions come before its values, as the payload has them.
 #include "interop/onnx/plan.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Each position has to lie inside the shape and above the one before it, whether it is read or
+// written: Rising checks them one by one. They fit 64 bits, since shapes of 2^63 elements or more
+// are refused before the first one is computed.
 #include "interop/onnx/sparse.h"
 
 #include <fmt/format.h>

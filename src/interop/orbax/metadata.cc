@@ -1,3 +1,6 @@
+// Read strictly, since one program alone writes such folders: each known member once, one version,
+// and names that stay inside the folder. Other members are kept as they are, so that they can be
+// written again.
 #include "interop/orbax/metadata.h"
 
 #include <fmt/format.h>

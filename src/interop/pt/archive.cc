@@ -1,3 +1,7 @@
+// What a later step relies on is checked when the archive is opened: one folder for all records, a
+// version that torch reads, a byte order. A record's checksum is compared once, and an inflated
+// record is shared while somebody holds it. sound_, inflated_ and held_ go by a record's place in
+// the directory; once threads share the archive they change under lock_ alone.
 #include "interop/pt/archive.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Memory is charged before it is taken: add() and keep() count every value and text, so that a
+// pickle makes no more of them than the limits allow. What an opcode is given is checked for its
+// kind by a need_…() before it is used. Errors name the place of the opcode.
 #include "interop/pt/builder.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// The pickle is read once, when the file is opened, with its checksum compared. Elements are read
+// when they are asked for: viewed in their record where they lie row by row, else gathered into
+// memory that is counted first. The sentences about losses are made once, too.
 #include "interop/pt/contents.h"
 
 #include <fmt/format.h>

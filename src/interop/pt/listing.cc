@@ -1,3 +1,7 @@
+// Tensors share memory where one begins before another of its storage ends. They are sorted by
+// where they begin, so that one pass finds the groups. Where shared memory is kept, a group of
+// equal tensors that repeat no element is stored once; of any other the run of bytes from its first
+// to its last is, and each is a view of that.
 #include "interop/pt/listing.h"
 
 #include <algorithm>

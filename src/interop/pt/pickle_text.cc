@@ -1,3 +1,6 @@
+// The bytes have to be those of Python's pickler: each value takes the opcode that Python takes for
+// it, and what Python remembers is remembered in the same order, since places in the memo are
+// numbers in the file.
 #include "interop/pt/pickle_text.h"
 
 #include <bit>

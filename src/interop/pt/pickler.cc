@@ -1,3 +1,7 @@
+// Opcodes come in the order in which Python's pickler walks the objects: function, arguments, call,
+// state. What is one object in torch (a parameter over a whole storage, a storage's key) is written
+// once and fetched afterwards, so that it is one object again. Recursion is as deep as the graph,
+// whose makers limit that.
 #include "interop/pt/pickler.h"
 
 #include <algorithm>

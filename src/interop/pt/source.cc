@@ -1,3 +1,6 @@
+// What does not lie in the file as it is read is counted for all tensors together when the file is
+// opened, and checked before each read: a caller who takes one after the other must not be made to
+// work for hours by a small file.
 #include "interop/pt/source.h"
 
 #include <fmt/format.h>

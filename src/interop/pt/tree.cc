@@ -1,3 +1,6 @@
+// A small pickle can stand for a tree without an end, since its containers may stand in several
+// places. So visits, depth, names and the text are limited and counted while the tree is walked.
+// Nodes go by their numbers: a bare storage adds a tensor to the graph on the way.
 #include "interop/pt/tree.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Nothing of the tree is trusted: each node is checked for what its kind holds, and depth before it
+// is gone into. Faults are TreeFaults, which say what is wrong: to the caller a tree that does not
+// fit is a loss and no error.
 #include "interop/pt/tree_reader.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Folder's calls are by its descriptor, and look at a name itself and not at what a link leads to:
+// a path that somebody renames, or replaces by a link, leads nowhere else. A name that goes between
+// two calls is no error of a listing.
 #include "io/folder/folder.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 // The meaning of every bit pattern of every element type, in one place. Types of up to eight bits
-// go through tables of 256 values, computed once from the field widths below and shared by all
+// go through tables of 256 values, computed once from base/dtype_facts.h and shared by all
 // threads; wider types are loaded and converted. Loads go through memcpy, so that bytes need no
 // alignment.
 

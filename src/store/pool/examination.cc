@@ -1,3 +1,7 @@
+// A finding is noted before it is mended, and a mending that fails is told with it: an examination
+// goes on to its end, whatever it finds. Other processes may prune meanwhile, so a file that is
+// gone when it is read is no finding. Files are read last, together, so that progress is of all
+// bytes.
 #include "store/pool/examination.h"
 
 #include <cerrno>

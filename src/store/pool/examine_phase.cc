@@ -1,3 +1,6 @@
+// Holds what a phase's folder says of its checkpoints (journal, latest, best, digests) against the
+// files that are there. The files are the truth: mending changes what is said of them, and never a
+// checkpoint.
 #include <algorithm>
 #include <utility>
 

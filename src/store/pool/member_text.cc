@@ -1,3 +1,5 @@
+// A member that a text lacks leaves what the file's name has told; one that is wrong makes the
+// whole text unreadable. Values are read into a copy first, so that no rating is half of one text.
 #include "store/pool/member_text.h"
 
 #include <algorithm>

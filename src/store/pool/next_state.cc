@@ -1,3 +1,6 @@
+// All patterns are held against all names before anything is left out: one that fits nothing is an
+// error and no silent loss. What begins anew goes first, so that copies are made of what is carried
+// over.
 #include "store/pool/next_state.h"
 
 #include <algorithm>

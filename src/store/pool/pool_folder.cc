@@ -1,3 +1,6 @@
+// The next version is above every number that a name, the log or VERSION knows: none is given
+// twice. An eviction goes in an order that a crash cannot hurt: the log's line, the file, then what
+// stands beside it. What is left of it the next writer sweeps up.
 #include "store/pool/pool_folder.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// What tree_of() writes is what config_of() reads: a member that is added to one is added to the
+// other. People read and change these texts, so members that are not set are left out.
 #include "store/run/config_text.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Lines are appended, so the last one of a file counts, and a line's number orders saves; pruning
+// alone writes a long journal anew, with the lines that count. A line that a crash tore is passed
+// over, and so are members that are not known: a newer version may write them.
 #include "store/run/journal.h"
 
 #include <algorithm>

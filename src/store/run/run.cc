@@ -1,3 +1,6 @@
+// All but the configuration is read from the folder at each call, since other processes save and
+// prune meanwhile. create_run() writes the configuration last: a folder that has one is a whole
+// run.
 #include "thalia/store/run.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// A crash may come between any two steps: the journal's line, latest, best. So mend() can do each
+// of them again, from the files and the journal alone; and what a checkpoint is protected by is on
+// the disk before retention removes anything.
 #include "store/save/publish.h"
 
 #include <algorithm>
