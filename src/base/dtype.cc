@@ -1,5 +1,5 @@
 // One row for each dtype, at the index that is its code in the file format: rows are added at the
-// end and never moved. docs/format.md, "Element types".
+// end and never moved. docs/format/format.md, "Element types".
 #include "base/dtype_facts.h"
 
 #include <array>

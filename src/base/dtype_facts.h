@@ -1,5 +1,5 @@
 // What an element of each dtype is: one row for each, from which follows whatever depends on a
-// dtype. docs/format.md, "Element types" and "Small floats".
+// dtype. docs/format/format.md, "Element types" and "Small floats".
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(facts_agree_with_each_other) {
   BOOST_TEST(names.size() == kDTypeCount);
 }
 
-// docs/format.md, "Small floats"; IEEE 754.
+// docs/format/format.md, "Small floats"; IEEE 754.
 BOOST_AUTO_TEST_CASE(least_normal_numbers_are_known) {
   BOOST_TEST(least_normal(DType::f16) == 0x1p-14);
   BOOST_TEST(least_normal(DType::bf16) == 0x1p-126);
