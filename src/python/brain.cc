@@ -209,7 +209,7 @@ class LoadedBrain {
   LoadedBrain(const Path& path, BrainLoadOptions options, bool resolve_deltas) {
     options.resolve_deltas = resolve_deltas;
     options.on_warning = [this](const std::string& text) { warnings_.push_back(text); };
-    const auto format = detect_format(path);
+    const auto format = detect_format(path, options.chain.read.input.access);
     if (format && file_format_name(*format) == "thalia-0.1") {
       original_ = true;
       state_ = BrainCheckpoint::load(path, options);

@@ -89,7 +89,10 @@ def test_examples_run(page, tmp_path, monkeypatch):
 def test_every_block_is_of_a_language_that_some_test_runs():
     # tests/readme compiles those of C and C++. Texts, and what is written into a file, are text, json and cmake.
     compiled = {"README.md": {"cpp"}, "cpp.md": {"cpp"}, "c.md": {"c"}}
+    blocks = 0
     for path in [ROOT / "README.md", *(ROOT / "docs/use").glob("*.md")]:
         known = {"python", "sh", "text", "json", "cmake"} | compiled.get(path.name, set())
         for language, block in BLOCK.findall(path.read_text(encoding="utf-8")):
             assert language in known, f"{path.name}: a block of '{language}': {block[:60]}"
+            blocks += 1
+    assert blocks > 50

@@ -69,7 +69,7 @@ struct LoadContext {
   /// False: nothing of a tensor is read, and an empty one stands in its place. What the texts say of
   /// it is checked.
   bool read_tensors = true;
-  /// Tensors may have become narrower by a precision policy that only the metadata tells of.
+  /// Tensors may have become narrower by a precision policy that only the metadata names.
   bool policy_was_applied = false;
   /// Gives the bytes of a tensor, for a delta what its chain reads, and counts them; none:
   /// Tensor::from().
