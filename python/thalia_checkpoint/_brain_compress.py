@@ -31,7 +31,7 @@ def compress_checkpoint(
     """
     given: dict[str, Any] = {"replace": True, **options}
     if _core.detect_format(input_path) != "thalia-0.1":
-        return compress(input_path, output_path, compression=algorithm, level=level, **given)
+        return compress(input_path, output_path, compression=algorithm, compression_level=level, **given)
     # It reads one frame alone, and a checksum behind it.
     codec = frames_of(output_path)
     if codec is None or algorithm not in (None, codec):
@@ -42,5 +42,5 @@ def compress_checkpoint(
             path=os.fspath(output_path),
             field="output_path",
         )
-    result = migrate(input_path, output_path, to="0.1", level=level, **given)
+    result = migrate(input_path, output_path, to="0.1", compression_level=level, **given)
     return WrapResult(codec, 1, result.input_bytes, result.output_bytes, result.seconds)

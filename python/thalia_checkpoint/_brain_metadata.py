@@ -1,4 +1,4 @@
-"""Metadata of a brain's checkpoint as Python has them. The library completes them: docs/format/states.md, "Metadata"."""
+"""A brain's metadata as Python has them. The library completes them: docs/format/states.md, "Metadata"."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def plan(
     if wires and kinds.torch and not any(is_torch(wire["weights"]) for wire in wires):
         told[_brain_metadata.MEMBER]["connections"] = "numpy"
     core.set_whole(kinds.settled(own.node), own.facts.told_metadata(BRAIN), told, steps)
-    save = {"replace": True, **options, "compression": codec_of(path, compression), "level": level}
+    save = {"replace": True, **options, "compression": codec_of(path, compression), "compression_level": level}
     return Plan(
         core,
         _core.BrainSaveOptions(

@@ -25,7 +25,7 @@ from ._writer import Writer
 from .errors import IoError, make_error
 
 #: Nobody keeps a part, so it is neither small nor safe from a power loss.
-_PART_OPTIONS = {"compression": None, "level": None, "sha256": None, "durability": "none", "progress": None}
+_PART_OPTIONS = {"compression": None, "compression_level": None, "sha256": None, "durability": "none", "progress": None}
 
 #: The file and region where a region of a part is now.
 Moves = dict[tuple[StoredFile, str], tuple[StoredFile, str]]

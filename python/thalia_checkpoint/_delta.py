@@ -135,7 +135,7 @@ def delta(
     access: Access = "mapped",
     search: Iterable[Path] = (),
     compression: Literal["none", "plane_entropy", "packed_exponents", "zstd", "lz4"] | None = None,
-    level: int | None = None,
+    compression_level: int | None = None,
     checksum: Literal["block_tree", "sha256", "crc32", "none"] | None = None,
     leaves: Literal["xxh3_128", "sha256"] | None = None,
     timestamp: int | None = None,
@@ -162,7 +162,7 @@ def delta(
     """
     given: dict[str, Any] = {
         "compression": compression,
-        "level": level,
+        "compression_level": compression_level,
         "checksum": checksum,
         "leaves": leaves,
         "timestamp": timestamp,

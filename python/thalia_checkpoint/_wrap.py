@@ -35,7 +35,7 @@ def compress(
     out: Path,
     *,
     compression: Literal["zstd", "lz4"] | None = None,
-    level: int | None = None,
+    compression_level: int | None = None,
     frame_bytes: int = 4 << 20,
     durability: Literal["full", "data", "none"] | None = None,
     replace: bool = False,
@@ -48,7 +48,7 @@ def compress(
     or `lz4 -d` give back the exact file.
 
     compression: by itself as `out` ends, in .zst or .lz4.
-    level: 1 to 22 of zstd, 3 by itself; 1 to 12 of lz4, 1 by itself.
+    compression_level: 1 to 22 of zstd, 3 by itself; 1 to 12 of lz4, 1 by itself.
     frame_bytes: of the file in a frame, 4 KiB to 1 GiB: the least that a reader decodes.
     replace: a file that is at `out` already.
     threads: 0 for one a core.
@@ -57,7 +57,7 @@ def compress(
     """
     given = {
         "compression": compression,
-        "level": level,
+        "compression_level": compression_level,
         "durability": durability,
         "replace": replace,
         "threads": threads,

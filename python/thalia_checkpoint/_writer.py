@@ -31,7 +31,7 @@ class SaveOptions(TypedDict, total=False):
     compression: Literal["none", "plane_entropy", "packed_exponents", "zstd", "lz4", "auto"] | None
     """Without it tensors are stored as they are, to be mapped. "plane_entropy" is made for weights;
     "auto" compresses where that makes the save faster."""
-    level: int | None
+    compression_level: int | None
     """1 to 22 of zstd, 1 to 12 of lz4."""
     chunk_bytes: int | None
     """Raw bytes of a compressed chunk, 4 KiB to 1 GiB; 1 MiB."""

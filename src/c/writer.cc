@@ -30,7 +30,7 @@ SaveOptions save_options(const thalia_save_options* given, std::stop_token cance
   options.automatic_codec = flag(from.automatic_codec, "automatic_codec");
   if (from.codec != THALIA_CODEC_NONE)
     options.compression.codec = code<Codec>(from.codec, kCodecCount, "codec");
-  options.compression.level = from.level;
+  options.compression.level = from.compression_level;
   set_unless_zero(options.compression.chunk_bytes, from.chunk_bytes);
   options.checksum = chosen(kChecksums, from.checksum, "checksum");
   options.sha256 = flag(from.sha256, "sha256");

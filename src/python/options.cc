@@ -75,7 +75,7 @@ T value_of(nb::handle value) {
 constexpr std::array kSaveOptions = {
     SaveOption{"compression",
                [](SaveOptions& s, nb::handle v) { set_compression(s, value_of(v)); }},
-    SaveOption{"level",
+    SaveOption{"compression_level",
                [](SaveOptions& s, nb::handle v) { s.compression.level = value_of<int>(v); }},
     SaveOption{"chunk_bytes",
                [](SaveOptions& s, nb::handle v) {

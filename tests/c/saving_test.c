@@ -27,7 +27,7 @@ static void saves_raw_on_commit_alone(void) {
 static void saves_with_options(void) {
   const thalia_save_options options = {.size = sizeof options,
                                        .codec = THALIA_CODEC_ZSTD,
-                                       .level = 1,
+                                       .compression_level = 1,
                                        .chunk_bytes = 4096,
                                        .checksum = THALIA_CHECKSUM_SHA256,
                                        .durability = THALIA_DURABILITY_NONE,
@@ -94,8 +94,10 @@ static void refuses_options(void) {
   options = (thalia_save_options){.size = sizeof options, .sha256 = 2};
   FAILS(thalia_writer_open(path, &options, &writer), THALIA_ERROR_BAD_ARGUMENT,
         "sha256: got 2, expected 0 to 1");
-  options = (thalia_save_options){.size = sizeof options, .codec = THALIA_CODEC_ZSTD, .level = 23};
-  FAILS(thalia_writer_open(path, &options, &writer), THALIA_ERROR_BAD_ARGUMENT, "level");
+  options = (thalia_save_options){
+      .size = sizeof options, .codec = THALIA_CODEC_ZSTD, .compression_level = 23};
+  FAILS(thalia_writer_open(path, &options, &writer), THALIA_ERROR_BAD_ARGUMENT,
+        "compression_level");
   // A size that was forgotten.
   options = (thalia_save_options){.threads = 1};
   FAILS(thalia_writer_open(path, &options, &writer), THALIA_ERROR_BAD_ARGUMENT,

@@ -249,7 +249,9 @@ def test_ctrl_c_ends_a_conversion(tmp_path):
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        thalia.convert(source, out, compression="zstd", level=19, threads=1, progress=lambda *_: begun.set())
+        thalia.convert(
+            source, out, compression="zstd", compression_level=19, threads=1, progress=lambda *_: begun.set()
+        )
     thread.join()
     assert os.listdir(tmp_path) == [source.name]
 

@@ -180,7 +180,9 @@ def test_ctrl_c_ends_a_save_and_leaves_the_old_file(path):
     thread.start()
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        with thalia.Writer(path, compression="zstd", level=19, threads=1, progress=lambda *_: begun.set()) as writer:
+        with thalia.Writer(
+            path, compression="zstd", compression_level=19, threads=1, progress=lambda *_: begun.set()
+        ) as writer:
             writer.add("r/w", array)
     thread.join()
     assert time.monotonic() - start < 60
@@ -418,7 +420,7 @@ def test_background_saves_are_awaited(path):
 
 def test_a_background_save_tells_its_error_and_can_be_cancelled(path):
     saver = thalia.AsyncSaver()
-    writer = thalia.Writer(path, compression="zstd", level=19, threads=1)
+    writer = thalia.Writer(path, compression="zstd", compression_level=19, threads=1)
     writer.add("r/w", np.random.default_rng(0).integers(0, 255, 64 << 20, np.uint8))
     handle = saver.save(writer)
     with pytest.raises(TimeoutError):

@@ -26,7 +26,7 @@ typedef struct thalia_save_options {
   size_t size;
   thalia_codec codec;  ///< THALIA_CODEC_NONE, which is 0: raw, so that views are to be had
   /// 1 to 22 for zstd, 1 to 12 for lz4; 0 is the codec's default, and the only one of the others.
-  int32_t level;
+  int32_t compression_level;
   uint32_t automatic_codec;  ///< 1: whatever makes the save faster; `codec` is 0 then
   uint32_t chunk_bytes;      ///< of a compressed tensor, a multiple of 4 KiB; 0: 1 MiB
   uint32_t checksum;         ///< THALIA_CHECKSUM_…

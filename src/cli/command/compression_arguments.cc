@@ -40,7 +40,8 @@ void CompressionArguments::declare(CLI::App& app, std::span<const Codec> codecs,
   }
   add_choice(app, "--codec CODEC", named, choices,
              fmt::format("{}; by default {}", help, by_default));
-  add_option(app, "--level N", level, "1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)");
+  add_option(app, "--compression-level N", level,
+             "1 to 22 for zstd (default 3), 1 to 12 for lz4 (default 1)");
 }
 
 Compression CompressionArguments::compression(std::optional<Codec> otherwise) const {
@@ -51,7 +52,7 @@ Compression CompressionArguments::compression(std::optional<Codec> otherwise) co
     if (level < 0 || level > most) {
       throw UsageError(
           ErrorCode::bad_argument, {},
-          {.field = "--level",
+          {.field = "--compression-level",
            .value = std::to_string(level),
            .bound = most == 0 ? "a codec to set the level of" : fmt::format("1 to {}", most)});
     }

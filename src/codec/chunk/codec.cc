@@ -103,7 +103,7 @@ int checked_level(Codec codec, int level) {
   const auto [lowest, highest, standard] = levels_of(codec);
   if (level == 0) return standard;
   if (level >= lowest && level <= highest) return level;
-  fail_argument(ErrorCode::bad_argument, "level", std::to_string(level),
+  fail_argument(ErrorCode::bad_argument, "compression_level", std::to_string(level),
                 highest == 0 ? "none: this codec has no levels"
                              : fmt::format("{} to {}, or 0 for {}", lowest, highest, standard));
 }

@@ -236,9 +236,9 @@ BOOST_AUTO_TEST_CASE(options_out_of_range_are_refused) {
   };
   refused("f.gz", {}, "codec");
   refused("f", {.compression = {.codec = Codec::none}}, "codec");
-  refused("f.zst", {.compression = {.level = 23}}, "level");
-  refused("f.zst", {.compression = {.level = -1}}, "level");
-  refused("f.lz4", {.compression = {.level = 13}}, "level");
+  refused("f.zst", {.compression = {.level = 23}}, "compression_level");
+  refused("f.zst", {.compression = {.level = -1}}, "compression_level");
+  refused("f.lz4", {.compression = {.level = 13}}, "compression_level");
   refused("f.zst", {.frame_bytes = 4095}, "frame_bytes");
   refused("f.zst", {.frame_bytes = (1 << 30) + 1}, "frame_bytes");
   refused("plain", {.compression = {.codec = Codec::zstd}}, "target");

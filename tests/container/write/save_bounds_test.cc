@@ -35,8 +35,8 @@ const std::vector<Bounded>& bounded_options() {
   static const std::vector<Bounded> all{
       {"block_log2",
        [](SaveOptions& o, std::uint64_t n) { o.block_log2 = static_cast<unsigned>(n); }, 12, 30},
-      {"level", [](SaveOptions& o, std::uint64_t n) { o.compression.level = static_cast<int>(n); },
-       0, 22},
+      {"compression_level",
+       [](SaveOptions& o, std::uint64_t n) { o.compression.level = static_cast<int>(n); }, 0, 22},
       {"chunk_bytes",
        [](SaveOptions& o, std::uint64_t n) {
          o.compression.chunk_bytes = static_cast<std::uint32_t>(n);

@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(options_out_of_bounds_are_refused) {
        {std::pair(Codec::none, 1), std::pair(Codec::zstd, 23), std::pair(Codec::zstd, -1),
         std::pair(Codec::lz4, 13), std::pair(Codec::plane_entropy, 1),
         std::pair(Codec::packed_exponents, 1)}) {
-    refuse_options({.compression = {.codec = codec, .level = level}}, "level");
+    refuse_options({.compression = {.codec = codec, .level = level}}, "compression_level");
   }
 }
 

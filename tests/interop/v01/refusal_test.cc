@@ -359,11 +359,11 @@ BOOST_AUTO_TEST_CASE(documents_that_0_1_cannot_hold_are_refused) {
 BOOST_AUTO_TEST_CASE(mistakes_of_the_caller_are_told) {
   V01Document document = v01_sample();
   BOOST_CHECK_EXCEPTION(encode_v01(document, {.compression = {.codec = Codec::zstd, .level = 23}}),
-                        UsageError, says(ErrorCode::bad_argument, "level", "23"));
+                        UsageError, says(ErrorCode::bad_argument, "compression_level", "23"));
   BOOST_CHECK_EXCEPTION(encode_v01(document, {.compression = {.codec = Codec::lz4, .level = -1}}),
-                        UsageError, says(ErrorCode::bad_argument, "level", "1 to 12"));
+                        UsageError, says(ErrorCode::bad_argument, "compression_level", "1 to 12"));
   BOOST_CHECK_EXCEPTION(encode_v01(document, {.compression = {.level = 3}}), UsageError,
-                        says(ErrorCode::bad_argument, "level", "none"));
+                        says(ErrorCode::bad_argument, "compression_level", "none"));
   BOOST_CHECK_EXCEPTION(encode_v01(document, {.compression = {.codec = Codec::plane_entropy}}),
                         UsageError, says(ErrorCode::bad_argument, "codec", "none, zstd or lz4"));
   document.metadata["config"]["w"] = Tensor::zeros(DType::f32, {1});

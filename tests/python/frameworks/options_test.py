@@ -62,9 +62,5 @@ def test_options_are_checked_where_they_are_given(cls, tmp_path):
     if cls.__name__ == "Writer":
         return  # its save is the next thing that it does
     with pytest.raises(UsageError, match=r"level.*99"):
-        cls(**needed, **{_level(cls): 99}, compression="zstd")
+        cls(**needed, compression_level=99, compression="zstd")
     cls(**needed, durability="none", compression="zstd", progress=lambda done, total: None)
-
-
-def _level(cls):
-    return "compression_level" if cls.__name__ == "CurriculumTrainer" else "level"
