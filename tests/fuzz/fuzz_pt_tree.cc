@@ -18,7 +18,7 @@ namespace pt_tree_target {
 
 using namespace thalia::interop;
 
-class FewTensors final : public interop::SourceFile {
+class FewTensors final : public interop::OpenedFile {
  public:
   explicit FewTensors(std::string metadata) {
     facts_.metadata = std::move(metadata);
@@ -48,7 +48,7 @@ void run(const std::uint8_t* data, std::size_t size) {
         R"({"thalia_checkpoint":{"version":1,"tree":)" + tree + "}}");
     const auto apart = pt::tree_tensors(source, limits);
     if (!apart) return;
-    const SourceFacts& facts = apart->source->facts();
+    const OpenedFacts& facts = apart->source->facts();
     FUZZ_REQUIRE(apart->stored.size() == facts.tensors.size());
     for (std::size_t i = 0; i < facts.tensors.size(); ++i) {
       FUZZ_REQUIRE(apart->stored[i] < source->facts().tensors.size());

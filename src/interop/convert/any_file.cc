@@ -25,7 +25,7 @@
 namespace thalia {
 namespace {
 
-std::shared_ptr<const interop::SourceFile> open_source(const std::filesystem::path& path,
+std::shared_ptr<const interop::OpenedFile> open_source(const std::filesystem::path& path,
                                                        FileFormat format,
                                                        const OpenOptions& options) {
   if (format == FileFormat::thalia_0_1) return interop::open_original_source(path, options);
@@ -46,7 +46,7 @@ void check_number(std::size_t i, std::size_t count) {
 struct AnyFile::Impl {
   std::string path;
   FileFormat format = FileFormat::thalia;
-  std::shared_ptr<const interop::SourceFile> source;
+  std::shared_ptr<const interop::OpenedFile> source;
   std::unordered_map<std::string_view, std::size_t> places;
   mutable io::ReadAhead ahead;  ///< by addresses
 };

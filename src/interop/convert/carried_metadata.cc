@@ -93,12 +93,12 @@ void add_once(JsonWriter& json, const Texts& texts) {
 }
 
 // Whether the file says what one does that is written from `carried`, and no more.
-bool says_all(const CarriedMetadata& carried, const SourceFacts& facts, const FormatRow& from,
+bool says_all(const CarriedMetadata& carried, const OpenedFacts& facts, const FormatRow& from,
               unsigned max_depth) {
   CarriedMetadata written = carried;
   if (from.holds_texts) written = packed_metadata(carried, from.name, max_depth);
   SinkInput input{.metadata = std::move(written.metadata)};
-  for (const SourceTensor& tensor : facts.tensors)
+  for (const AnyTensor& tensor : facts.tensors)
     input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});
   return facts.training_steps == written.training_steps &&
          from.is_made_of(input, facts.metadata, max_depth);
@@ -106,11 +106,11 @@ bool says_all(const CarriedMetadata& carried, const SourceFacts& facts, const Fo
 
 }  // namespace
 
-CarriedMetadata own_metadata(const SourceFacts& facts) {
+CarriedMetadata own_metadata(const OpenedFacts& facts) {
   return {.metadata = facts.metadata, .training_steps = facts.training_steps};
 }
 
-CarriedMetadata restored_metadata(const SourceFacts& facts, const FormatRow& from,
+CarriedMetadata restored_metadata(const OpenedFacts& facts, const FormatRow& from,
                                   unsigned max_json_depth) {
   if (facts.carried) {
     auto carried = carried_from(*facts.carried, max_json_depth);

@@ -17,11 +17,11 @@ struct CarriedMetadata {
 };
 
 /// What a file says itself.
-CarriedMetadata own_metadata(const SourceFacts& facts);
+CarriedMetadata own_metadata(const OpenedFacts& facts);
 
 /// What a file of the format `from` carries of another format's metadata, if that is all that it
 /// says; else what it says itself.
-CarriedMetadata restored_metadata(const SourceFacts& facts, const FormatRow& from,
+CarriedMetadata restored_metadata(const OpenedFacts& facts, const FormatRow& from,
                                   unsigned max_json_depth);
 
 /// For a sink of the format `to` that has texts: the texts that people have put into `metadata`,

@@ -82,7 +82,7 @@ void convert_flat(const std::filesystem::path& input, FileFormat from,
                   const std::filesystem::path& output, FileFormat to, bool shared_memory,
                   const ConvertOptions& options, ConvertResult& result) {
   const interop::FormatRow& row = interop::format_row(from);
-  interop::SourceOptions opening = interop::source_options(options);
+  OpenOptions opening = interop::source_options(options);
   opening.shared_memory = shared_memory;
   const auto source = row.open(input, opening);
   note_lacking(input, source->part(), result);
@@ -172,7 +172,7 @@ class Exported {
     stored_ = std::move(apart->stored);
   }
 
-  const interop::SourceFile& source() const noexcept { return *source_; }
+  const interop::OpenedFile& source() const noexcept { return *source_; }
   DType choose(std::size_t i, interop::PrecisionRun& precision) const {
     return file_->choose(stored(i), source_->facts().tensors[i].layout, precision);
   }
@@ -191,7 +191,7 @@ class Exported {
   std::size_t stored(std::size_t i) const { return stored_.empty() ? i : stored_[i]; }
 
   std::shared_ptr<const interop::ThaliaSource> file_;
-  std::shared_ptr<const interop::SourceFile> source_;
+  std::shared_ptr<const interop::OpenedFile> source_;
   std::vector<std::size_t> stored_;  ///< where views were taken apart
 };
 

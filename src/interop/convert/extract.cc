@@ -21,9 +21,9 @@ namespace thalia {
 namespace {
 
 // The tensors of some regions.
-class RegionsOnly final : public interop::SourceFile {
+class RegionsOnly final : public interop::OpenedFile {
  public:
-  RegionsOnly(std::shared_ptr<const SourceFile> whole, const std::vector<std::string>& regions)
+  RegionsOnly(std::shared_ptr<const OpenedFile> whole, const std::vector<std::string>& regions)
       : whole_(std::move(whole)) {
     facts_ = whole_->facts();
     facts_.tensors.clear();
@@ -45,7 +45,7 @@ class RegionsOnly final : public interop::SourceFile {
   }
 
   std::vector<std::filesystem::path> files() const override { return whole_->files(); }
-  std::optional<interop::SourcePlace> place(std::size_t i) const override {
+  std::optional<interop::RegionPlace> place(std::size_t i) const override {
     return whole_->place(numbers_[i]);
   }
   Tensor read(std::size_t i) const override { return whole_->read(numbers_[i]); }
@@ -54,7 +54,7 @@ class RegionsOnly final : public interop::SourceFile {
   }
 
  private:
-  std::shared_ptr<const SourceFile> whole_;
+  std::shared_ptr<const OpenedFile> whole_;
   std::vector<std::size_t> numbers_;
 };
 

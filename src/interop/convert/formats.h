@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "interop/shared/file_report.h"
-#include "interop/shared/source_file.h"
+#include "interop/shared/opened_file.h"
 #include "interop/shared/tensor_sink.h"
 #include "thalia/formats/file_format.h"
 
@@ -29,9 +29,9 @@ struct FormatRow {
   std::string_view words;       ///< "a PyTorch file"
   std::string_view extensions;  ///< with dots, one after the other: ".pt.pth"
   /// Null of .thalia files of all versions, which have regions and go their own ways.
-  OpenSource open = nullptr;
+  OpenFormat open = nullptr;
   WriteTensors write = nullptr;   ///< null: read only, or as above
-  VerifySource verify = nullptr;  ///< null: opening it and looking at each tensor is all
+  VerifyFormat verify = nullptr;  ///< null: opening it and looking at each tensor is all
   bool takes_whole = false;       ///< a tensor is in memory as a whole while it is written
   bool holds_sparse = false;
   bool holds_views = false;       ///< of tensors: OpenOptions::shared_memory

@@ -11,7 +11,7 @@
 namespace thalia::interop {
 namespace {
 
-class OriginalSource final : public SourceFile {
+class OriginalSource final : public OpenedFile {
  public:
   explicit OriginalSource(const V01File& file) {
     facts_.version = file.document.header.version.to_string();
@@ -40,8 +40,8 @@ class OriginalSource final : public SourceFile {
 
 }  // namespace
 
-std::shared_ptr<const SourceFile> open_original_source(const std::filesystem::path& path,
-                                                       const SourceOptions& options) {
+std::shared_ptr<const OpenedFile> open_original_source(const std::filesystem::path& path,
+                                                       const OpenOptions& options) {
   return std::make_shared<OriginalSource>(read_v01(path, options.chain.read));
 }
 

@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <memory>
 
-#include "interop/shared/source_file.h"
+#include "interop/shared/opened_file.h"
 
 namespace thalia::interop {
 
 /// Reads the whole file. A tensor's name is its region's and its path there, with a dot between.
-std::shared_ptr<const SourceFile> open_original_source(const std::filesystem::path& path,
-                                                       const SourceOptions& options);
+std::shared_ptr<const OpenedFile> open_original_source(const std::filesystem::path& path,
+                                                       const OpenOptions& options);
 
 }  // namespace thalia::interop

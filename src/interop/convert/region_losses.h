@@ -10,7 +10,7 @@
 namespace thalia::interop {
 
 /// A sentence for each kind of thing; nothing is read but the tables. `of_places` gets those of
-/// them that SourceFile::place() tells all the same.
+/// them that OpenedFile::place() tells all the same.
 void list_region_losses(const Reader& reader, const RegionGrouping& grouping,
                         const ReadLimits& limits, std::vector<std::string>& losses,
                         std::vector<std::string>& of_places);

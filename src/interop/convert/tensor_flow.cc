@@ -24,13 +24,13 @@ namespace thalia::interop {
 namespace {
 
 // Its role is what its name tells.
-TensorSpec spec_of_source(const SourceTensor& tensor) {
+TensorSpec spec_of_source(const AnyTensor& tensor) {
   return TensorSpec::of(tensor.name, tensor.layout,
                         role_of_name(tensor.name, tensor.layout.shape.rank()));
 }
 
 // Under its own name and role, where it has them of a file with regions.
-TensorSpec spec_in_region(const SourceTensor& tensor, const std::optional<SourcePlace>& place) {
+TensorSpec spec_in_region(const AnyTensor& tensor, const std::optional<RegionPlace>& place) {
   return place ? TensorSpec::of(place->name, tensor.layout, place->role) : spec_of_source(tensor);
 }
 
@@ -41,16 +41,16 @@ TensorLayout dense(TensorLayout layout) {
   return layout;
 }
 
-Tensor with_all_elements(const SourceFile& source, std::size_t i, const ReadLimits& limits) {
+Tensor with_all_elements(const OpenedFile& source, std::size_t i, const ReadLimits& limits) {
   const Tensor tensor = source.read(i);
   io::MemoryBudget budget(limits, tensor.bytes().size());
   return model::counted_dense(budget, "payload", tensor);
 }
 
 // Hands on tensor i as `to` asks for it.
-void pass_on(const SourceFile& source, std::size_t i, const TensorLayout& to,
+void pass_on(const OpenedFile& source, std::size_t i, const TensorLayout& to,
              PrecisionRun& precision, const ReadLimits& limits, const PieceSink& sink) {
-  const SourceTensor& tensor = source.facts().tensors[i];
+  const AnyTensor& tensor = source.facts().tensors[i];
   TensorSpec spec = spec_of_source(tensor);
   const auto emit = [&](ByteSpan piece) {
     if (to.dtype == spec.dtype) {
@@ -71,7 +71,7 @@ void pass_on(const SourceFile& source, std::size_t i, const TensorLayout& to,
 
 // Errors that are about a tensor name it.
 template <typename Call>
-void naming_tensor(const SourceTensor& tensor, const Call& call) {
+void naming_tensor(const AnyTensor& tensor, const Call& call) {
   try {
     call();
   } catch (Error& error) {
@@ -87,7 +87,7 @@ void tell_losses(const ConvertOptions& options, std::vector<std::string> more,
   if (options.on_losses && !result.losses.empty()) options.on_losses(result.losses);
 }
 
-void check_name(const SourceTensor& tensor, const path& input) {
+void check_name(const AnyTensor& tensor, const path& input) {
   // Checked here for a message that names the input.
   if (tensor.name.size() <= format::kMaxNameLength) return;
   throw UnsupportedError(ErrorCode::unsupported_feature, "the name is too long for .thalia",
@@ -98,7 +98,7 @@ void check_name(const SourceTensor& tensor, const path& input) {
 }
 
 // A tensor of few bytes may claim any shape.
-void check_whole(const SourceFacts& facts, std::size_t i, const SinkTensor& tensor,
+void check_whole(const OpenedFacts& facts, std::size_t i, const SinkTensor& tensor,
                  const ReadLimits& limits) {
   try {
     io::MemoryBudget(limits, facts.tensors[i].stored_bytes.value_or(facts.file_bytes))
@@ -136,10 +136,10 @@ std::uint64_t told_of_input(const path& output, const Write& write) {
 
 }  // namespace
 
-SourceOptions source_options(const ConvertOptions& options) {
-  SourceOptions source{.chain = options.chain,
-                       .dequantize = options.dequantize,
-                       .max_safetensors_header_bytes = options.max_safetensors_header_bytes};
+OpenOptions source_options(const ConvertOptions& options) {
+  OpenOptions source{.chain = options.chain,
+                     .dequantize = options.dequantize,
+                     .max_safetensors_header_bytes = options.max_safetensors_header_bytes};
   source.chain.read.work.cancel = options.save.work.cancel;
   return source;
 }
@@ -153,16 +153,16 @@ SinkOptions sink_options(const ConvertOptions& options) {
           .announce = {}};
 }
 
-ChooseDType choose_by_name(const SourceFile& source, const RegionGrouping& grouping) {
+ChooseDType choose_by_name(const OpenedFile& source, const RegionGrouping& grouping) {
   return [&source, grouping](std::size_t i, PrecisionRun& precision) {
-    const SourceTensor& tensor = source.facts().tensors[i];
+    const AnyTensor& tensor = source.facts().tensors[i];
     if (const auto place = source.place(i))
       return precision.choose(place->region, spec_in_region(tensor, place));
     return precision.choose(grouping, spec_of_source(tensor));
   };
 }
 
-void flow_to_thalia(const SourceFile& source, const FormatRow& from, const path& input,
+void flow_to_thalia(const OpenedFile& source, const FormatRow& from, const path& input,
                     const path& output, const ConvertOptions& options, ConvertResult& result) {
   // A tensor that is decoded or converted on its way.
   struct Streamed {
@@ -171,9 +171,9 @@ void flow_to_thalia(const SourceFile& source, const FormatRow& from, const path&
     std::size_t position;
     TensorLayout layout;
   };
-  const SourceFacts& facts = source.facts();
+  const OpenedFacts& facts = source.facts();
   const unsigned depth = options.chain.read.input.limits.max_json_depth;
-  for (const SourceTensor& tensor : facts.tensors) check_name(tensor, input);
+  for (const AnyTensor& tensor : facts.tensors) check_name(tensor, input);
   std::vector<std::string> losses = facts.losses;
   std::erase_if(losses, [&](const std::string& loss) {
     return std::ranges::find(facts.place_losses, loss) != facts.place_losses.end();
@@ -187,7 +187,7 @@ void flow_to_thalia(const SourceFile& source, const FormatRow& from, const path&
   if (metadata.training_steps) writer.set_training_steps(*metadata.training_steps);
   RegionIds regions;
   for (std::size_t i = 0; i < facts.tensors.size(); ++i) {
-    const SourceTensor& tensor = facts.tensors[i];
+    const AnyTensor& tensor = facts.tensors[i];
     const auto place = source.place(i);
     const std::string region_name =
         place ? place->region : region_for_name(tensor.name, options.grouping);
@@ -225,10 +225,10 @@ void flow_to_thalia(const SourceFile& source, const FormatRow& from, const path&
   result.output_bytes = writer.commit().file_bytes;
 }
 
-void flow_to_format(const SourceFile& source, const FormatRow& from, const ChooseDType& choose,
+void flow_to_format(const OpenedFile& source, const FormatRow& from, const ChooseDType& choose,
                     const path& output, const FormatRow& to, const ConvertOptions& options,
                     ConvertResult& result) {
-  const SourceFacts& facts = source.facts();
+  const OpenedFacts& facts = source.facts();
   const ReadLimits& limits = options.chain.read.input.limits;
   PrecisionRun precision(options.precision, result);
   SinkInput input;

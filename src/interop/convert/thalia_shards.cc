@@ -58,7 +58,7 @@ Reader open_shard(const path& file, const ChainOptions& options) {
   return with_path(file.native(), [&] { return ResolvedFile(file, {}, options).reader(); });
 }
 
-class ThaliaShards final : public SourceFile {
+class ThaliaShards final : public OpenedFile {
  public:
   ThaliaShards(path index, const ModelIndex& content, std::uint64_t index_bytes, Shards shards)
       : index_(std::move(index)), shards_(std::move(shards)) {
@@ -82,7 +82,7 @@ class ThaliaShards final : public SourceFile {
     const Place& at = places_.at(i);
     with_path(files_[at.file].native(), [&] { shards_[at.file]->visit(at.tensor, sink); });
   }
-  std::optional<SourcePlace> place(std::size_t i) const override {
+  std::optional<RegionPlace> place(std::size_t i) const override {
     return shards_[places_[i].file]->place(places_[i].tensor);
   }
 
@@ -92,7 +92,7 @@ class ThaliaShards final : public SourceFile {
     std::size_t tensor;
   };
 
-  void add_shard(const std::string& name, const SourceFacts& shard, std::size_t file) {
+  void add_shard(const std::string& name, const OpenedFacts& shard, std::size_t file) {
     if (file == 0) {
       facts_.version = shard.version;
       facts_.metadata = shard.metadata;
@@ -108,7 +108,7 @@ class ThaliaShards final : public SourceFile {
     facts_.place_losses.insert(facts_.place_losses.end(), shard.place_losses.begin(),
                                shard.place_losses.end());
     for (std::size_t i = 0; i < shard.tensors.size(); ++i) {
-      SourceTensor tensor = shard.tensors[i];
+      AnyTensor tensor = shard.tensors[i];
       tensor.offset.reset();  // of several files it tells nothing
       facts_.tensors.push_back(std::move(tensor));
       places_.push_back({.file = file, .tensor = i});
@@ -141,7 +141,7 @@ OpenedShards open_once(const path& index, const io::FileBytes& text, const Chain
     });
     safetensors::ShardContent& one = held.emplace_back();
     one.is_known = true;
-    for (const SourceTensor& tensor : opened.sources.back()->facts().tensors)
+    for (const AnyTensor& tensor : opened.sources.back()->facts().tensors)
       one.tensors.push_back(tensor.name);
   }
   safetensors::refuse_mismatch(safetensors::compare_with_index(content, held), content,
@@ -193,8 +193,8 @@ class JoinedRegions {
 
 }  // namespace
 
-std::shared_ptr<const SourceFile> open_thalia_shards(const std::filesystem::path& path,
-                                                     const SourceOptions& options) {
+std::shared_ptr<const OpenedFile> open_thalia_shards(const std::filesystem::path& path,
+                                                     const OpenOptions& options) {
   const std::filesystem::path index = find_model(path);
   OpenedShards opened = open_shards(index, options.chain);
   return std::make_shared<ThaliaShards>(index, opened.content, opened.index_bytes,

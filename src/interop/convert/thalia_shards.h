@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "interop/shared/source_file.h"
+#include "interop/shared/opened_file.h"
 #include "thalia/delta.h"
 
 namespace thalia::interop {
@@ -15,8 +15,8 @@ namespace thalia::interop {
 /// By its index or the folder of that. Tensors are file by file, by the names that they have in
 /// formats without regions. @throws as opening each of its files; FormatError (inconsistent) where
 /// index and files do not have the same tensors.
-std::shared_ptr<const SourceFile> open_thalia_shards(const std::filesystem::path& path,
-                                                     const SourceOptions& options);
+std::shared_ptr<const OpenedFile> open_thalia_shards(const std::filesystem::path& path,
+                                                     const OpenOptions& options);
 
 /// The same as one state, which keeps the files open.
 struct ShardsState {

@@ -70,7 +70,7 @@ void ThaliaSource::sort_by_offset() {
   std::ranges::stable_sort(order, {},
                            [&](std::size_t i) { return places_[i].view.stored_offset(); });
   std::vector<Place> places;
-  std::vector<SourceTensor> tensors;
+  std::vector<AnyTensor> tensors;
   for (const std::size_t i : order) {
     places.push_back(std::move(places_[i]));
     tensors.push_back(std::move(facts_.tensors[i]));
@@ -135,10 +135,10 @@ void ThaliaSource::visit(std::size_t i, const PieceSink& sink) const {
   visit_payload(places_[i].view, scratch, read_, sink);
 }
 
-std::optional<SourcePlace> ThaliaSource::place(std::size_t i) const {
+std::optional<RegionPlace> ThaliaSource::place(std::size_t i) const {
   const Place& place = places_[i];
   if (place.connection) return std::nullopt;
-  return SourcePlace{
+  return RegionPlace{
       .region = place.region, .name = std::string(place.view.name()), .role = place.view.role()};
 }
 

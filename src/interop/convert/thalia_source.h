@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "interop/convert/precision_run.h"
-#include "interop/shared/source_file.h"
+#include "interop/shared/opened_file.h"
 #include "thalia/convert.h"
 #include "thalia/reader.h"
 
@@ -15,7 +15,7 @@ namespace thalia::interop {
 
 /// Of a full file; of a delta, its state. Connections become tensors "SOURCE->TARGET.weights". What
 /// regions say beside their tensors is in the losses.
-class ThaliaSource final : public SourceFile {
+class ThaliaSource final : public OpenedFile {
  public:
   /// @throws UnsupportedError where two tensors get one name; FormatError.
   ThaliaSource(Reader reader, const RegionGrouping& grouping, const ReadOptions& read);
@@ -23,7 +23,7 @@ class ThaliaSource final : public SourceFile {
   Tensor read(std::size_t i) const override;
   void visit(std::size_t i, const PieceSink& sink) const override;
   /// nullopt of a connection's matrix.
-  std::optional<SourcePlace> place(std::size_t i) const override;
+  std::optional<RegionPlace> place(std::size_t i) const override;
 
   /// What the policy says of tensor i, or of a view of it with that layout, by the path that it has
   /// in a state.

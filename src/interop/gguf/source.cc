@@ -22,9 +22,9 @@ namespace {
 // Elements that are restored before they are handed on, for each thread.
 constexpr std::size_t kVisitElements = 1u << 18;
 
-class GgufSource final : public SourceFile {
+class GgufSource final : public OpenedFile {
  public:
-  GgufSource(const std::filesystem::path& path, const SourceOptions& options)
+  GgufSource(const std::filesystem::path& path, const OpenOptions& options)
       : file_(GgufFile::open(path, options.chain.read)),
         dequantize_(options.dequantize),
         work_(options.chain.read.work) {
@@ -104,7 +104,7 @@ class GgufSource final : public SourceFile {
     return dequantize_ && !ggml_type_facts(tensor.type)->dtype;
   }
 
-  static SourceTensor described(const GgufTensor& tensor, bool restored) {
+  static AnyTensor described(const GgufTensor& tensor, bool restored) {
     const GgmlTypeFacts& facts = *ggml_type_facts(tensor.type);
     const TensorLayout layout =
         restored ? dequantized_layout(tensor.shape) : stored_layout(tensor.type, tensor.shape);
@@ -131,8 +131,8 @@ class GgufSource final : public SourceFile {
 
 }  // namespace
 
-std::shared_ptr<const SourceFile> open_gguf_source(const std::filesystem::path& path,
-                                                   const SourceOptions& options) {
+std::shared_ptr<const OpenedFile> open_gguf_source(const std::filesystem::path& path,
+                                                   const OpenOptions& options) {
   return std::make_shared<GgufSource>(path, options);
 }
 

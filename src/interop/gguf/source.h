@@ -3,16 +3,16 @@
 
 #include <string_view>
 
-#include "interop/shared/source_file.h"
+#include "interop/shared/opened_file.h"
 #include "interop/shared/tensor_sink.h"
 
 namespace thalia::interop::gguf {
 
-/// An OpenSource. Blocks are u8 tensors of shape [outer extents…, bytes of a row], or with
-/// SourceOptions::dequantize their elements as f32. @throws as GgufFile::open(); UnsupportedError,
+/// An OpenFormat. Blocks are u8 tensors of shape [outer extents…, bytes of a row], or with
+/// OpenOptions::dequantize their elements as f32. @throws as GgufFile::open(); UnsupportedError,
 /// with dequantize, for a type of block that dequantize_ggml() lacks.
-std::shared_ptr<const SourceFile> open_gguf_source(const std::filesystem::path& path,
-                                                   const SourceOptions& options);
+std::shared_ptr<const OpenedFile> open_gguf_source(const std::filesystem::path& path,
+                                                   const OpenOptions& options);
 
 /// A WriteTensors. Of another format's metadata texts, numbers and truth values become key/values,
 /// and general.architecture is "unknown" unless they say it. @throws UnsupportedError naming the

@@ -47,7 +47,7 @@ bool has_other_bytes(const GptrsFile& file) {
   return end < file.file_bytes();
 }
 
-class GptrsSource final : public SourceFile {
+class GptrsSource final : public OpenedFile {
  public:
   explicit GptrsSource(GptrsFile file) : file_(std::move(file)) {
     facts_.version = std::to_string(file_.version());
@@ -89,12 +89,12 @@ class GptrsSource final : public SourceFile {
 
 namespace thalia::interop {
 
-std::shared_ptr<const SourceFile> gptrs_source(GptrsFile file) {
+std::shared_ptr<const OpenedFile> gptrs_source(GptrsFile file) {
   return std::make_shared<const gptrs::GptrsSource>(std::move(file));
 }
 
-std::shared_ptr<const SourceFile> open_gptrs_source(const std::filesystem::path& path,
-                                                    const SourceOptions& options) {
+std::shared_ptr<const OpenedFile> open_gptrs_source(const std::filesystem::path& path,
+                                                    const OpenOptions& options) {
   return gptrs_source(GptrsFile::open(path, {.input = options.chain.read.input,
                                              .strict = !options.chain.read.input.legacy,
                                              .version_1 = options.chain.read.input.legacy,

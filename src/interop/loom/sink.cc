@@ -49,7 +49,7 @@ struct Plan {
 }
 
 // The tensor's bytes take the place of the blob's. Of another float type, the blob gets that type,
-// and so does its layer; f32 in the place of codes are what SourceOptions::dequantize gave.
+// and so does its layer; f32 in the place of codes are what OpenOptions::dequantize gave.
 void fit_blob(BlobRecord& blob, const SinkTensor& tensor, const ListedLayers& layers) {
   const TensorLayout& layout = tensor.layout;
   if (layout.encoding != Encoding::dense)

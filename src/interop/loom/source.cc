@@ -37,7 +37,7 @@ struct OpenFile {
   std::function<StoredBytes(std::size_t blob)> bytes_of;
 };
 
-class LoomSource : public SourceFile {
+class LoomSource : public OpenedFile {
  private:
   template <typename Call>
   decltype(auto) of_tensor(std::size_t i, const Call& call) const {
@@ -51,7 +51,7 @@ class LoomSource : public SourceFile {
   }
 
  public:
-  LoomSource(OpenFile file, const SourceOptions& options)
+  LoomSource(OpenFile file, const OpenOptions& options)
       : file_(std::move(file)),
         limits_(options.chain.read.input.limits),
         dequantize_(options.dequantize) {
@@ -75,7 +75,7 @@ class LoomSource : public SourceFile {
 
   Tensor read(std::size_t i) const override {
     return of_tensor(i, [&] {
-      const SourceTensor& tensor = facts_.tensors[i];
+      const AnyTensor& tensor = facts_.tensors[i];
       StoredBytes stored = file_.bytes_of(i);
       if (!is_restored(file_.document.blobs[i])) {
         check_stored(i, stored);
@@ -102,7 +102,7 @@ class LoomSource : public SourceFile {
     }
   }
 
-  // With SourceOptions::dequantize, all that is not f32 already.
+  // With OpenOptions::dequantize, all that is not f32 already.
   bool is_restored(const BlobRecord& blob) const {
     if (!dequantize_) return false;
     if (blob_kind(blob.path) != BlobKind::weights) return true;
@@ -112,7 +112,7 @@ class LoomSource : public SourceFile {
   void add(std::size_t i) {
     const BlobRecord& blob = file_.document.blobs[i];
     BlobLayout form = layout_of(blob);
-    SourceTensor tensor{.name = blob.path, .layout = form.layout, .type = std::move(form.type)};
+    AnyTensor tensor{.name = blob.path, .layout = form.layout, .type = std::move(form.type)};
     if (is_restored(blob)) {
       tensor.type.clear();
       tensor.layout = {.dtype = DType::f32, .shape = restored_shape(i)};
@@ -223,8 +223,8 @@ void refuse_other_objects(const Document& document) {
 }  // namespace
 }  // namespace loom
 
-std::shared_ptr<const SourceFile> open_entity_source(const std::filesystem::path& path,
-                                                     const SourceOptions& options) {
+std::shared_ptr<const OpenedFile> open_entity_source(const std::filesystem::path& path,
+                                                     const OpenOptions& options) {
   const EntityFile file = EntityFile::open(path, options.chain.read);
   loom::OpenFile open{
       .kind = loom::FileKind::entity,
@@ -245,8 +245,8 @@ std::shared_ptr<const SourceFile> open_entity_source(const std::filesystem::path
   return std::make_shared<loom::LoomSource>(std::move(open), options);
 }
 
-std::shared_ptr<const SourceFile> open_loom_json_source(const std::filesystem::path& path,
-                                                        const SourceOptions& options) {
+std::shared_ptr<const OpenedFile> open_loom_json_source(const std::filesystem::path& path,
+                                                        const OpenOptions& options) {
   const auto file = io::FileBytes::open_whole(path, options.chain.read.input.access,
                                               options.chain.read.work.cancel);
   const ByteSpan bytes = file->bytes();

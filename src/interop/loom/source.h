@@ -2,15 +2,15 @@
 // weights, under its path. docs/format/loom.md.
 #pragma once
 
-#include "interop/shared/source_file.h"
+#include "interop/shared/opened_file.h"
 #include "interop/shared/tensor_sink.h"
 
 namespace thalia::interop {
 
-std::shared_ptr<const SourceFile> open_entity_source(const std::filesystem::path& path,
-                                                     const SourceOptions& options);
-std::shared_ptr<const SourceFile> open_loom_json_source(const std::filesystem::path& path,
-                                                        const SourceOptions& options);
+std::shared_ptr<const OpenedFile> open_entity_source(const std::filesystem::path& path,
+                                                     const OpenOptions& options);
+std::shared_ptr<const OpenedFile> open_loom_json_source(const std::filesystem::path& path,
+                                                        const OpenOptions& options);
 
 /// What was read from a file of either kind is written as either kind: as the same kind byte for
 /// byte, as the other as the original would. @throws UnsupportedError for anything else, because

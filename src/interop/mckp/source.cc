@@ -10,17 +10,17 @@ namespace thalia::interop {
 namespace mckp {
 namespace {
 
-MckpReadOptions read_options(const SourceOptions& options, bool verify) {
+MckpReadOptions read_options(const OpenOptions& options, bool verify) {
   return {.verify = verify, .chain = options.chain};
 }
 
-class Source final : public SourceFile {
+class Source final : public OpenedFile {
  public:
-  Source(const std::filesystem::path& path, const SourceOptions& options)
+  Source(const std::filesystem::path& path, const OpenOptions& options)
       : path_(path), options_(options), file_(MckpFile::open(path, read_options(options, false))) {
     facts_.version = "1";
     for (const MckpTensor& tensor : file_.tensors()) {
-      SourceTensor& told = facts_.tensors.emplace_back();
+      AnyTensor& told = facts_.tensors.emplace_back();
       told = {.name = tensor.name,
               .layout = tensor.layout(),
               .offset = tensor.offset,
@@ -65,7 +65,7 @@ class Source final : public SourceFile {
   }
 
   std::filesystem::path path_;
-  SourceOptions options_;
+  OpenOptions options_;
   MckpFile file_;
   mutable io::Once once_;
   mutable std::optional<MckpChain> chain_;
@@ -74,12 +74,12 @@ class Source final : public SourceFile {
 }  // namespace
 }  // namespace mckp
 
-std::shared_ptr<const SourceFile> open_mckp_source(const std::filesystem::path& path,
-                                                   const SourceOptions& options) {
+std::shared_ptr<const OpenedFile> open_mckp_source(const std::filesystem::path& path,
+                                                   const OpenOptions& options) {
   return std::make_shared<mckp::Source>(path, options);
 }
 
-VerifyReport verify_mckp(const std::filesystem::path& path, const SourceOptions& options,
+VerifyReport verify_mckp(const std::filesystem::path& path, const OpenOptions& options,
                          const VerifyOptions& verify) {
   FileReport report(verify);
   report.find([&] {

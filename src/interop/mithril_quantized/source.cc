@@ -14,7 +14,7 @@ namespace mithril_quantized {
 namespace {
 
 // A file is one frame, so all of it is decoded when it is opened.
-class Source final : public SourceFile {
+class Source final : public OpenedFile {
  public:
   Source(ByteSpan file, const ReadLimits& limits, bool dequantized) {
     io::MemoryBudget budget(limits, file.size());
@@ -52,8 +52,8 @@ class Source final : public SourceFile {
 }  // namespace
 }  // namespace mithril_quantized
 
-std::shared_ptr<const SourceFile> open_mithril_quantized_source(const std::filesystem::path& path,
-                                                                const SourceOptions& options) {
+std::shared_ptr<const OpenedFile> open_mithril_quantized_source(const std::filesystem::path& path,
+                                                                const OpenOptions& options) {
   const InputOptions& input = options.chain.read.input;
   const auto file = io::FileBytes::open_whole(path, input.access, options.chain.read.work.cancel);
   return with_path(path.native(), [&] {

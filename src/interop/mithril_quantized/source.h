@@ -1,13 +1,13 @@
 // Quantized tensors of the original mithril program, read through the interface of all formats.
 #pragma once
 
-#include "interop/shared/source_file.h"
+#include "interop/shared/opened_file.h"
 
 namespace thalia::interop {
 
-/// An OpenSource. The tensors are `codes`, `scales` and, where the file has them, `zero_points`; or
-/// with SourceOptions::dequantize the one tensor `tensor` of f32.
-std::shared_ptr<const SourceFile> open_mithril_quantized_source(const std::filesystem::path& path,
-                                                                const SourceOptions& options);
+/// An OpenFormat. The tensors are `codes`, `scales` and, where the file has them, `zero_points`; or
+/// with OpenOptions::dequantize the one tensor `tensor` of f32.
+std::shared_ptr<const OpenedFile> open_mithril_quantized_source(const std::filesystem::path& path,
+                                                                const OpenOptions& options);
 
 }  // namespace thalia::interop

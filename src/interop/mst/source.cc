@@ -18,7 +18,7 @@ bool has_byte_planes(const MstFile& file, DType dtype) {
          (dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16);
 }
 
-class Source final : public SourceFile {
+class Source final : public OpenedFile {
  public:
   explicit Source(MstFile file) : file_(std::move(file)) {
     facts_.version = std::to_string(file_.version());
@@ -50,8 +50,8 @@ class Source final : public SourceFile {
 }  // namespace
 }  // namespace mst
 
-std::shared_ptr<const SourceFile> open_mst_source(const std::filesystem::path& path,
-                                                  const SourceOptions& options) {
+std::shared_ptr<const OpenedFile> open_mst_source(const std::filesystem::path& path,
+                                                  const OpenOptions& options) {
   return std::make_shared<mst::Source>(MstFile::open(path, options.chain.read));
 }
 

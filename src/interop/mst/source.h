@@ -1,12 +1,12 @@
 // .mst files, read through the interface of all formats.
 #pragma once
 
-#include "interop/shared/source_file.h"
+#include "interop/shared/opened_file.h"
 
 namespace thalia::interop {
 
-/// An OpenSource.
-std::shared_ptr<const SourceFile> open_mst_source(const std::filesystem::path& path,
-                                                  const SourceOptions& options);
+/// An OpenFormat.
+std::shared_ptr<const OpenedFile> open_mst_source(const std::filesystem::path& path,
+                                                  const OpenOptions& options);
 
 }  // namespace thalia::interop

@@ -19,17 +19,17 @@
 namespace thalia::interop::npz {
 namespace {
 
-SourceTensor source_tensor(const NpyArray& array, const NpyHeader& header) {
-  SourceTensor tensor{.name = array.name,
-                      .layout = {.dtype = array.dtype, .shape = array.shape},
-                      .offset = array.offset,
-                      .stored_bytes = array.stored_bytes,
-                      .in_place = !array.deflated && !is_converted(header)};
+AnyTensor source_tensor(const NpyArray& array, const NpyHeader& header) {
+  AnyTensor tensor{.name = array.name,
+                   .layout = {.dtype = array.dtype, .shape = array.shape},
+                   .offset = array.offset,
+                   .stored_bytes = array.stored_bytes,
+                   .in_place = !array.deflated && !is_converted(header)};
   if (header.type.opaque != 0) tensor.type = header.descr;
   return tensor;
 }
 
-class NpzSource final : public SourceFile {
+class NpzSource final : public OpenedFile {
  public:
   NpzSource(std::string path, StoredBytes bytes, const ReadOptions& options)
       : path_(std::move(path)), archive_(std::move(bytes), options) {
@@ -60,7 +60,7 @@ class NpzSource final : public SourceFile {
   Archive archive_;
 };
 
-class NpySource final : public SourceFile {
+class NpySource final : public OpenedFile {
  public:
   NpySource(std::string path, StoredBytes bytes, std::string name, const ReadLimits& limits)
       : path_(std::move(path)), bytes_(std::move(bytes)), limits_(limits) {
@@ -97,8 +97,8 @@ class NpySource final : public SourceFile {
 
 namespace thalia::interop {
 
-std::shared_ptr<const SourceFile> open_npz_source(const std::filesystem::path& path,
-                                                  const SourceOptions& options) {
+std::shared_ptr<const OpenedFile> open_npz_source(const std::filesystem::path& path,
+                                                  const OpenOptions& options) {
   const auto file = io::FileBytes::open_whole(path, options.chain.read.input.access,
                                               options.chain.read.work.cancel);
   return with_path(path.native(), [&] {
@@ -107,8 +107,8 @@ std::shared_ptr<const SourceFile> open_npz_source(const std::filesystem::path& p
   });
 }
 
-std::shared_ptr<const SourceFile> open_npy_source(const std::filesystem::path& path,
-                                                  const SourceOptions& options) {
+std::shared_ptr<const OpenedFile> open_npy_source(const std::filesystem::path& path,
+                                                  const OpenOptions& options) {
   const auto file = io::FileBytes::open_whole(path, options.chain.read.input.access,
                                               options.chain.read.work.cancel);
   const std::string name = npz::array_name(path.filename().string());

@@ -37,9 +37,9 @@ std::vector<std::string> losses_of(const OnnxGraph& graph) {
   return losses;
 }
 
-class OnnxSource final : public SourceFile {
+class OnnxSource final : public OpenedFile {
  public:
-  OnnxSource(const std::filesystem::path& path, const SourceOptions& options)
+  OnnxSource(const std::filesystem::path& path, const OpenOptions& options)
       : file_(OnnxFile::open(path, {.input = options.chain.read.input,
                                     .data_folder = options.chain.bases.folder,
                                     .cancel = options.chain.read.work.cancel})),
@@ -115,8 +115,8 @@ class OnnxSource final : public SourceFile {
 }  // namespace
 }  // namespace onnx
 
-std::shared_ptr<const SourceFile> open_onnx_source(const std::filesystem::path& path,
-                                                   const SourceOptions& options) {
+std::shared_ptr<const OpenedFile> open_onnx_source(const std::filesystem::path& path,
+                                                   const OpenOptions& options) {
   return std::make_shared<const onnx::OnnxSource>(path, options);
 }
 

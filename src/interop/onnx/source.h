@@ -4,12 +4,12 @@
 #include <filesystem>
 #include <memory>
 
-#include "interop/shared/source_file.h"
+#include "interop/shared/opened_file.h"
 
 namespace thalia::interop {
 
-/// An OpenSource.
-std::shared_ptr<const SourceFile> open_onnx_source(const std::filesystem::path& path,
-                                                   const SourceOptions& options);
+/// An OpenFormat.
+std::shared_ptr<const OpenedFile> open_onnx_source(const std::filesystem::path& path,
+                                                   const OpenOptions& options);
 
 }  // namespace thalia::interop

@@ -20,9 +20,9 @@ namespace orbax {
 namespace {
 
 // Thousands of arrays are thousands of files, so none stays open.
-class Source final : public SourceFile {
+class Source final : public OpenedFile {
  public:
-  Source(const std::filesystem::path& path, const SourceOptions& options)
+  Source(const std::filesystem::path& path, const OpenOptions& options)
       : folder_(path), options_(options) {
     const auto file = io::open_inner_file(folder_, std::array{std::string(kMetadataFile)},
                                           options.chain.read.input.access);
@@ -115,7 +115,7 @@ class Source final : public SourceFile {
   }
 
   io::Folder folder_;
-  SourceOptions options_;
+  OpenOptions options_;
   std::vector<Array> arrays_;
 };
 
@@ -128,8 +128,8 @@ bool is_orbax_folder(const std::filesystem::path& path) {
          folder->facts(std::string(orbax::kMarkerFile));
 }
 
-std::shared_ptr<const SourceFile> open_orbax_source(const std::filesystem::path& path,
-                                                    const SourceOptions& options) {
+std::shared_ptr<const OpenedFile> open_orbax_source(const std::filesystem::path& path,
+                                                    const OpenOptions& options) {
   return std::make_shared<orbax::Source>(path, options);
 }
 

@@ -2,7 +2,7 @@
 // interface of all formats.
 #pragma once
 
-#include "interop/shared/source_file.h"
+#include "interop/shared/opened_file.h"
 
 namespace thalia::interop {
 
@@ -10,9 +10,9 @@ namespace thalia::interop {
 /// have them too: those are refused when they are opened.
 bool is_orbax_folder(const std::filesystem::path& path);
 
-/// An OpenSource of a folder. Nothing outside of it is opened, whatever its names and links say.
+/// An OpenFormat of a folder. Nothing outside of it is opened, whatever its names and links say.
 /// Every array's header is checked, and its file opened again when it is read.
-std::shared_ptr<const SourceFile> open_orbax_source(const std::filesystem::path& path,
-                                                    const SourceOptions& options);
+std::shared_ptr<const OpenedFile> open_orbax_source(const std::filesystem::path& path,
+                                                    const OpenOptions& options);
 
 }  // namespace thalia::interop

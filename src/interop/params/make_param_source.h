@@ -3,13 +3,13 @@
 
 #include <memory>
 
-#include "interop/shared/source_file.h"
+#include "interop/shared/opened_file.h"
 #include "thalia/formats/param_source.h"
 
 namespace thalia::interop {
 
 /// Reads nothing yet. @throws UsageError (bad_argument) for a share outside of 0 to 1.
-ParamSource make_param_source(std::shared_ptr<const SourceFile> source,
+ParamSource make_param_source(std::shared_ptr<const OpenedFile> source,
                               const ParamSourceOptions& options = {});
 
 }  // namespace thalia::interop

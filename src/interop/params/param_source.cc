@@ -63,12 +63,12 @@ struct ParamSource::Impl {
     std::atomic<bool> landed{false};
   };
 
-  Impl(std::shared_ptr<const interop::SourceFile> from, const ParamSourceOptions& options)
+  Impl(std::shared_ptr<const interop::OpenedFile> from, const ParamSourceOptions& options)
       : source(std::move(from)),
         prefetch_layers(options.prefetch_layers),
         model(options.model ? *options.model : next_model_namespace()) {
     CheckedSum sum;
-    for (const interop::SourceTensor& tensor : source->facts().tensors) {
+    for (const AnyTensor& tensor : source->facts().tensors) {
       params.push_back(info_of(tensor, options));
       sum += params.back().bytes;
     }
@@ -81,7 +81,7 @@ struct ParamSource::Impl {
     residents = interop::params::Residents(budget);
   }
 
-  ParamInfo info_of(const interop::SourceTensor& tensor, const ParamSourceOptions& options) const {
+  ParamInfo info_of(const AnyTensor& tensor, const ParamSourceOptions& options) const {
     ParamInfo info{.name = tensor.name, .layout = tensor.layout};
     info.bytes = format::payload_length(tensor.layout).value_or(tensor.stored_bytes.value_or(0));
     info.stored_bytes =
@@ -96,7 +96,7 @@ struct ParamSource::Impl {
     return info;
   }
 
-  std::shared_ptr<const interop::SourceFile> source;
+  std::shared_ptr<const interop::OpenedFile> source;
   std::uint64_t prefetch_layers;
   ModelNamespaceId model;
   std::vector<ParamInfo> params;
@@ -257,7 +257,7 @@ ParamStatistics ParamSource::statistics() const {
 
 namespace thalia::interop {
 
-ParamSource make_param_source(std::shared_ptr<const SourceFile> source,
+ParamSource make_param_source(std::shared_ptr<const OpenedFile> source,
                               const ParamSourceOptions& options) {
   return ParamSource(std::make_shared<ParamSource::Impl>(std::move(source), options));
 }

@@ -18,7 +18,7 @@
 namespace thalia::interop::pt {
 namespace {
 
-class PtSource final : public SourceFile {
+class PtSource final : public OpenedFile {
   struct Item {
     const Part* part;
     const Stored* stored;
@@ -36,7 +36,7 @@ class PtSource final : public SourceFile {
   }
 
  public:
-  PtSource(const std::filesystem::path& path, const SourceOptions& options)
+  PtSource(const std::filesystem::path& path, const OpenOptions& options)
       : path_(path.string()),
         listing_{.dequantize = options.dequantize, .shared_memory = options.shared_memory},
         limits_(options.chain.read.input.limits) {
@@ -107,7 +107,7 @@ void PtSource::fill(io::MemoryBudget& budget) {
 }
 
 void PtSource::add(const Part& part, const Stored& stored) {
-  SourceTensor tensor{.name = stored.name, .layout = stored.layout};
+  AnyTensor tensor{.name = stored.name, .layout = stored.layout};
   if (stored.span) {
     const ZipMember& member = *part.members[stored.span->storage];
     if (member.method == ZipMethod::stored) tensor.offset = member.offset + stored.span->begin;
@@ -169,8 +169,8 @@ std::string PtSource::metadata() const {
 
 }  // namespace
 
-std::shared_ptr<const SourceFile> open_pt_source(const std::filesystem::path& path,
-                                                 const SourceOptions& options) {
+std::shared_ptr<const OpenedFile> open_pt_source(const std::filesystem::path& path,
+                                                 const OpenOptions& options) {
   return std::make_shared<const PtSource>(path, options);
 }
 

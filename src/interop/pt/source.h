@@ -1,7 +1,7 @@
 // A .pt file as what conversions read through.
 #pragma once
 
-#include "interop/shared/source_file.h"
+#include "interop/shared/opened_file.h"
 
 namespace thalia::interop::pt {
 
@@ -13,7 +13,7 @@ inline constexpr unsigned kTreeVersion = 1;
 
 /// Tensors that share memory are one tensor of the source, and the tree in the metadata says where
 /// each lies in it. @throws as PtFile::open().
-std::shared_ptr<const SourceFile> open_pt_source(const std::filesystem::path& path,
-                                                 const SourceOptions& options);
+std::shared_ptr<const OpenedFile> open_pt_source(const std::filesystem::path& path,
+                                                 const OpenOptions& options);
 
 }  // namespace thalia::interop::pt

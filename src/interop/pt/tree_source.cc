@@ -28,9 +28,9 @@ bool is_whole(const TensorRecord& record, const TensorLayout& layout) {
          is_contiguous(record);
 }
 
-class TreeSource final : public SourceFile {
+class TreeSource final : public OpenedFile {
  public:
-  TreeSource(std::shared_ptr<const SourceFile> source, Plan plan, const ReadLimits& limits)
+  TreeSource(std::shared_ptr<const OpenedFile> source, Plan plan, const ReadLimits& limits)
       : source_(std::move(source)), plan_(std::move(plan)), limits_(limits) {
     io::MemoryBudget budget(limits_, plan_.graph.pickle_bytes);
     const Tree tree = make_tree(plan_.graph, limits_, budget);
@@ -90,7 +90,7 @@ class TreeSource final : public SourceFile {
   }
   void visit(std::size_t i, const PieceSink& sink) const override {
     if (parts_[i].is_whole) return source_->visit(parts_[i].stored, sink);
-    SourceFile::visit(i, sink);
+    OpenedFile::visit(i, sink);
   }
   void check(std::size_t i) const override { source_->check(parts_[i].stored); }
 
@@ -117,7 +117,7 @@ class TreeSource final : public SourceFile {
     return tensor;
   }
 
-  std::shared_ptr<const SourceFile> source_;
+  std::shared_ptr<const OpenedFile> source_;
   Plan plan_;
   ReadLimits limits_;
   Listing listing_;
@@ -128,9 +128,9 @@ class TreeSource final : public SourceFile {
 
 }  // namespace
 
-std::optional<TreeTensors> tree_tensors(std::shared_ptr<const SourceFile> source,
+std::optional<TreeTensors> tree_tensors(std::shared_ptr<const OpenedFile> source,
                                         const ReadLimits& limits) {
-  const SourceFacts& facts = source->facts();
+  const OpenedFacts& facts = source->facts();
   if (facts.metadata.find(kTreeMember) == std::string::npos) return std::nullopt;
   const Value metadata = parse_json(facts.metadata, limits);
   SinkInput input;

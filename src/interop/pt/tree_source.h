@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "interop/shared/source_file.h"
+#include "interop/shared/opened_file.h"
 #include "thalia/options.h"
 
 namespace thalia::interop::pt {
@@ -15,13 +15,13 @@ namespace thalia::interop::pt {
 struct TreeTensors {
   /// With the names and shapes of the tree, a tree without views, and a loss for the memory that
   /// was shared. Holds the source that it was made of.
-  std::shared_ptr<const SourceFile> source;
+  std::shared_ptr<const OpenedFile> source;
   std::vector<std::size_t> stored;  ///< for each tensor, the one of that source that it lies in
 };
 
 /// nullopt where each tensor of the source stands in the tree once and as it is, or there is no
 /// tree that fits them. @throws FormatError (limit_exceeded); bad JSON.
-std::optional<TreeTensors> tree_tensors(std::shared_ptr<const SourceFile> source,
+std::optional<TreeTensors> tree_tensors(std::shared_ptr<const OpenedFile> source,
                                         const ReadLimits& limits);
 
 }  // namespace thalia::interop::pt

@@ -11,7 +11,7 @@ namespace thalia::interop::safetensors {
 namespace {
 
 // A limit says nothing about the file.
-SafetensorsFinding finding_of_fault(const OpenedFile& file) {
+SafetensorsFinding finding_of_fault(const ModelFile& file) {
   try {
     std::rethrow_exception(file.fault);
   } catch (const Error& error) {
@@ -35,7 +35,7 @@ std::vector<SafetensorsFinding> check(const std::filesystem::path& path,
   std::vector<SafetensorsFinding> findings;
   bool is_whole = true;
   std::uint64_t bytes = 0;
-  for (const OpenedFile& file : model.files) {
+  for (const ModelFile& file : model.files) {
     for (const SafetensorsTensor& tensor : file.parsed.tensors) bytes += tensor.bytes.size();
     if (!file.fault) continue;
     is_whole = false;

@@ -23,7 +23,7 @@
 namespace thalia::interop::safetensors {
 namespace {
 
-void parse_file(OpenedFile& file, const SafetensorsModelOptions& options) {
+void parse_file(ModelFile& file, const SafetensorsModelOptions& options) {
   with_path(file.path.native(), [&] {
     stop_if_cancelled(options.chain.read.work.cancel);
     const io::FileBytes& bytes = *file.bytes;
@@ -34,7 +34,7 @@ void parse_file(OpenedFile& file, const SafetensorsModelOptions& options) {
 }
 
 // A file that an index names is opened as one that a stranger named.
-void open_named(OpenedFile& file, const SafetensorsModelOptions& options) {
+void open_named(ModelFile& file, const SafetensorsModelOptions& options) {
   io::BaseFile found =
       io::open_base(file.path, options.chain.read.input.access, options.chain.bases);
   if (!found.bytes) {
@@ -68,7 +68,7 @@ void read_index(OpenedModel& model, const SafetensorsModelOptions& options) {
 
 void check_tensor_count(const OpenedModel& model, const ReadLimits& limits) {
   std::uint64_t count = 0;
-  for (const OpenedFile& file : model.files) count += file.parsed.tensors.size();
+  for (const ModelFile& file : model.files) count += file.parsed.tensors.size();
   if (count > limits.max_tensors) fail_limit("index", "max_tensors", count, limits.max_tensors);
 }
 
@@ -116,7 +116,7 @@ bool was_replaced(const OpenedModel& model) {
 std::vector<Mismatch> compare_with_index(const OpenedModel& model) {
   if (!model.index_text) return {};
   std::vector<ShardContent> files;
-  for (const OpenedFile& file : model.files) {
+  for (const ModelFile& file : model.files) {
     ShardContent& content = files.emplace_back();
     content.is_known = !file.fault;
     for (const SafetensorsTensor& tensor : file.parsed.tensors)
@@ -131,7 +131,7 @@ OpenedModel open_model(const std::filesystem::path& path, const SafetensorsModel
     std::exception_ptr fault;
     try {
       model = open_files(path, options);
-      for (const OpenedFile& file : model.files)
+      for (const ModelFile& file : model.files)
         if (file.fault) std::rethrow_exception(file.fault);
       refuse_mismatch(compare_with_index(model), model.index, model.path.string());
     } catch (const Error&) {
@@ -145,20 +145,20 @@ OpenedModel open_model(const std::filesystem::path& path, const SafetensorsModel
 
 namespace {
 
-std::uint64_t offset_of(const OpenedFile& file, const SafetensorsTensor& tensor) {
+std::uint64_t offset_of(const ModelFile& file, const SafetensorsTensor& tensor) {
   return static_cast<std::uint64_t>(tensor.bytes.data() - file.bytes->bytes().data());
 }
 
 }  // namespace
 
-Tensor tensor_of(const OpenedFile& file, const SafetensorsTensor& tensor) {
+Tensor tensor_of(const ModelFile& file, const SafetensorsTensor& tensor) {
   return with_path(file.path.native(), [&] {
     file.bytes->touch(offset_of(file, tensor), tensor.bytes.size());
     return Tensor::adopt({.dtype = tensor.dtype, .shape = tensor.shape}, tensor.bytes, file.bytes);
   });
 }
 
-void visit_tensor(const OpenedFile& file, const SafetensorsTensor& tensor, const PieceSink& sink) {
+void visit_tensor(const ModelFile& file, const SafetensorsTensor& tensor, const PieceSink& sink) {
   // Of whole elements, whatever their type.
   constexpr std::uint64_t kPiece = 1 << 20;
   if (file.bytes->access() != Access::copied) return sink(tensor.bytes);

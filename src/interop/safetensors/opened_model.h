@@ -18,7 +18,7 @@
 
 namespace thalia::interop::safetensors {
 
-struct OpenedFile {
+struct ModelFile {
   std::string name;
   std::filesystem::path path;
   std::shared_ptr<const io::FileBytes> bytes{};  ///< null where `fault` is not
@@ -31,7 +31,7 @@ struct OpenedModel {
   std::optional<std::string> index_text{};  ///< nullopt: there is no index
   std::shared_ptr<const io::FileBytes> index_file{};
   ModelIndex index{};
-  std::vector<OpenedFile> files{};  ///< as in the index
+  std::vector<ModelFile> files{};  ///< as in the index
 };
 
 /// Without a look at what the files say of each other; a file that cannot be read is a fault there.
@@ -50,8 +50,8 @@ std::vector<Mismatch> compare_with_index(const OpenedModel& model);
 OpenedModel open_model(const std::filesystem::path& path, const SafetensorsModelOptions& options);
 
 /// The tensor in its file. @throws as SafetensorsModel::read().
-Tensor tensor_of(const OpenedFile& file, const SafetensorsTensor& tensor);
+Tensor tensor_of(const ModelFile& file, const SafetensorsTensor& tensor);
 /// Its bytes in order; of a file that is copied in pieces, none of which is kept. @throws the same.
-void visit_tensor(const OpenedFile& file, const SafetensorsTensor& tensor, const PieceSink& sink);
+void visit_tensor(const ModelFile& file, const SafetensorsTensor& tensor, const PieceSink& sink);
 
 }  // namespace thalia::interop::safetensors

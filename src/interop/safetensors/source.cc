@@ -13,7 +13,7 @@
 namespace thalia::interop {
 namespace {
 
-using safetensors::OpenedFile;
+using safetensors::ModelFile;
 using safetensors::OpenedModel;
 using safetensors::OriginFile;
 using safetensors::OriginModel;
@@ -28,11 +28,11 @@ SafetensorsOrigin origin_of(const OpenedModel& model) {
   origin.model =
       OriginModel{.index_name = model.path.filename().string(), .index_text = *model.index_text};
   std::uint64_t bytes = 0;
-  for (const OpenedFile& file : model.files)
+  for (const ModelFile& file : model.files)
     for (const SafetensorsTensor& tensor : file.parsed.tensors) bytes += tensor.bytes.size();
   if (model.index.total_size && *model.index.total_size != bytes)
     origin.model->tensor_bytes = bytes;
-  for (const OpenedFile& file : model.files) {
+  for (const ModelFile& file : model.files) {
     OriginFile one{.name = file.name,
                    .metadata = file.parsed.metadata,
                    .header = safetensors::header_to_keep(file.parsed)};
@@ -42,15 +42,15 @@ SafetensorsOrigin origin_of(const OpenedModel& model) {
   return origin;
 }
 
-class SafetensorsSource : public SourceFile {
+class SafetensorsSource : public OpenedFile {
  public:
   explicit SafetensorsSource(OpenedModel model) : model_(std::move(model)) {
     if (model_.index_text) facts_.file_bytes = model_.index_text->size();
-    for (const OpenedFile& file : model_.files) {
+    for (const ModelFile& file : model_.files) {
       const ByteSpan bytes = file.bytes->bytes();
       facts_.file_bytes += bytes.size();
       for (const SafetensorsTensor& tensor : file.parsed.tensors) {
-        SourceTensor& told = facts_.tensors.emplace_back();
+        AnyTensor& told = facts_.tensors.emplace_back();
         told.name = tensor.name;
         told.layout = {.dtype = tensor.dtype, .shape = tensor.shape};
         told.stored_bytes = tensor.bytes.size();
@@ -70,7 +70,7 @@ class SafetensorsSource : public SourceFile {
 
   std::vector<std::filesystem::path> files() const override {
     std::vector<std::filesystem::path> files{model_.path};
-    for (const OpenedFile& file : model_.files) files.push_back(file.path);
+    for (const ModelFile& file : model_.files) files.push_back(file.path);
     return files;
   }
 
@@ -90,18 +90,18 @@ class SafetensorsSource : public SourceFile {
 
  private:
   OpenedModel model_;
-  std::vector<std::pair<const OpenedFile*, const SafetensorsTensor*>> tensors_;
+  std::vector<std::pair<const ModelFile*, const SafetensorsTensor*>> tensors_;
 };
 
 }  // namespace
 
-std::shared_ptr<const SourceFile> open_safetensors_source(const std::filesystem::path& path,
-                                                          const SourceOptions& options) {
+std::shared_ptr<const OpenedFile> open_safetensors_source(const std::filesystem::path& path,
+                                                          const OpenOptions& options) {
   return std::make_shared<SafetensorsSource>(safetensors::open_model(
       path, {.chain = options.chain, .max_header_bytes = options.max_safetensors_header_bytes}));
 }
 
-VerifyReport verify_safetensors(const std::filesystem::path& path, const SourceOptions& options,
+VerifyReport verify_safetensors(const std::filesystem::path& path, const OpenOptions& options,
                                 const VerifyOptions& verify) {
   FileReport report(verify);
   report.find([&] {

@@ -66,16 +66,16 @@ VerifyReport FileReport::finish() && {
   return std::move(report_);
 }
 
-void check_tensors(const SourceFile& source, const VerifyOptions& options, FileReport& report) {
-  const std::vector<SourceTensor>& tensors = source.facts().tensors;
+void check_tensors(const OpenedFile& source, const VerifyOptions& options, FileReport& report) {
+  const std::vector<AnyTensor>& tensors = source.facts().tensors;
   VerifyReport& counts = report.counts();
   counts.tensors = static_cast<std::uint32_t>(tensors.size());
   if (options.quick) return;
   std::uint64_t total = 0;
-  for (const SourceTensor& tensor : tensors) total += tensor.stored_bytes.value_or(0);
+  for (const AnyTensor& tensor : tensors) total += tensor.stored_bytes.value_or(0);
   std::uint64_t done = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const SourceTensor& tensor = tensors[i];
+    const AnyTensor& tensor = tensors[i];
     report.find([&] { source.check(i); });
     if (!tensor.checksum.empty()) {
       ++counts.tensors_compared;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/stopwatch.h"
-#include "interop/shared/source_file.h"
+#include "interop/shared/opened_file.h"
 #include "thalia/error.h"
 #include "thalia/options.h"
 #include "thalia/verify.h"
@@ -62,11 +62,11 @@ class FileReport {
 };
 
 /// Every tensor of a file that is open; unless `quick`.
-void check_tensors(const SourceFile& source, const VerifyOptions& options, FileReport& report);
+void check_tensors(const OpenedFile& source, const VerifyOptions& options, FileReport& report);
 
 /// How a room verifies a file, of a delta with all that it is based on. @throws what says nothing
 /// about the file: IoError, UnsupportedError, CancelledError, FormatError (limit_exceeded).
-using VerifySource = VerifyReport (*)(const std::filesystem::path& path,
-                                      const SourceOptions& options, const VerifyOptions& verify);
+using VerifyFormat = VerifyReport (*)(const std::filesystem::path& path, const OpenOptions& options,
+                                      const VerifyOptions& verify);
 
 }  // namespace thalia::interop

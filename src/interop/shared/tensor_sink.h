@@ -23,7 +23,7 @@ struct SinkTensor {
 
 struct SinkInput {
   std::vector<SinkTensor> tensors{};
-  /// A JSON object, as SourceFacts::metadata: of a file of the sink's own format what its source
+  /// A JSON object, as OpenedFacts::metadata: of a file of the sink's own format what its source
   /// said, of any other whatever its users put there.
   std::string metadata = "{}";
   /// The metadata are no more than what a source of another format noted to write its file again:

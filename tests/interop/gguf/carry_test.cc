@@ -17,7 +17,6 @@ namespace {
 
 using namespace thalia;
 using namespace test::gguf;
-using interop::SourceOptions;
 using test::text_of;
 
 }  // namespace
@@ -82,7 +81,7 @@ BOOST_AUTO_TEST_CASE(the_metadata_say_types_and_shapes) {
 }
 
 BOOST_AUTO_TEST_CASE(blocks_are_handed_out_as_numbers_where_that_is_asked_for) {
-  SourceOptions options;
+  OpenOptions options;
   options.dequantize = true;
   const auto source = open_gguf_source(vector_path("blocks.gguf"), options);
   const GgufFile file = GgufFile::open(vector_path("blocks.gguf"));
@@ -108,7 +107,7 @@ BOOST_AUTO_TEST_CASE(large_blocks_are_visited_in_pieces) {
   Bytes file = start(1, 0).tensor("w", {1 << 20, 2}, 35, 0).pad();
   file.raw(text_of(test::random_bytes((2 << 20) / 256 * 66)));
   test::write_file(folder / "in.gguf", file.bytes);
-  SourceOptions options;
+  OpenOptions options;
   options.dequantize = true;
   options.chain.read.work.threads = 2;
   const auto source = open_gguf_source(folder / "in.gguf", options);
@@ -126,7 +125,7 @@ BOOST_AUTO_TEST_CASE(blocks_that_cannot_be_numbers_are_refused_by_name) {
   const test::TemporaryFolder folder;
   const Bytes file = start(1, 0).tensor("w", {256}, 16, 0).pad().raw(std::string(66, '\1'));
   test::write_file(folder / "in.gguf", file.bytes);
-  SourceOptions options;
+  OpenOptions options;
   const auto raw = open_gguf_source(folder / "in.gguf", options);
   BOOST_TEST(raw->facts().tensors[0].type == "IQ2_XXS");
   options.dequantize = true;

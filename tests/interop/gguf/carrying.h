@@ -13,14 +13,14 @@
 
 namespace thalia::test::gguf {
 
+using interop::OpenedFile;
 using interop::PieceSink;
 using interop::SinkInput;
 using interop::SinkOptions;
-using interop::SourceFile;
 using interop::gguf::open_gguf_source;
 using interop::gguf::write_gguf;
 
-inline SinkInput input_of(const SourceFile& source) {
+inline SinkInput input_of(const OpenedFile& source) {
   SinkInput input{.metadata = source.facts().metadata};
   for (const auto& tensor : source.facts().tensors)
     input.tensors.push_back({tensor.name, tensor.layout});
@@ -33,7 +33,7 @@ struct Written {
 };
 
 // With zeros for payloads where there is no source.
-inline Written written(const SinkInput& input, const SourceFile* source = nullptr,
+inline Written written(const SinkInput& input, const OpenedFile* source = nullptr,
                        bool all_types = false) {
   const TemporaryFolder folder;
   Written result;

@@ -31,7 +31,7 @@ void write_bytes(const char* path, ByteSpan bytes) {
 }
 
 void carry(const char* in, const char* out, bool dequantize) {
-  interop::SourceOptions options;
+  OpenOptions options;
   options.dequantize = dequantize;
   const auto source = interop::gguf::open_gguf_source(in, options);
   interop::SinkInput input{.metadata = source->facts().metadata};

@@ -42,10 +42,10 @@ struct Written {
 
 using Sink = interop::WriteTensors;
 
-const interop::SourceOptions kLegacy{.chain = {.read = {.input = {.legacy = true}}}};
+const OpenOptions kLegacy{.chain = {.read = {.input = {.legacy = true}}}};
 
 // Tensors in the reverse order: what is written does not depend on it.
-Written through(Sink sink, const std::shared_ptr<const interop::SourceFile>& source,
+Written through(Sink sink, const std::shared_ptr<const interop::OpenedFile>& source,
                 const std::string& metadata, SinkOptions options = {}) {
   const test::TemporaryFolder folder;
   const auto& tensors = source->facts().tensors;
@@ -69,7 +69,7 @@ Written through(Sink sink, const std::shared_ptr<const interop::SourceFile>& sou
   return written;
 }
 
-std::shared_ptr<const interop::SourceFile> source_of(const std::string& bytes,
+std::shared_ptr<const interop::OpenedFile> source_of(const std::string& bytes,
                                                      const GptrsReadOptions& options = {}) {
   return interop::gptrs_source(gptrs_from(bytes, options));
 }

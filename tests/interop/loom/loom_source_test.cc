@@ -24,20 +24,20 @@ namespace {
 struct LoomFiles {
   test::TemporaryFolder folder;
 
-  std::shared_ptr<const interop::SourceFile> entity(const std::string& text,
-                                                    const interop::SourceOptions& options = {}) {
+  std::shared_ptr<const interop::OpenedFile> entity(const std::string& text,
+                                                    const OpenOptions& options = {}) {
     test::write_file(folder / "a.entity", text);
     return interop::open_entity_source(folder / "a.entity", options);
   }
-  std::shared_ptr<const interop::SourceFile> json(const std::string& text,
-                                                  const interop::SourceOptions& options = {}) {
+  std::shared_ptr<const interop::OpenedFile> json(const std::string& text,
+                                                  const OpenOptions& options = {}) {
     test::write_file(folder / "a.json", text);
     return interop::open_loom_json_source(folder / "a.json", options);
   }
 };
 
-interop::SourceOptions dequantizing() {
-  interop::SourceOptions options;
+OpenOptions dequantizing() {
+  OpenOptions options;
   options.dequantize = true;
   return options;
 }
@@ -337,7 +337,7 @@ BOOST_FIXTURE_TEST_CASE(blobs_that_overlap_are_tensors_as_far_as_memory_goes, Lo
       test::blob_header(R"({"path":"layers.0","length":4000},)"
                         R"({"path":"transformer.embeddings","length":4000})"),
       std::string(4000, '\0'));
-  interop::SourceOptions options;
+  OpenOptions options;
   options.chain.read.input.limits.max_allocation_bytes = 8000;
   BOOST_TEST(entity(text, options)->facts().tensors.size() == 2u);
   options.chain.read.input.limits.max_allocation_bytes = 7999;

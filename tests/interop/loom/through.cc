@@ -4,13 +4,13 @@
 
 namespace thalia::test {
 
-std::string through(const interop::SourceFile& source, interop::WriteTensors write,
+std::string through(const interop::OpenedFile& source, interop::WriteTensors write,
                     const std::function<void(interop::SinkInput&)>& edit,
                     std::vector<std::string>* losses) {
   static const TemporaryFolder folder;
   const std::filesystem::path path = folder / "out";
   interop::SinkInput input{.metadata = source.facts().metadata};
-  for (const interop::SourceTensor& tensor : source.facts().tensors)
+  for (const AnyTensor& tensor : source.facts().tensors)
     input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});
   if (edit) edit(input);
   interop::SinkOptions options;

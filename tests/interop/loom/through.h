@@ -11,7 +11,7 @@
 namespace thalia::test {
 
 /// What the sink wrote of all that the source has. `edit` may change what the sink is told.
-std::string through(const interop::SourceFile& source, interop::WriteTensors write,
+std::string through(const interop::OpenedFile& source, interop::WriteTensors write,
                     const std::function<void(interop::SinkInput&)>& edit = {},
                     std::vector<std::string>* losses = nullptr);
 

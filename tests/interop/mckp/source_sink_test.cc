@@ -78,9 +78,9 @@ std::vector<std::string> write(const std::filesystem::path& path, const NamedTen
 }
 
 void check_source(const std::filesystem::path& path, const NamedTensors& tensors,
-                  const SourceOptions& options = {}) {
+                  const OpenOptions& options = {}) {
   const auto source = open_mckp_source(path, options);
-  const SourceFacts& facts = source->facts();
+  const OpenedFacts& facts = source->facts();
   BOOST_TEST(facts.metadata == kMetadata);
   BOOST_TEST(facts.training_steps.value() == 7u);
   BOOST_TEST(facts.file_bytes == std::filesystem::file_size(path));

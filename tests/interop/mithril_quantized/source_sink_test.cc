@@ -31,7 +31,7 @@ Opened opened(const std::string& name) {
   const auto source = open_mithril_quantized_source(original(name), {});
   Opened all{.input = {.metadata = source->facts().metadata}, .tensors = {}};
   for (std::size_t i = 0; i < source->facts().tensors.size(); ++i) {
-    const SourceTensor& tensor = source->facts().tensors[i];
+    const AnyTensor& tensor = source->facts().tensors[i];
     all.input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});
     all.tensors.push_back(source->read(i));
     BOOST_TEST((all.tensors[i].layout() == tensor.layout));

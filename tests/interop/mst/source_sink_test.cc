@@ -23,9 +23,9 @@ std::filesystem::path original(const char* name) {
   return std::filesystem::path(THALIA_SOURCE_ROOT) / "tests/data/interop/mithril" / name;
 }
 
-SinkInput input_of(const interop::SourceFile& source) {
+SinkInput input_of(const interop::OpenedFile& source) {
   SinkInput input{.metadata = source.facts().metadata};
-  for (const SourceTensor& tensor : source.facts().tensors)
+  for (const AnyTensor& tensor : source.facts().tensors)
     input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});
   return input;
 }

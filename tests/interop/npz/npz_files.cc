@@ -26,7 +26,7 @@ std::vector<std::string> rewrite_npz(const std::filesystem::path& input,
   const auto source =
       input.extension() == ".npz" ? open_npz_source(input, {}) : open_npy_source(input, {});
   SinkInput tensors{.metadata = metadata.empty() ? source->facts().metadata : metadata};
-  for (const SourceTensor& tensor : source->facts().tensors)
+  for (const AnyTensor& tensor : source->facts().tensors)
     tensors.tensors.push_back({.name = tensor.name, .layout = tensor.layout});
   SinkOptions options;
   options.save.output.durability = Durability::none;

@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_checksum_is_found_unless_nobody_looks) {
 
   const test::TemporaryFolder folder;
   test::write_file(folder / "a.npz", text);
-  SourceOptions options;
+  OpenOptions options;
   options.chain.read.verification = Verification::off;
   const auto source = open_npz_source(folder / "a.npz", options);
   BOOST_CHECK_THROW(source->check(0), IntegrityError);

@@ -21,14 +21,14 @@ bool is_npz(const std::string& path) {
   return path.ends_with(".npz");
 }
 
-std::shared_ptr<const interop::SourceFile> open_source(const std::string& path) {
+std::shared_ptr<const interop::OpenedFile> open_source(const std::string& path) {
   return is_npz(path) ? interop::open_npz_source(path, {}) : interop::open_npy_source(path, {});
 }
 
 void dump(const std::string& path, const std::string& folder) {
   const auto source = open_source(path);
   for (std::size_t i = 0; i < source->facts().tensors.size(); ++i) {
-    const interop::SourceTensor& tensor = source->facts().tensors[i];
+    const AnyTensor& tensor = source->facts().tensors[i];
     source->check(i);
     std::string line;
     JsonWriter json(line);
@@ -46,7 +46,7 @@ void dump(const std::string& path, const std::string& folder) {
 void rewrite(const std::string& input, const std::string& output, const char* codec) {
   const auto source = open_source(input);
   interop::SinkInput tensors{.metadata = source->facts().metadata};
-  for (const interop::SourceTensor& tensor : source->facts().tensors)
+  for (const AnyTensor& tensor : source->facts().tensors)
     tensors.tensors.push_back({.name = tensor.name, .layout = tensor.layout});
   interop::SinkOptions options;
   options.save.output.durability = Durability::none;

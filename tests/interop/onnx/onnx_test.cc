@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(tensors_of_nodes_with_equal_names_are_numbered) {
 
 BOOST_AUTO_TEST_CASE(a_source_tells_what_a_conversion_loses) {
   const auto source = interop::open_onnx_source(onnx_vector("computing.onnx"), {});
-  const interop::SourceFacts& facts = source->facts();
+  const interop::OpenedFacts& facts = source->facts();
   BOOST_TEST(facts.version == "IR 8");
   BOOST_TEST(facts.tensors.size() == 6u);
   const std::vector<std::string> losses{

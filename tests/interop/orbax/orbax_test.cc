@@ -35,11 +35,11 @@ struct Opened {
   std::vector<Tensor> tensors{};
 };
 
-Opened opened(const fs::path& path, const SourceOptions& options = {}) {
+Opened opened(const fs::path& path, const OpenOptions& options = {}) {
   const auto source = open_orbax_source(path, options);
   Opened all{.input = {.metadata = source->facts().metadata}};
   for (std::size_t i = 0; i < source->facts().tensors.size(); ++i) {
-    const SourceTensor& tensor = source->facts().tensors[i];
+    const AnyTensor& tensor = source->facts().tensors[i];
     all.input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});
     all.tensors.push_back(source->read(i));
     BOOST_TEST((all.tensors[i].layout() == tensor.layout));

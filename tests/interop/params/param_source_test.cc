@@ -29,7 +29,7 @@ struct Param {
   std::uint64_t elements;  ///< of f32, each the tensor's number
 };
 
-class CountingSource final : public interop::SourceFile {
+class CountingSource final : public interop::OpenedFile {
  public:
   explicit CountingSource(const std::vector<Param>& params) {
     for (const Param& param : params)

@@ -69,7 +69,7 @@ void dump(const std::filesystem::path& file, const std::filesystem::path& folder
 void copy(const std::filesystem::path& from, const std::filesystem::path& to, bool flat) {
   const auto source = interop::pt::open_pt_source(from, {.shared_memory = true});
   interop::SinkInput input{.metadata = flat ? "{}" : source->facts().metadata};
-  for (const interop::SourceTensor& tensor : source->facts().tensors)
+  for (const AnyTensor& tensor : source->facts().tensors)
     input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});
   interop::SinkOptions options;
   options.announce = [](const std::vector<std::string>& losses) {

@@ -22,23 +22,23 @@ BOOST_AUTO_TEST_SUITE(pt_sink)
 
 namespace {
 
+using interop::OpenedFile;
 using interop::PieceSink;
 using interop::SinkInput;
 using interop::SinkOptions;
-using interop::SourceFile;
 using interop::pt::open_pt_source;
 using interop::pt::write_pt;
 
-const interop::SourceOptions kShared{.shared_memory = true};
+const OpenOptions kShared{.shared_memory = true};
 
-SinkInput input_of(const SourceFile& source) {
+SinkInput input_of(const OpenedFile& source) {
   SinkInput input{.metadata = source.facts().metadata};
-  for (const interop::SourceTensor& tensor : source.facts().tensors)
+  for (const AnyTensor& tensor : source.facts().tensors)
     input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});
   return input;
 }
 
-std::vector<std::string> write(const std::filesystem::path& path, const SourceFile& source,
+std::vector<std::string> write(const std::filesystem::path& path, const OpenedFile& source,
                                const SinkInput& input) {
   std::vector<std::string> said;
   SinkOptions options;
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(what_was_written_comes_back_byte_for_byte) {
 BOOST_AUTO_TEST_CASE(tensors_that_share_memory_are_stored_once) {
   const auto source = open_pt_source(pt_path("shared.pt"), kShared);
   std::vector<std::string> names;
-  for (const interop::SourceTensor& tensor : source->facts().tensors) names.push_back(tensor.name);
+  for (const AnyTensor& tensor : source->facts().tensors) names.push_back(tensor.name);
   BOOST_TEST(names == (std::vector<std::string>{"embed", "a", "grad", "frozen"}),
              boost::test_tools::per_element());
   const auto views = open_pt_source(pt_path("views.pt"), kShared);
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(each_tensor_is_read_by_itself) {
       BOOST_TEST_REQUIRE(apart->facts().tensors.size() == file.tensors().size());
       for (std::size_t i = 0; i < file.tensors().size(); ++i) {
         const PtTensor& tensor = file.tensors()[i];
-        for (const SourceFile* const source :
+        for (const OpenedFile* const source :
              {apart.get(), from_tree ? from_tree->source.get() : apart.get()}) {
           BOOST_TEST(source->facts().tensors[i].name == tensor.name);
           BOOST_TEST((source->facts().tensors[i].layout.shape == tensor.layout.shape));

@@ -44,9 +44,9 @@ std::map<std::string, std::string> contents(const std::filesystem::path& folder)
   return files;
 }
 
-interop::SinkInput input_of(const interop::SourceFile& source) {
+interop::SinkInput input_of(const interop::OpenedFile& source) {
   interop::SinkInput input{.metadata = source.facts().metadata};
-  for (const interop::SourceTensor& tensor : source.facts().tensors)
+  for (const AnyTensor& tensor : source.facts().tensors)
     input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});
   return input;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "interop/samples.h"
-#include "interop/shared/source_file.h"
+#include "interop/shared/opened_file.h"
 #include "interop/shared/tensor_sink.h"
 #include "support/files.h"
 
@@ -27,7 +27,7 @@ std::vector<OwnedTensor> model_tensors();
 std::map<std::string, std::string> contents(const std::filesystem::path& folder);
 
 /// What a file or model is as a source, as the input of a sink.
-interop::SinkInput input_of(const interop::SourceFile& source);
+interop::SinkInput input_of(const interop::OpenedFile& source);
 /// Reads through the source and writes through the sink; returns what is lost.
 std::vector<std::string> copy_safetensors(const std::filesystem::path& from,
                                           const std::filesystem::path& to,

@@ -20,7 +20,7 @@ namespace {
 void copy(const std::string& from, const std::string& to, const char* shard_bytes) {
   const auto source = interop::open_safetensors_source(from, {});
   interop::SinkInput input{.metadata = source->facts().metadata};
-  for (const interop::SourceTensor& tensor : source->facts().tensors)
+  for (const AnyTensor& tensor : source->facts().tensors)
     input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});
   interop::SinkOptions options;
   options.save.output.durability = Durability::none;

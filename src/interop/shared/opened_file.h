@@ -23,13 +23,10 @@ namespace thalia::interop {
 /// "Metadata".
 inline constexpr std::string_view kCarriedMetadata = "thalia.metadata";
 
-using SourceTensor = AnyTensor;
-using SourceOptions = OpenOptions;
-
 /// As AnyFile tells them.
-struct SourceFacts {
+struct OpenedFacts {
   std::string version{};
-  std::vector<SourceTensor> tensors{};
+  std::vector<AnyTensor> tensors{};
   std::string metadata = "{}";
   /// Of formats with texts for metadata: the one under kCarriedMetadata.
   std::optional<std::string> carried{};
@@ -41,20 +38,20 @@ struct SourceFacts {
 };
 
 /// Where a tensor stands in a file with regions, under the name that it has there.
-struct SourcePlace {
+struct RegionPlace {
   std::string region;
   std::string name;
   Role role;
 };
 
 /// Immutable; any number of threads.
-class SourceFile {
+class OpenedFile {
  public:
-  SourceFile(const SourceFile&) = delete;
-  SourceFile& operator=(const SourceFile&) = delete;
-  virtual ~SourceFile() = default;
+  OpenedFile(const OpenedFile&) = delete;
+  OpenedFile& operator=(const OpenedFile&) = delete;
+  virtual ~OpenedFile() = default;
 
-  const SourceFacts& facts() const noexcept { return facts_; }
+  const OpenedFacts& facts() const noexcept { return facts_; }
   /// The files that are read beside the one at the path: of a model, with external data, of a
   /// chain. @throws as read() where they have to be opened to be known.
   virtual std::vector<std::filesystem::path> files() const { return {}; }
@@ -62,7 +59,7 @@ class SourceFile {
   /// nullopt where the file itself does not say that it is one of several.
   virtual std::optional<ModelPart> part() const { return std::nullopt; }
   /// Of tensor i; nullopt in formats without regions.
-  virtual std::optional<SourcePlace> place(std::size_t /*i*/) const { return std::nullopt; }
+  virtual std::optional<RegionPlace> place(std::size_t /*i*/) const { return std::nullopt; }
 
   /// In the mapping where it lies there as it is, and holds the file open then; else decoded.
   /// @throws FormatError, IntegrityError, IoError that name the file and the tensor.
@@ -76,12 +73,12 @@ class SourceFile {
   virtual void check(std::size_t i) const { static_cast<void>(read(i)); }
 
  protected:
-  SourceFile() = default;
-  SourceFacts facts_;
+  OpenedFile() = default;
+  OpenedFacts facts_;
 };
 
 /// How a room opens a file. @throws IoError, FormatError, IntegrityError, UnsupportedError.
-using OpenSource = std::shared_ptr<const SourceFile> (*)(const std::filesystem::path& path,
-                                                         const SourceOptions& options);
+using OpenFormat = std::shared_ptr<const OpenedFile> (*)(const std::filesystem::path& path,
+                                                         const OpenOptions& options);
 
 }  // namespace thalia::interop
