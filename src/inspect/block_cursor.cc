@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/tensor/slice.h"
+
 namespace thalia::inspect {
 namespace {
 
@@ -16,17 +18,8 @@ std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b) {
 
 }  // namespace
 
-std::uint64_t range_elements(std::span<const SliceRange> ranges) {
-  std::uint64_t elements = 1;
-  for (const SliceRange& range : ranges) {
-    if (range.begin == range.end) return 0;
-    elements = saturating_product(elements, range.end - range.begin);
-  }
-  return elements;
-}
-
 BlockCursor::BlockCursor(std::vector<SliceRange> ranges, DType dtype, std::uint64_t limit)
-    : whole_(std::move(ranges)), split_(whole_.size()), done_(range_elements(whole_) == 0) {
+    : whole_(std::move(ranges)), split_(whole_.size()), done_(model::range_elements(whole_) == 0) {
   if (done_) return;
   for (const SliceRange& range : whole_) position_.push_back(range.begin);
   // Dimensions are taken whole from the innermost outwards as long as they fit; the first that does

@@ -3,16 +3,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "thalia/dtype.h"
 #include "thalia/tensor.h"
 
 namespace thalia::inspect {
-
-/// Elements in a product of ranges, at most 2^64 - 1: a sparse tensor may have more.
-std::uint64_t range_elements(std::span<const SliceRange> ranges);
 
 /// Cuts ranges into blocks that follow each other in row-major order: each is at most `limit` bytes
 /// or one element, and its elements are consecutive in the order of the whole.

@@ -21,19 +21,17 @@
 namespace thalia::inspect {
 namespace {
 
-using Kept = std::shared_ptr<const FileTensor>;
-
-// Null on the side that has none.
+// Nothing on the side that has none.
 struct TensorPair {
-  Kept before{};
-  Kept after{};
+  std::optional<FileTensor> before{};
+  std::optional<FileTensor> after{};
 };
 
-std::vector<Kept> tensors_of(const std::filesystem::path& path, Selection& selection,
-                             const ChainOptions& options, bool shared_memory) {
-  std::vector<Kept> tensors;
-  visit_every_tensor(path, selection, options, shared_memory,
-                     [&](const FileTensor& tensor) { tensors.push_back(tensor.keep()); });
+std::vector<FileTensor> tensors_of(const AnyFile& file, Selection& selection) {
+  selection.know_regions(file);
+  std::vector<FileTensor> tensors;
+  const std::size_t count = file.tensor_count();
+  for (std::size_t i = 0; i < count; ++i) tensors.emplace_back(file, i);
   return tensors;
 }
 
@@ -60,7 +58,7 @@ std::string bare_key(const model::TensorNames& names) {
 // with some of the other file, and are not the only ones there, or here.
 class Pairing {
  public:
-  Pairing(std::vector<Kept> before, std::vector<Kept> after)
+  Pairing(std::vector<FileTensor> before, std::vector<FileTensor> after)
       : before_(std::move(before)), after_(std::move(after)), partners_(before_.size()) {
     taken_.resize(after_.size());
   }
@@ -72,9 +70,9 @@ class Pairing {
     };
     std::map<std::string, Holders> holders;
     for (std::size_t i = 0; i < before_.size(); ++i)
-      if (!partners_[i]) holders[name_of(before_[i]->names())].before.push_back(i);
+      if (!partners_[i]) holders[name_of(before_[i].names())].before.push_back(i);
     for (std::size_t i = 0; i < after_.size(); ++i)
-      if (!taken_[i]) holders[name_of(after_[i]->names())].after.push_back(i);
+      if (!taken_[i]) holders[name_of(after_[i].names())].after.push_back(i);
     ambiguous_ = 0;
     for (const auto& [name, of] : holders) {
       if (of.before.empty() || of.after.empty()) continue;
@@ -93,26 +91,27 @@ class Pairing {
   std::vector<TensorPair> pairs() const {
     std::vector<TensorPair> pairs;
     for (std::size_t i = 0; i < before_.size(); ++i)
-      pairs.push_back({before_[i], partners_[i] ? after_[*partners_[i]] : nullptr});
+      pairs.push_back(
+          {before_[i], partners_[i] ? std::optional(after_[*partners_[i]]) : std::nullopt});
     for (std::size_t i = 0; i < after_.size(); ++i)
-      if (!taken_[i]) pairs.push_back({nullptr, after_[i]});
+      if (!taken_[i]) pairs.push_back({std::nullopt, after_[i]});
     return pairs;
   }
 
  private:
-  std::vector<Kept> before_;
-  std::vector<Kept> after_;
+  std::vector<FileTensor> before_;
+  std::vector<FileTensor> after_;
   std::vector<std::optional<std::size_t>> partners_;  ///< of those before
   std::vector<bool> taken_;                           ///< of those after
   std::uint64_t ambiguous_ = 0;
 };
 
-TensorFacts facts_of(const ListedTensor& listed) {
+TensorFacts facts_of(const AnyTensor& listed) {
   return {.layout = listed.layout, .role = listed.role, .logical_bytes = listed.logical_bytes};
 }
 
 // Of codes and of what a delta stores, what comes out.
-TensorFacts facts_of(const ListedTensor& listed, const OpenedTensor& source) {
+TensorFacts facts_of(const AnyTensor& listed, const OpenedTensor& source) {
   TensorFacts facts = facts_of(listed);
   facts.layout = source.layout;
   facts.restored = listed.layout.encoding == Encoding::quantized;
@@ -133,8 +132,8 @@ std::optional<TensorDiff> diff_pair(const TensorPair& pair, const DiffOptions& o
     (pair.before ? diff.before : diff.after) = facts_of(known.list());
     return diff;
   }
-  const ListedTensor old = pair.before->list();
-  const ListedTensor fresh = pair.after->list();
+  const AnyTensor& old = pair.before->list();
+  const AnyTensor& fresh = pair.after->list();
   // Formats without such types hold the codes of one that was converted.
   const bool as_codes = old.type.empty() != fresh.type.empty() &&
                         old.layout.dtype == fresh.layout.dtype &&
@@ -191,19 +190,21 @@ Diff diff_states(const std::filesystem::path& before, const std::filesystem::pat
 void diff_tensors(FilesDiff& result, const std::filesystem::path& before,
                   const std::filesystem::path& after, const ChainOptions& open,
                   const DiffOptions& options) {
-  // First, while neither file is open: some are decoded whole as they are opened.
-  if (options.tensors.empty() && result.before_format == result.after_format) {
-    result.metadata_compared = true;
-    result.diff.metadata = diff_metadata(describe_file(before, open).metadata,
-                                         describe_file(after, open).metadata, options.input.limits);
-  }
-
-  Selection selection("tensors", options.tensors);
   // A .thalia file has what shares memory as one tensor.
   const bool shared =
       result.before_format == FileFormat::thalia || result.after_format == FileFormat::thalia;
-  Pairing pairing(tensors_of(before, selection, open, shared),
-                  tensors_of(after, selection, open, shared));
+  const AnyFile earlier = open_stored(before, open, shared);
+  const AnyFile later = open_stored(after, open, shared);
+  result.before_lacks = earlier.lacks();
+  result.after_lacks = later.lacks();
+  if (options.tensors.empty() && result.before_format == result.after_format) {
+    result.metadata_compared = true;
+    result.diff.metadata = diff_metadata(describe_file(earlier).metadata,
+                                         describe_file(later).metadata, options.input.limits);
+  }
+
+  Selection selection("tensors", options.tensors);
+  Pairing pairing(tensors_of(earlier, selection), tensors_of(later, selection));
   pairing.pair_by(own_path);
   pairing.pair_by(path_key);
   pairing.pair_by(shown_key);
@@ -259,6 +260,8 @@ FilesDiff diff_files(const std::filesystem::path& first, const std::filesystem::
   if (result.before_format == FileFormat::thalia && result.after_format == FileFormat::thalia) {
     result.diff = diff_states(before, after, open, options);
     result.metadata_compared = options.tensors.empty();
+    result.before_lacks = lacks_of_file(before, result.before_format);
+    result.after_lacks = lacks_of_file(after, result.after_format);
   } else {
     diff_tensors(result, before, after, open, options);
   }

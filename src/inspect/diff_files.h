@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <string>
 
 #include "inspect/opened_tensor.h"
 #include "thalia/convert.h"
@@ -22,6 +24,9 @@ struct FilesDiff {
   bool metadata_compared = false;
   /// Tensors that one of several names of the other file may belong to: paired with none of them.
   std::uint64_t ambiguous = 0;
+  /// As AnyFile::lacks().
+  std::optional<std::string> before_lacks{};
+  std::optional<std::string> after_lacks{};
 };
 
 /// What diff_values() takes of an opened tensor. @param bytes about what reading it reads.

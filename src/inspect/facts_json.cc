@@ -77,12 +77,13 @@ void add_base(JsonWriter& json, const std::optional<BaseFacts>& base) {
 
 }  // namespace
 
-std::string facts_json(const FileFacts& facts) {
+std::string facts_json(const DescribedFile& facts) {
   std::string text;
   JsonWriter json(text);
   json.begin_object().member("schema", "thalia.info.1");
   json.member("path", as_utf8(facts.path)).member("format", file_format_name(facts.format));
-  add_known(json, "version", facts.version);
+  json.key("version");
+  facts.version.empty() ? json.null() : json.value(facts.version);
   json.member("delta", facts.is_delta).member("side_file", facts.is_side_file);
   json.member("disk_bytes", facts.disk_bytes).member("file_bytes", facts.file_bytes);
   json.member("dead_bytes", facts.dead_bytes).member("debris_bytes", facts.debris_bytes);
@@ -102,11 +103,11 @@ std::string facts_json(const FileFacts& facts) {
   json.key("file_uuid");
   facts.uuid ? json.value(uuid_text(*facts.uuid)) : json.null();
   add_list(json, "flags", facts.flags);
-  add_checksum(json, facts.checksum);
+  add_checksum(json, *facts.checksum);
   add_known(json, "content_hash", facts.content_hash);
   add_base(json, facts.base);
   add_list(json, "warnings", facts.warnings);
-  add_list(json, "beside", facts.beside);
+  add_list(json, "beside", facts.losses);
   const auto events = growth_events(facts.metadata);
   json.key("growth_history").raw(events ? growth_history_json(*events) : "null");
   json.key("metadata").raw(facts.metadata.empty() ? "null" : facts.metadata);

@@ -1,65 +1,57 @@
 // Every tensor of a file, or those that somebody asks for, whichever format the file has.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <functional>
-#include <memory>
-#include <string>
+#include <string_view>
+#include <utility>
 
-#include "inspect/listed_tensor.h"
 #include "inspect/opened_tensor.h"
 #include "inspect/selection.h"
 #include "model/precision/glob.h"
 #include "thalia/delta.h"
-#include "thalia/reader.h"
-#include "thalia/tensor.h"
+#include "thalia/formats/any_file.h"
 
 namespace thalia::inspect {
 
-/// A tensor that is visited: valid during the call.
+/// A file as it is stored, for commands that look. @throws as open_any().
+AnyFile open_stored(const std::filesystem::path& path, const ChainOptions& chain,
+                    bool shared_memory = false);
+
+/// A tensor of an open file, which it holds.
 class FileTensor {
  public:
-  explicit FileTensor(const model::TensorNames& names)
-      : path_(names.path), region_(names.region), name_(names.name) {}
-  virtual ~FileTensor() = default;
-  FileTensor& operator=(const FileTensor&) = delete;
+  FileTensor(AnyFile file, std::size_t number)
+      : file_(std::move(file)), number_(number), told_(file_.stored(number)) {}
 
   /// That it goes by in patterns. Of a connection's matrix the region is empty.
   model::TensorNames names() const noexcept {
-    return {.path = path_, .region = region_, .name = name_};
+    return {.path = told_.path, .region = told_.region, .name = told_.name};
   }
   /// What the file's tables say; nothing else is read. Of a delta, what it stores itself.
-  virtual ListedTensor list() const = 0;
+  const AnyTensor& list() const noexcept { return told_; }
   /// Its elements; one that has to be restored whole is. @throws what reading it throws.
-  virtual OpenedTensor open() const = 0;
+  OpenedTensor open() const { return {told_.region, told_.name, file_.elements(number_)}; }
   /// Of a type of the format's own, the codes in place of elements.
-  virtual OpenedTensor open_codes() const { return open(); }
-  /// The same for as long as somebody holds it, with its file.
-  virtual std::shared_ptr<const FileTensor> keep() const = 0;
-
- protected:
-  FileTensor(const FileTensor&) = default;
+  OpenedTensor open_codes() const {
+    if (told_.type.empty()) return open();
+    return {told_.region, told_.name, elements_of(file_.read(number_))};
+  }
 
  private:
-  std::string path_;
-  std::string region_;
-  std::string name_;
+  AnyFile file_;
+  std::size_t number_;
+  AnyTensor told_;
 };
-
-/// A matrix of a connection, "weights" or "delays": its name is SOURCE->TARGET.MATRIX.
-ListedTensor listed_matrix(const ConnectionView& connection, const TensorView& view,
-                           const char* matrix);
 
 using VisitTensor = std::function<void(const FileTensor& tensor)>;
 
 /// Calls `visit` with each tensor that the selection takes, in the order of the file, matrices of
-/// connections last. @throws UsageError (not_found) at the end, for a pattern that fits nothing;
-/// what opening the file throws.
-void visit_tensors(const std::filesystem::path& path, Selection& selection,
-                   const ChainOptions& options, const VisitTensor& visit);
-/// Each tensor, whether the selection takes it or not: it is told of the regions alone.
-/// `shared_memory`: as of OpenOptions.
-void visit_every_tensor(const std::filesystem::path& path, Selection& selection,
-                        const ChainOptions& options, bool shared_memory, const VisitTensor& visit);
+/// connections last. @throws UsageError (not_found) at the end, for a pattern that fits nothing.
+void visit_tensors(const AnyFile& file, Selection& selection, const VisitTensor& visit);
+
+/// By any of its names, as it is or as ls escapes it. @throws as AnyFile::at().
+FileTensor find_tensor(const AnyFile& file, std::string_view name);
 
 }  // namespace thalia::inspect

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "thalia/tensor_role.h"
+
 namespace thalia::inspect {
 namespace {
 
@@ -36,6 +38,14 @@ bool is_integer(DType dtype) {
          dtype == DType::i32 || dtype == DType::u32 || dtype == DType::i64 || dtype == DType::u64;
 }
 
+// Whether it is learned: by its role, or by its name where that tells more.
+bool is_learned(const AnyTensor& tensor) {
+  const unsigned rank = tensor.layout.shape.rank();
+  const Role known =
+      tensor.role ? likely_role(*tensor.role, tensor.name, rank) : role_of_name(tensor.name, rank);
+  return is_weights(known) || known == Role::bias || known == Role::normalization;
+}
+
 bool may_be_companion(std::string_view last) {
   return std::ranges::find(kCompanions, last) != kCompanions.end() || last.ends_with("_scales") ||
          last.starts_with("bitsandbytes__");
@@ -43,9 +53,9 @@ bool may_be_companion(std::string_view last) {
 
 }  // namespace
 
-void PackedWords::add(const ListedTensor& tensor) {
+void PackedWords::add(const AnyTensor& tensor) {
   const std::uint64_t elements = tensor.elements();
-  const bool is_parameter = tensor.is_parameter();
+  const bool is_parameter = is_learned(tensor);
   const std::string_view last =
       std::string_view(tensor.name).substr(tensor.name.find_last_of("./") + 1);
   // Codes that a file tells the width of are no words.

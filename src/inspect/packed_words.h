@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "inspect/listed_tensor.h"
+#include "thalia/formats/any_tensor.h"
 
 namespace thalia::inspect {
 
@@ -22,7 +22,7 @@ class PackedWords {
   };
 
   /// Keeps what tells later which tensors belong together.
-  void add(const ListedTensor& tensor);
+  void add(const AnyTensor& tensor);
   Count count() const;
 
  private:

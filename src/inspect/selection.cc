@@ -21,31 +21,18 @@ Selection::Selection(const char* option, std::vector<std::string> patterns)
   }
 }
 
-template <typename HasRegion>
-void Selection::take_regions(const HasRegion& has_region) {
+void Selection::know_regions(const AnyFile& file) {
+  if (everything_) return;
   std::erase_if(globs_, [&](const Glob& glob) {
     // The name as it was typed comes first, as it may look like an escape.
-    const bool as_typed = has_region(glob.typed);
-    if (!as_typed && (glob.unescaped.empty() || !has_region(glob.unescaped))) return false;
+    const bool as_typed = file.has_region(glob.typed);
+    if (!as_typed && (glob.unescaped.empty() || !file.has_region(glob.unescaped))) return false;
     regions_.push_back(as_typed ? glob.typed : glob.unescaped);
     use_.mark_used(glob.typed);
     return true;
   });
-}
-
-void Selection::know_regions(const Reader& reader) {
-  if (everything_) return;
-  take_regions([&](const std::string& name) { return reader.find_region(name).has_value(); });
-  for (std::uint32_t i = 0; i < std::min(reader.region_count(), kMostRegions); ++i)
-    some_regions_.emplace_back(reader.region(i).name());
-}
-
-void Selection::know_regions(const V01Document& document) {
-  if (everything_) return;
-  take_regions([&](const std::string& name) {
-    return std::ranges::find(document.entries, name, &V01Entry::name) != document.entries.end();
-  });
-  for (const V01Entry& entry : document.entries) some_regions_.push_back(entry.name);
+  const std::size_t some = std::min<std::size_t>(file.region_count(), kMostRegions);
+  for (std::size_t i = 0; i < some; ++i) some_regions_.emplace_back(file.region_name(i));
 }
 
 bool Selection::takes(const model::TensorNames& tensor) {

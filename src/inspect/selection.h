@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "model/precision/glob.h"
-#include "thalia/reader.h"
-#include "thalia/v01.h"
+#include "thalia/formats/any_file.h"
 
 namespace thalia::inspect {
 
@@ -19,9 +18,8 @@ class Selection {
   /// `option` is what the user calls the patterns.
   Selection(const char* option, std::vector<std::string> patterns);
 
-  /// To be called before takes(), of a file with regions.
-  void know_regions(const Reader& reader);
-  void know_regions(const V01Document& document);
+  /// To be called before takes().
+  void know_regions(const AnyFile& file);
   /// Whether the tensor is asked for.
   bool takes(const model::TensorNames& tensor);
   /// To be called after the last tensor. @throws UsageError (not_found) naming a pattern that fits
@@ -36,9 +34,6 @@ class Selection {
     std::string typed;
     std::string unescaped;  ///< empty where it is the same
   };
-
-  template <typename HasRegion>
-  void take_regions(const HasRegion& has_region);
 
   bool everything_;
   std::vector<Glob> globs_;

@@ -1,45 +1,30 @@
 #include "inspect/sensitivity.h"
 
-#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
 
-#include "thalia/formats/any_file.h"
-#include "thalia/formats/file_format.h"
-#include "thalia/formats/model_index.h"
-#include "thalia/reader.h"
+#include "inspect/file_tensors.h"
 
 namespace thalia::inspect {
-namespace {
 
-using Sensitivities = std::function<std::optional<Tensor>(const QuantizationTarget&)>;
-
-Sensitivities from_flat(const std::filesystem::path& path, const ReadOptions& read) {
-  return [file = open_any(path, {.chain = {.read = read}})](
+std::function<std::optional<Tensor>(const QuantizationTarget&)> sensitivities_of(
+    const std::filesystem::path& path, const ReadOptions& read) {
+  const AnyFile file = open_stored(path, {.read = read});
+  std::map<std::pair<std::string, std::string>, std::size_t> places;
+  std::map<std::string, std::size_t> places_by_name;  // the first of each
+  for (std::size_t i = 0; i < file.tensor_count(); ++i) {
+    AnyTensor tensor = file.stored(i);
+    places_by_name.emplace(tensor.name, i);
+    places.emplace(std::pair(std::move(tensor.region), std::move(tensor.name)), i);
+  }
+  return [file, places = std::move(places), places_by_name = std::move(places_by_name)](
              const QuantizationTarget& target) -> std::optional<Tensor> {
-    const auto i = file.find(target.name);
-    return i ? std::optional(file.read(*i)) : std::nullopt;
+    const auto own = places.find({std::string(target.region), std::string(target.name)});
+    if (own != places.end()) return file.read(own->second);
+    const auto named = places_by_name.find(std::string(target.name));
+    return named == places_by_name.end() ? std::nullopt : std::optional(file.read(named->second));
   };
-}
-
-Sensitivities from_thalia(const std::filesystem::path& path, const ReadOptions& read) {
-  return [reader = Reader::open(path, read),
-          limits = read.input.limits](const QuantizationTarget& target) -> std::optional<Tensor> {
-    if (const auto region = reader.find_region(target.region)) {
-      if (const auto tensor = region->find(target.name)) return Tensor::from(*tensor, limits);
-    }
-    for (std::uint32_t i = 0; i < reader.region_count(); ++i) {
-      if (const auto tensor = reader.region(i).find(target.name))
-        return Tensor::from(*tensor, limits);
-    }
-    return std::nullopt;
-  };
-}
-
-}  // namespace
-
-Sensitivities sensitivities_of(const std::filesystem::path& named, const ReadOptions& read) {
-  const std::filesystem::path path = find_model(named);
-  return input_format(path, read.input.access) == FileFormat::thalia ? from_thalia(path, read)
-                                                                     : from_flat(path, read);
 }
 
 }  // namespace thalia::inspect

@@ -17,7 +17,24 @@ void add_to(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t
 
 }  // namespace
 
-void TensorTotals::add(const ListedTensor& tensor) {
+std::optional<std::uint64_t> value_bytes_of(const AnyTensor& tensor) noexcept {
+  switch (tensor.layout.encoding) {
+    case Encoding::dense:
+    case Encoding::csr:
+    case Encoding::coo:
+    case Encoding::xor_base:
+      return tensor.logical_bytes;
+    case Encoding::quantized:
+      return tensor.layout.shape.byte_length(tensor.layout.dtype);
+    case Encoding::same_as_base:
+    case Encoding::sparse_delta:
+    case Encoding::low_rank_delta:
+      break;
+  }
+  return std::nullopt;
+}
+
+void TensorTotals::add(const AnyTensor& tensor) {
   DTypeTotal& of_dtype = dtypes_[static_cast<std::uint8_t>(tensor.layout.dtype)];
   of_dtype.dtype = tensor.layout.dtype;
   ++of_dtype.tensors;
@@ -28,7 +45,7 @@ void TensorTotals::add(const ListedTensor& tensor) {
   parameters_.add(tensor);
   logical_bytes_ += tensor.logical_bytes;
   add_to(stored_bytes_, tensor.stored_bytes);
-  add_to(value_bytes_, tensor.value_bytes());
+  add_to(value_bytes_, value_bytes_of(tensor));
   if (tensor.is_compressed()) ++compressed_;
   if (tensor.bits) ++quantized_;
   if (tensor.quantization) {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "inspect/listed_tensor.h"
 #include "inspect/packed_words.h"
 #include "thalia/dtype.h"
+#include "thalia/formats/any_tensor.h"
 #include "thalia/options.h"
 
 namespace thalia::inspect {
@@ -22,9 +22,12 @@ struct DTypeTotal {
   std::uint64_t logical_bytes = 0;
 };
 
+/// In memory once it is restored; nullopt of what a delta makes of a base that is not looked at.
+std::optional<std::uint64_t> value_bytes_of(const AnyTensor& tensor) noexcept;
+
 class TensorTotals {
  public:
-  void add(const ListedTensor& tensor);
+  void add(const AnyTensor& tensor);
 
   std::uint64_t tensors() const noexcept { return tensors_; }
   /// Stored elements of those that are learned; of words into which a quantizer packed several

@@ -27,7 +27,7 @@ std::string run_info(const Path& path, const std::string& access, std::vector<Pa
   ChainOptions options = chain_options(access, std::move(search), 0, legacy);
   // Checking blocks of the tree would read the payloads that share these blocks.
   options.read.verification = Verification::off;
-  const inspect::FileFacts facts = interruptible([&](const std::stop_token& stop) {
+  const inspect::DescribedFile facts = interruptible([&](const std::stop_token& stop) {
     options.read.work.cancel = stop;
     return inspect::describe_file(path, options);
   });

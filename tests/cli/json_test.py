@@ -367,7 +367,6 @@ class Json(unittest.TestCase):
             ("ls basic.thalia w_q*", "not_found"),
             ("ls basic.thalia --sort colour", "bad_argument"),
             ("stats basic.thalia nothing", "not_found"),
-            ("log model.safetensors", "bad_argument"),
             ("diff basic.thalia", "bad_argument"),
             ("diff basic.thalia missing.thalia", "io"),
             ("verify", "bad_argument"),

@@ -3,9 +3,11 @@
 #include <string>
 
 #include "boost_test.h"
+#include "model/tensor/slice.h"
 
 using namespace thalia;
 using namespace thalia::inspect;
+using thalia::model::range_elements;
 
 BOOST_AUTO_TEST_SUITE(block_cursor)
 

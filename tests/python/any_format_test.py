@@ -150,3 +150,47 @@ def test_errors_keep_their_facts_on_the_way_to_another_process(tmp_path):
         assert type(copy) is type(error) and str(copy) == str(error) and vars(copy) == vars(error)
         if isinstance(error, thalia.IoError):
             assert (copy.errno, copy.filename) == (error.errno, error.filename) and error.errno
+
+
+#: A file of each format that this package does not write itself.
+OTHERS = (
+    "mithril/small.mst", "mithril/quant_int8.zst", "mithril/orbax_ck", "gptrs/rust_gpt_small.gptrschk",
+    "gptrs/py_mixed.gptrsten", "loom/dtype/int4.entity", "loom/dtype/int4.json", "pt/train.pt",
+    "npz/stored.npz", "npz/array.npy", "gguf/blocks.gguf", "onnx/raw.onnx",
+)  # fmt: skip
+
+
+def in_parts(folder, kind, tensors):
+    """A model of one tensor a file, with an index; its folder."""
+    folder.mkdir()
+    weight_map = {}
+    for number, (name, array) in enumerate(tensors.items(), 1):
+        part = folder / f"model-{number:05}-of-{len(tensors):05}.{kind}"
+        save_file({name: array}, part)
+        weight_map[name] = part.name
+    (folder / f"model.{kind}.index.json").write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
+    return folder
+
+
+def test_no_function_refuses_a_file_that_another_opens(files, tmp_path):
+    tensors = {"a.weight": np.ones((2, 3), np.float32), "b.weight": np.zeros(4, np.float32)}
+    paths = [*files.values(), DATA / "v01/full.thalia", *(DATA / "interop" / name for name in OTHERS)]
+    for kind in ("thalia", "safetensors"):
+        folder = in_parts(tmp_path / kind, kind, tensors)
+        paths += [folder, folder / f"model.{kind}.index.json"]
+    seen = set()
+    for number, path in enumerate(paths):
+        info = thalia.info(path)
+        seen.add(info.format)
+        assert thalia.verify(path).ok, path
+        assert thalia.diff(path, path).same, path
+        out = tmp_path / f"{number}.thalia"
+        result = thalia.convert(path, out)
+        with thalia.open(out) as converted:
+            assert len(converted.tensors) == result.tensors > 0, path
+        if info.format != "thalia-0.1":  # its migration adds tensors
+            assert result.tensors == info.tensor_count, path
+        with thalia.open(path) as opened:
+            assert len(opened.tensors) == info.tensor_count, path
+            next(iter(opened.tensors.values())).numpy()
+    assert len(seen) == 17

@@ -85,6 +85,7 @@ PUBLIC_PLACES = {
     "formats/model_index.h": "interop/safetensors",
     "formats/any_file.h": "interop/convert",
     "formats/any_tensor.h": "interop/shared",
+    "formats/file_facts.h": "interop/shared",
     "formats/file_format.h": "interop/shared",
     "convert.h": "interop/convert",
     "migrate.h": "interop/convert",
@@ -148,6 +149,7 @@ LENT = {
         "json/reader.h",
         "json/writer.h",
         "model/precision/glob.h",
+        "model/tensor/slice.h",
     ),
     "src/inspect": (
         "base/fail.h",
@@ -156,7 +158,7 @@ LENT = {
         "io/allocation_limit.h",
         "json/writer.h",
         "model/precision/glob.h",
-        "model/value/path_names.h",
+        "model/tensor/slice.h",
     ),
     "src/measure": ("base/parallel.h",),
     "src/python": (

@@ -19,6 +19,7 @@
 #include "thalia/bytes.h"
 #include "thalia/detail/held.h"
 #include "thalia/formats/any_tensor.h"
+#include "thalia/formats/file_facts.h"
 #include "thalia/formats/file_format.h"
 #include "thalia/formats/param_source.h"
 #include "thalia/options.h"
@@ -28,34 +29,67 @@
 
 namespace thalia {
 
-/// An open file. A cheap handle; immutable; any number of threads. The tensors of a .thalia file
-/// have the names that they get in formats without regions.
+/// An open file. A cheap handle; immutable; any number of threads. Of a .thalia file the tensors
+/// have the names that they get in formats without regions, unless OpenOptions::as_stored is set.
 class AnyFile {
  public:
+  /// Of a folder, of the file that opens the model in it.
+  const std::string& path() const noexcept;
   FileFormat format() const noexcept;
-  std::string_view version() const noexcept;  ///< of the format; empty: the file does not say
-  const std::vector<AnyTensor>& tensors() const noexcept;  ///< in the order of the file
+  /// What the file says of itself. Of a .thalia file that was opened as it is stored, tables are
+  /// read by the first call. @throws FormatError, IoError.
+  const FileFacts& facts() const;
+  std::string_view version() const;                     ///< as FileFacts has it
+  std::string_view metadata_json() const;               ///< the same
+  std::optional<std::uint64_t> training_steps() const;  ///< the same
+  std::uint64_t file_bytes() const;                     ///< the same
+  const std::vector<std::string>& losses() const;       ///< the same
+  const std::vector<AnyTensor>& tensors() const;        ///< in the order of the file
+
+  std::size_t tensor_count() const;
+  /// All that the tables say of tensor i, as it is stored: its layout too, which is not that of
+  /// what read() gives of one that is quantized, or a part of a delta. @throws UsageError
+  /// (not_found); FormatError.
+  AnyTensor stored(std::size_t i) const;
+  /// By its name. Of a file with regions that was opened as it is stored: REGION/NAME, NAME where
+  /// one region alone has it, or its path in a state, with dots or slashes, with "regions." or
+  /// without it. @throws UsageError (bad_argument) where several regions have the name;
+  /// FormatError.
   std::optional<std::size_t> find(std::string_view name) const;
-  /// A JSON object. Of most formats {"format":NAME,NAME:{…}}: what a .thalia file made of this one
-  /// holds, with all that it takes to write the file again.
-  std::string_view metadata_json() const noexcept;
-  std::optional<std::uint64_t> training_steps() const noexcept;
-  std::uint64_t file_bytes() const noexcept;  ///< of all files, if there are several
-  /// What the file holds besides tensors and metadata, a sentence each: conversions lose it.
-  const std::vector<std::string>& losses() const noexcept;
+  /// @throws as find(); UsageError (not_found), which says what may have been meant.
+  std::size_t at(std::string_view name) const;
+
+  /// Whether the file is one of regions, and was opened as it is stored.
+  bool has_regions() const noexcept;
+  /// In the order of the file. @throws UsageError (not_found); FormatError.
+  std::size_t region_count() const;
+  std::string_view region_name(std::size_t i) const;
+  RegionFacts region(std::size_t i) const;
+  bool has_region(std::string_view name) const;
+  std::vector<ConnectionFacts> connections() const;
+  /// The file itself first, then all that it is based on, the full one last, as headers tell: no
+  /// payload is read. Those of one part of a model behind those of another. @throws as files().
+  std::vector<LinkFacts> links() const;
 
   /// What the file lacks if it is one of several that a model is in, and was not opened by their
   /// index: "the tensors of 2 other files: …"; nullopt of a whole one.
   std::optional<std::string> lacks() const;
 
-  /// The size of what read(i) returns.
-  std::uint64_t logical_bytes(std::size_t i) const noexcept;
+  /// The files that are read beside the one at path(): of a model, with external data, of a chain.
+  /// @throws as read(), where they have to be opened to be known.
+  std::vector<std::filesystem::path> files() const;
+
+  /// Of what read(i) gives.
+  std::uint64_t logical_bytes(std::size_t i) const;
 
   /// In the mapping where it lies there as it is, and holds the file open then; else decoded.
   /// @throws FormatError, IntegrityError, IoError that name the file and the tensor; UsageError
   /// (not_found).
   Tensor read(std::size_t i) const;
   Tensor read(std::string_view name) const;
+  /// To be read in parts; numbers in place of the codes of types of the format's own, where they
+  /// are known. @throws as read().
+  TensorElements elements(std::size_t i) const;
   /// Says that `part` of the bytes of a tensor, which read() gave, is read next: where it lies in
   /// the mapping, and such parts follow each other, the system reads ahead of them.
   void read_ahead(const Tensor& tensor, ByteSpan part) const noexcept;

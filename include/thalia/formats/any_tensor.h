@@ -8,14 +8,20 @@
 #include <string_view>
 #include <vector>
 
+#include "thalia/bytes.h"
 #include "thalia/options.h"
+#include "thalia/quantization.h"
+#include "thalia/statistics.h"
+#include "thalia/tensor.h"
 #include "thalia/tensor_layout.h"
+#include "thalia/tensor_value.h"
 
 namespace thalia {
 
 /// What a file's tables say of a tensor.
 struct AnyTensor {
-  std::string name;       ///< different from all others of the file
+  /// Different from all others of the file, or, with OpenOptions::as_stored, of the region.
+  std::string name;
   TensorLayout layout{};  ///< of what read() gives
   /// The format's own name of the element type, where the layout does not tell it: "Q4_K".
   std::string type{};
@@ -35,7 +41,34 @@ struct AnyTensor {
   /// "crc32", "sha1", "sha256" or "xxh64". Empty: the file has none, and changed bytes look like
   /// others.
   std::string_view checksum{};
+
+  // What AnyFile::stored() tells as well.
+  std::string region{};             ///< empty: it is in none
+  std::string path{};               ///< in a state, by which patterns know it
+  std::uint64_t logical_bytes = 0;  ///< decompressed: of codes, where it is stored quantized
+  std::optional<Role> role{};
+  std::optional<std::uint32_t> chunks{};
+  std::optional<std::uint32_t> crc32{};
+  std::optional<Digest128> content_hash{};
+  std::optional<TensorQuantization> quantization{};  ///< where the file tells of its loss
+
+  /// What it takes of the file, or in memory where the format does not say.
+  std::uint64_t size() const noexcept { return stored_bytes.value_or(logical_bytes); }
+  /// Stored elements: of csr and coo those that there are, else all of the shape; at most 2^64 - 1.
+  std::uint64_t elements() const noexcept;
+  bool is_compressed() const noexcept;
 };
+
+/// A tensor that is read in parts. What its format decodes as a whole was decoded once, and is kept
+/// as long as this. Holds the file open; any number of threads may read.
+struct TensorElements {
+  TensorLayout layout{};        ///< of what comes out
+  SliceReader read{};           ///< of a dense one. @throws as AnyFile::read()
+  std::optional<Tensor> all{};  ///< where it is in memory as a whole, as every sparse one is
+};
+
+/// Of one in memory, or in a mapping.
+TensorElements elements_of(Tensor tensor);
 
 struct OpenOptions {
   ChainOptions chain{};
@@ -45,6 +78,11 @@ struct OpenOptions {
   /// what they are of it (docs/format/pt.md, "Views and shared storages"). Else each is one of its
   /// own.
   bool shared_memory = false;
+  /// Of files with regions the tensors as they stand there: named within their regions, in the
+  /// order of the tables. Of a delta what it stores itself is told, and its bases are opened with
+  /// the first tensor that is read. Else names tell of regions where they have to, and a delta is
+  /// its whole state.
+  bool as_stored = false;
   /// Bytes that a safetensors header may have; the reference refuses more than 100 MB.
   std::uint64_t max_safetensors_header_bytes = 100'000'000;
 };

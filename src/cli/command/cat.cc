@@ -20,11 +20,10 @@
 #include "cli/terminal/escape.h"
 #include "cli/terminal/output_file.h"
 #include "inspect/block_cursor.h"
-#include "inspect/copy_slice.h"
 #include "inspect/file_tensors.h"
 #include "inspect/opened_tensor.h"
 #include "io/allocation_limit.h"
-#include "thalia/formats/file_format.h"
+#include "model/tensor/slice.h"
 #include "thalia/paths.h"
 
 namespace thalia::cli {
@@ -67,8 +66,8 @@ void print_npy(Output& out, const inspect::OpenedTensor& source, const Slice& sl
   inspect::BlockCursor blocks(slice.ranges, source.layout.dtype, kBlockBytes);
   std::vector<std::byte> bytes;
   while (const auto ranges = blocks.next()) {
-    const std::uint64_t elements = inspect::range_elements(*ranges);
-    bytes.resize(inspect::packed_bytes(source.layout.dtype, elements));
+    const std::uint64_t elements = model::range_elements(*ranges);
+    bytes.resize(model::packed_bytes(source.layout.dtype, elements));
     source.read(*ranges, bytes);
     std::string converted;
     append_npy(converted, source.layout.dtype, bytes, elements);
@@ -95,7 +94,7 @@ void print_raw(Output& out, const inspect::OpenedTensor& source, const Slice& sl
   while (const auto ranges = blocks.next()) {
     io::MemoryBudget budget({}, file_bytes(arguments.file));
     auto bytes = budget.vector<std::byte>(
-        "payload", inspect::packed_bytes(source.layout.dtype, inspect::range_elements(*ranges)));
+        "payload", model::packed_bytes(source.layout.dtype, model::range_elements(*ranges)));
     source.read(*ranges, bytes);
     out.write(ByteSpan(bytes));
     if (out.closed()) return;
@@ -136,14 +135,11 @@ void print_tensor(Output& out, const inspect::OpenedTensor& source, const CatArg
   }
 }
 
-// The tensor of that very name; nullopt where there is none, and the name may be a pattern. Those
-// of version 0.1 are looked for as patterns are.
-std::optional<inspect::OpenedTensor> open_named(const CatArguments& arguments,
-                                                const ChainOptions& options) {
-  if (input_format(arguments.file, options.read.input.access) == FileFormat::thalia_0_1)
-    return std::nullopt;
+// The tensor of that very name; nullopt where there is none, and the name may be a pattern.
+std::optional<inspect::OpenedTensor> open_named(const AnyFile& file,
+                                                const CatArguments& arguments) {
   try {
-    return inspect::open_tensor(arguments.file, arguments.tensor, options);
+    return inspect::find_tensor(file, arguments.tensor).open();
   } catch (const UsageError& error) {
     const bool is_pattern = arguments.tensor.find_first_of("*?") != std::string::npos;
     if (!is_pattern || error.code() != ErrorCode::not_found) throw;
@@ -152,11 +148,10 @@ std::optional<inspect::OpenedTensor> open_named(const CatArguments& arguments,
 }
 
 // A file of one array has room for one tensor.
-void require_one(const CatArguments& arguments, const ChainOptions& options) {
+void require_one(const AnyFile& file, const CatArguments& arguments) {
   inspect::Selection selection("TENSOR", {arguments.tensor});
   std::uint64_t tensors = 0;
-  inspect::visit_tensors(arguments.file, selection, options,
-                         [&](const inspect::FileTensor&) { ++tensors; });
+  inspect::visit_tensors(file, selection, [&](const inspect::FileTensor&) { ++tensors; });
   if (tensors < 2) return;
   throw UsageError(ErrorCode::bad_argument, {},
                    {.path = arguments.file,
@@ -174,19 +169,17 @@ void print_tensors(Output& out, const CatArguments& arguments, const Session& se
                                  arguments.format == Format::npy ? "npy" : "raw"),
                      {.field = "--format"});
   }
-  const auto options = session.options<ChainOptions>();
-  if (const auto source = open_named(arguments, options))
-    return print_tensor(out, *source, arguments);
-  if (binary) require_one(arguments, options);
+  const AnyFile file = inspect::open_stored(arguments.file, session.options<ChainOptions>());
+  if (const auto source = open_named(file, arguments)) return print_tensor(out, *source, arguments);
+  if (binary) require_one(file, arguments);
   inspect::Selection selection("TENSOR", {arguments.tensor});
   bool is_first = true;
-  inspect::visit_tensors(arguments.file, selection, options,
-                         [&](const inspect::FileTensor& tensor) {
-                           if (out.closed()) return;
-                           if (!is_first && arguments.format == Format::text) out.write("\n");
-                           is_first = false;
-                           print_tensor(out, tensor.open(), arguments);
-                         });
+  inspect::visit_tensors(file, selection, [&](const inspect::FileTensor& tensor) {
+    if (out.closed()) return;
+    if (!is_first && arguments.format == Format::text) out.write("\n");
+    is_first = false;
+    print_tensor(out, tensor.open(), arguments);
+  });
 }
 
 int run_cat(const CatArguments& arguments, const Session& session) {

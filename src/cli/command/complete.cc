@@ -10,7 +10,6 @@
 
 #include "cli/command/command.h"
 #include "cli/print/tensor_table.h"
-#include "cli/tensor/file_regions.h"
 #include "cli/terminal/escape.h"
 #include "inspect/file_tensors.h"
 #include "thalia/delta.h"
@@ -31,10 +30,9 @@ void offer(const std::string& name, std::string_view begun, Output& out,
 }
 
 // Names as the program shows them, so that one is a line, and every command takes it.
-void offer_tensors(const std::string& file, std::string_view begun, const ChainOptions& options,
-                   Output& out) {
+void offer_tensors(const AnyFile& file, std::string_view begun, Output& out) {
   inspect::Selection everything("", {});
-  inspect::visit_tensors(file, everything, options, [&](const inspect::FileTensor& tensor) {
+  inspect::visit_tensors(file, everything, [&](const inspect::FileTensor& tensor) {
     offer(shown_name(tensor.names().region, tensor.names().name), begun, out);
   });
 }
@@ -52,13 +50,13 @@ std::string region_in_list(std::string_view name) {
 }
 
 // Of a list, what follows its last comma; those in front of it are not offered again.
-void offer_regions(const std::string& file, std::string_view begun, bool as_list,
-                   const ReadOptions& read, Output& out) {
+void offer_regions(const AnyFile& file, std::string_view begun, bool as_list, Output& out) {
   const std::size_t comma = as_list ? begun.rfind(',') : std::string_view::npos;
   const std::string_view named = begun.substr(0, comma + 1);
   begun.remove_prefix(named.size());
-  for (const ListedRegion& region : regions_of(file, read).regions) {
-    const std::string name = as_list ? region_in_list(region.name) : escape_name(region.name);
+  for (std::size_t i = 0; i < file.region_count(); ++i) {
+    const std::string_view region = file.region_name(i);
+    const std::string name = as_list ? region_in_list(region) : escape_name(region);
     const bool is_named =
         ("," + std::string(named)).find("," + name + ",") != std::string_view::npos;
     if (!is_named) offer(name, begun, out, std::string(named));
@@ -84,17 +82,18 @@ int complete_names(const std::vector<std::string>& words, const Session& session
   const std::string &kind = words[0], &named = words[1], &begun = words[2];
   try {
     if (offer_names_of_run(kind, named, begun, session.out)) return kDone;
-    const std::string file = find_model(named).string();
+    const std::string path = find_model(named).string();
     auto options = session.options<ChainOptions>();
     options.read.verification = Verification::off;
     options.read.input.legacy = true;
-    const FileFormat format = input_format(file, options.read.input.access);
+    const FileFormat format = input_format(path, options.read.input.access);
     // Its names are known only once all of it is read.
-    if (format == FileFormat::thalia_0_1 && file_bytes(file) > kMostBytesToParse) return kDone;
+    if (format == FileFormat::thalia_0_1 && file_bytes(path) > kMostBytesToParse) return kDone;
+    const AnyFile file = inspect::open_stored(path, options);
     if (kind == "tensor") {
-      offer_tensors(file, begun, options, session.out);
-    } else if (format == FileFormat::thalia || format == FileFormat::thalia_0_1) {
-      offer_regions(file, begun, kind == "regions", options.read, session.out);
+      offer_tensors(file, begun, session.out);
+    } else {
+      offer_regions(file, begun, kind == "regions", session.out);
     }
   } catch (const std::exception&) {
     // A name that is mistyped, a file that is none: there is nothing to offer.

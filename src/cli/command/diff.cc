@@ -89,8 +89,8 @@ int run_diff(const DiffArguments& arguments, const Session& session) {
                           .metadata_compared = found.metadata_compared,
                           .ambiguous_names = found.ambiguous};
   bar.finish();
-  complain_of_lack(arguments.before, found.before_format, chain);
-  complain_of_lack(arguments.after, found.after_format, chain);
+  complain_of_lack(arguments.before, found.before_lacks);
+  complain_of_lack(arguments.after, found.after_lacks);
   if (session.common.json) {
     print_diff_json(session.out, files, result);
     return result.same() ? kDone : kFailed;

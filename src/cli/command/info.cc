@@ -26,7 +26,7 @@ int run_info(const InfoArguments& arguments, const Session& session) {
   auto options = session.options<ChainOptions>();
   // Checking blocks of the tree would read the payloads that share these blocks.
   options.read.verification = Verification::off;
-  const inspect::FileFacts facts = inspect::describe_file(arguments.file, options);
+  const inspect::DescribedFile facts = inspect::describe_file(arguments.file, options);
   if (session.common.json) {
     session.out.write(inspect::facts_json(facts) + "\n");
   } else {

@@ -9,20 +9,21 @@
 #include "cli/command/command.h"
 #include "cli/print/json_result.h"
 #include "cli/print/print.h"
-#include "cli/tensor/chain_links.h"
 #include "cli/terminal/escape.h"
+#include "inspect/file_tensors.h"
 #include "thalia/delta.h"
+#include "thalia/formats/file_facts.h"
 #include "thalia/formats/file_format.h"
 
 namespace thalia::cli {
 namespace {
 
-void print_links(Output& out, const std::vector<ChainLink>& links) {
+void print_links(Output& out, const std::vector<LinkFacts>& links) {
   using enum Table::Align;
   Table table({{"step", right}, {"saved"}, {"kind"}, {"size", right}, {"file"}});
   std::uint64_t bytes = 0;
-  for (const ChainLink& link : links) {
-    table.add_row({link.steps ? grouped(*link.steps) : "-",
+  for (const LinkFacts& link : links) {
+    table.add_row({link.training_steps ? grouped(*link.training_steps) : "-",
                    link.timestamp ? utc_time(*link.timestamp) : "-", std::string(link.kind()),
                    human_bytes(link.disk_bytes), escape(link.name)});
     bytes += link.disk_bytes;
@@ -32,12 +33,12 @@ void print_links(Output& out, const std::vector<ChainLink>& links) {
     out.print("{} in {}\n", human_bytes(bytes), counted(links.size(), "file", "files"));
 }
 
-void print_links_json(Output& out, FileFormat format, const std::vector<ChainLink>& links) {
+void print_links_json(Output& out, FileFormat format, const std::vector<LinkFacts>& links) {
   print_object(out, "thalia.log.1", [&](JsonWriter& json) {
     json.member("format", file_format_name(format)).key("files").begin_array();
-    for (const ChainLink& link : links) {
+    for (const LinkFacts& link : links) {
       json.begin_object().member("path", as_utf8(link.name)).member("kind", link.kind());
-      add_known(json, "training_steps", link.steps);
+      add_known(json, "training_steps", link.training_steps);
       add_known(json, "timestamp", link.timestamp);
       json.member("disk_bytes", link.disk_bytes).end_object();
     }
@@ -47,9 +48,9 @@ void print_links_json(Output& out, FileFormat format, const std::vector<ChainLin
 
 int run_log(const std::string& path, const Session& session) {
   const auto options = session.options<ChainOptions>();
-  const FileFormat format = input_format(path, options.read.input.access);
-  const std::vector<ChainLink> links = chain_links(path, options, "log");
-  session.common.json ? print_links_json(session.out, format, links)
+  const AnyFile file = inspect::open_stored(path, options);
+  const std::vector<LinkFacts> links = file.links();
+  session.common.json ? print_links_json(session.out, file.format(), links)
                       : print_links(session.out, links);
   return kDone;
 }

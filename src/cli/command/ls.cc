@@ -16,7 +16,6 @@
 #include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/print/tensor_table.h"
-#include "cli/tensor/file_regions.h"
 #include "cli/terminal/escape.h"
 #include "inspect/file_tensors.h"
 #include "thalia/delta.h"
@@ -37,10 +36,10 @@ struct LsArguments {
   Order order = Order::file;
 };
 
-bool is_named_before(const inspect::ListedTensor& a, const inspect::ListedTensor& b) {
+bool is_named_before(const AnyTensor& a, const AnyTensor& b) {
   return std::tie(a.region, a.name) < std::tie(b.region, b.name);
 }
-bool is_named_before(const ListedRegion& a, const ListedRegion& b) {
+bool is_named_before(const RegionFacts& a, const RegionFacts& b) {
   return a.name < b.name;
 }
 
@@ -52,20 +51,20 @@ void put_in_order(std::vector<Listed>& listed, Order order) {
   });
 }
 
-void print_regions(Output& out, const FileRegions& file) {
+void print_regions(Output& out, const AnyFile& file, const std::vector<RegionFacts>& regions) {
   using enum Table::Align;
-  const bool has_neurons = std::ranges::any_of(file.regions, [](const ListedRegion& region) {
+  const bool has_neurons = std::ranges::any_of(regions, [](const RegionFacts& region) {
     return region.n_neurons.value_or(0) != 0 || region.n_inputs.value_or(0) != 0;
   });
   const bool has_stored = std::ranges::any_of(
-      file.regions, [](const ListedRegion& region) { return region.stored_bytes.has_value(); });
+      regions, [](const RegionFacts& region) { return region.stored_bytes.has_value(); });
   std::vector<Table::Column> columns{{"region"}, {"tensors", right}};
   if (has_neurons) columns.insert(columns.end(), {{"neurons", right}, {"inputs", right}, {"type"}});
   columns.push_back({"in memory", right});
   if (has_stored) columns.push_back({"stored", right});
   Table table(std::move(columns));
   std::uint64_t tensors = 0;
-  for (const ListedRegion& region : file.regions) {
+  for (const RegionFacts& region : regions) {
     std::vector<std::string> cells{escape_name(region.name), grouped(region.tensor_count)};
     if (has_neurons) {
       cells.insert(cells.end(),
@@ -78,12 +77,13 @@ void print_regions(Output& out, const FileRegions& file) {
     tensors += region.tensor_count;
   }
   table.print(out);
-  if (!file.connections.empty()) {
+  const std::vector<ConnectionFacts> connections = file.connections();
+  if (!connections.empty()) {
     out.write("\n");
     TensorTable matrices(true);
-    for (const ListedConnection& connection : file.connections) {
-      matrices.add(connection.weights);
-      if (connection.delays) matrices.add(*connection.delays);
+    for (const ConnectionFacts& connection : connections) {
+      matrices.add(file.stored(connection.weights));
+      if (connection.delays) matrices.add(file.stored(*connection.delays));
       tensors += connection.delays ? 2 : 1;
     }
     matrices.print(out);
@@ -93,7 +93,7 @@ void print_regions(Output& out, const FileRegions& file) {
             tensors == 1 ? "the tensor" : fmt::format("all {} tensors", grouped(tensors)));
 }
 
-void add_json(JsonWriter& json, const ListedRegion& region) {
+void add_json(JsonWriter& json, const RegionFacts& region) {
   json.begin_object().member("name", as_utf8(region.name));
   json.member("tensor_count", region.tensor_count);
   add_known(json, "n_neurons", region.n_neurons);
@@ -109,19 +109,20 @@ void add_json(JsonWriter& json, const ListedRegion& region) {
   json.end_object();
 }
 
-void print_regions_json(const LsArguments& arguments, Output& out, const FileRegions& file) {
+void print_regions_json(const LsArguments& arguments, Output& out, const AnyFile& file,
+                        const std::vector<RegionFacts>& regions) {
   print_object(out, "thalia.ls.1", [&](JsonWriter& json) {
-    json.member("path", as_utf8(arguments.file)).member("format", file_format_name(file.format));
+    json.member("path", as_utf8(arguments.file)).member("format", file_format_name(file.format()));
     json.key("regions").begin_array();
-    for (const ListedRegion& region : file.regions) add_json(json, region);
+    for (const RegionFacts& region : regions) add_json(json, region);
     json.end_array().key("connections").begin_array();
-    for (const ListedConnection& connection : file.connections) {
+    for (const ConnectionFacts& connection : file.connections()) {
       json.begin_object().member("source", as_utf8(connection.source));
       json.member("target", as_utf8(connection.target)).key("weights");
-      add_tensor(json, connection.weights);
+      add_tensor(json, file.stored(connection.weights));
       json.key("delays");
       if (connection.delays) {
-        add_tensor(json, *connection.delays);
+        add_tensor(json, file.stored(*connection.delays));
       } else {
         json.null();
       }
@@ -131,11 +132,12 @@ void print_regions_json(const LsArguments& arguments, Output& out, const FileReg
   });
 }
 
-int list_regions(const LsArguments& arguments, const ReadOptions& read, const Session& session) {
-  FileRegions file = regions_of(arguments.file, read);
-  put_in_order(file.regions, arguments.order);
-  session.common.json ? print_regions_json(arguments, session.out, file)
-                      : print_regions(session.out, file);
+int list_regions(const LsArguments& arguments, const AnyFile& file, const Session& session) {
+  std::vector<RegionFacts> regions;
+  for (std::size_t i = 0; i < file.region_count(); ++i) regions.push_back(file.region(i));
+  put_in_order(regions, arguments.order);
+  session.common.json ? print_regions_json(arguments, session.out, file, regions)
+                      : print_regions(session.out, file, regions);
   return kDone;
 }
 
@@ -146,7 +148,7 @@ class TensorsJson {
     json_.begin_object().member("schema", "thalia.ls.1").member("path", as_utf8(arguments.file));
     json_.member("format", file_format_name(format)).key("tensors").begin_array();
   }
-  void add(const inspect::ListedTensor& tensor) {
+  void add(const AnyTensor& tensor) {
     add_tensor(json_, tensor);
     hand_on();
   }
@@ -167,22 +169,21 @@ class TensorsJson {
   JsonWriter json_{text_};
 };
 
-int list_tensors(const LsArguments& arguments, FileFormat format, const ChainOptions& options,
-                 const Session& session) {
+int list_tensors(const LsArguments& arguments, const AnyFile& file, const Session& session) {
   inspect::Selection selection("PATTERN", arguments.patterns);
-  std::vector<inspect::ListedTensor> kept;
+  std::vector<AnyTensor> kept;
   const auto visit = [&](const inspect::VisitTensor& visit_one) {
-    inspect::visit_tensors(arguments.file, selection, options, visit_one);
+    inspect::visit_tensors(file, selection, visit_one);
   };
   const auto keep = [&](const inspect::FileTensor& tensor) { kept.push_back(tensor.list()); };
   if (session.common.json) {
-    TensorsJson json(session.out, arguments, format);
+    TensorsJson json(session.out, arguments, file.format());
     if (arguments.order == Order::file) {
       visit([&](const inspect::FileTensor& tensor) { json.add(tensor.list()); });
     } else {
       visit(keep);
       put_in_order(kept, arguments.order);
-      for (const inspect::ListedTensor& tensor : kept) json.add(tensor);
+      for (const AnyTensor& tensor : kept) json.add(tensor);
     }
     json.end();
     return kDone;
@@ -190,7 +191,7 @@ int list_tensors(const LsArguments& arguments, FileFormat format, const ChainOpt
   visit(keep);
   put_in_order(kept, arguments.order);
   TensorTable table(!selection.is_one_region());
-  for (const inspect::ListedTensor& tensor : kept) table.add(tensor);
+  for (const AnyTensor& tensor : kept) table.add(tensor);
   table.print(session.out);
   return kDone;
 }
@@ -203,12 +204,12 @@ int run_ls(const LsArguments& arguments, const Session& session) {
   auto options = session.options<ChainOptions>();
   // Checking blocks of the tree would read the payloads that share these blocks.
   options.read.verification = Verification::off;
-  const FileFormat format = input_format(arguments.file, options.read.input.access);
-  const bool has_regions = format == FileFormat::thalia || format == FileFormat::thalia_0_1;
-  const bool lists_regions = has_regions && arguments.patterns.empty() && !arguments.recursive;
-  const int status = lists_regions ? list_regions(arguments, options.read, session)
-                                   : list_tensors(arguments, format, options, session);
-  complain_of_lack(arguments.file, format, options);
+  const AnyFile file = inspect::open_stored(arguments.file, options);
+  const bool lists_regions =
+      file.has_regions() && arguments.patterns.empty() && !arguments.recursive;
+  const int status = lists_regions ? list_regions(arguments, file, session)
+                                   : list_tensors(arguments, file, session);
+  complain_of_lack(arguments.file, file.lacks());
   return status;
 }
 

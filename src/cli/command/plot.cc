@@ -18,7 +18,6 @@
 #include "cli/draw/histogram_svg.h"
 #include "cli/draw/picture_file.h"
 #include "cli/print/print.h"
-#include "cli/tensor/chain_links.h"
 #include "cli/tensor/histogram.h"
 #include "cli/tensor/largest.h"
 #include "cli/tensor/tensor_changes.h"
@@ -89,16 +88,17 @@ void plot_weights(const PlotArguments& arguments, const Session& session) {
   std::string what;
   std::string note;
   write_picture(arguments.output, session, [&] {
+    const AnyFile opened = inspect::open_stored(file, options);
     std::vector<std::uint64_t> sizes;
     inspect::Selection counting("PATTERN", patterns);
-    inspect::visit_tensors(file, counting, options, [&](const inspect::FileTensor& tensor) {
+    inspect::visit_tensors(opened, counting, [&](const inspect::FileTensor& tensor) {
       sizes.push_back(tensor.list().elements());
     });
     const std::vector<bool> taken = among_largest(sizes, arguments.most.value_or(kPanels));
     std::vector<Histogram> histograms;
     std::size_t place = 0;
     inspect::Selection selection("PATTERN", patterns);
-    inspect::visit_tensors(file, selection, options, [&](const inspect::FileTensor& tensor) {
+    inspect::visit_tensors(opened, selection, [&](const inspect::FileTensor& tensor) {
       if (!taken[place++]) return;
       const inspect::OpenedTensor source = tensor.open();
       histograms.push_back(histogram_of(
@@ -135,8 +135,8 @@ void plot_chain(const PlotArguments& arguments, const Session& session) {
   const std::string& file = arguments.words.front();
   std::string what;
   write_picture(arguments.output, session, [&] {
-    const std::vector<ChainLink> links =
-        chain_links(file, session.options<ChainOptions>(), "plot chain");
+    const std::vector<LinkFacts> links =
+        inspect::open_stored(file, session.options<ChainOptions>()).links();
     what = counted(links.size(), "file", "files");
     return chain_svg(links, "Chain of " + file_name(file));
   });

@@ -104,13 +104,13 @@ void print_statistics_json(const Session& session, const StatsArguments& argumen
 int run_stats(const StatsArguments& arguments, const Session& session) {
   Measuring measuring(session.options<ReadOptions>().work);
   inspect::Selection selection("PATTERN", arguments.patterns);
-  inspect::visit_tensors(arguments.file, selection, session.options<ChainOptions>(),
+  const AnyFile file = inspect::open_stored(arguments.file, session.options<ChainOptions>());
+  inspect::visit_tensors(file, selection,
                          [&](const inspect::FileTensor& tensor) { measuring.add(tensor.open()); });
   const std::vector<MeasuredTensor> tensors = measuring.finish();
-  const FileFormat format = input_format(arguments.file, session.access());
-  session.common.json ? print_statistics_json(session, arguments, format, tensors)
+  session.common.json ? print_statistics_json(session, arguments, file.format(), tensors)
                       : print_statistics(session.out, tensors);
-  complain_of_lack(arguments.file, format, session.options<ChainOptions>());
+  complain_of_lack(arguments.file, file.lacks());
   const bool failed = std::any_of(
       tensors.begin(), tensors.end(),
       [&](const MeasuredTensor& tensor) { return is_bad(tensor.statistics, arguments.fail_on); });

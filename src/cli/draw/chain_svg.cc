@@ -24,15 +24,15 @@ constexpr std::size_t kChainMostLabels = 12;  // of bars, so that they do not to
 
 class ChainDrawing {
  public:
-  ChainDrawing(std::span<const ChainLink> links, const std::string& heading, SvgPlace place)
+  ChainDrawing(std::span<const LinkFacts> links, const std::string& heading, SvgPlace place)
       : links_(links.rbegin(), links.rend()), svg_(kChainWidth, kChainHeight, heading, place, 36) {
-    for (const ChainLink& link : links_) {
+    for (const LinkFacts& link : links_) {
       most_ = std::max(most_, static_cast<double>(link.disk_bytes));
       total_ += link.disk_bytes;
-      by_step_ = by_step_ && link.steps.has_value();
+      by_step_ = by_step_ && link.training_steps.has_value();
     }
     for (std::size_t i = 1; by_step_ && i < links_.size(); ++i)
-      by_step_ = *links_[i - 1].steps < *links_[i].steps;
+      by_step_ = *links_[i - 1].training_steps < *links_[i].training_steps;
     by_step_ = by_step_ && links_.size() > 1;
     distance_ = byte_tick_distance(most_);
     if (place == SvgPlace::document) svg_.text(24, 30, heading, {{"class", "heading ink"}});
@@ -52,10 +52,10 @@ class ChainDrawing {
     if (!by_step_)
       return kChainLeft + (kChainRight - kChainLeft) * (static_cast<double>(i) + 0.5) /
                               static_cast<double>(links_.size());
-    const auto first = static_cast<double>(*links_.front().steps);
-    const auto last = static_cast<double>(*links_.back().steps);
+    const auto first = static_cast<double>(*links_.front().training_steps);
+    const auto last = static_cast<double>(*links_.back().training_steps);
     return kChainLeft + kChainWidestBar +
-           (static_cast<double>(*links_[i].steps) - first) / (last - first) * room;
+           (static_cast<double>(*links_[i].training_steps) - first) / (last - first) * room;
   }
   double y(double bytes) const { return kChainBottom - bytes / most_ * (kChainBottom - kChainTop); }
 
@@ -95,15 +95,16 @@ class ChainDrawing {
   }
 
   void bar(std::size_t i) {
-    const ChainLink& link = links_[i];
+    const LinkFacts& link = links_[i];
     const auto bytes = static_cast<double>(link.disk_bytes);
     const double width = bar_width();
     const double x = place(i);
-    const std::string step = link.steps ? grouped(*link.steps) : "?";
-    svg_.open("g", {{"class", "link"},
-                    {"data-kind", std::string(link.kind())},
-                    {"data-bytes", fmt::format("{}", link.disk_bytes)},
-                    {"data-step", link.steps ? fmt::format("{}", *link.steps) : ""}});
+    const std::string step = link.training_steps ? grouped(*link.training_steps) : "?";
+    svg_.open("g",
+              {{"class", "link"},
+               {"data-kind", std::string(link.kind())},
+               {"data-bytes", fmt::format("{}", link.disk_bytes)},
+               {"data-step", link.training_steps ? fmt::format("{}", *link.training_steps) : ""}});
     const std::string name = std::filesystem::path(link.name).filename().string();
     svg_.title(
         fmt::format("{}: {}, step {}, {}", name, link.kind(), step, human_bytes(link.disk_bytes)));
@@ -123,7 +124,7 @@ class ChainDrawing {
     svg_.close();
   }
 
-  std::vector<ChainLink> links_;
+  std::vector<LinkFacts> links_;
   bool by_step_ = true;
   double most_ = 1;
   double distance_ = 1;
@@ -134,7 +135,7 @@ class ChainDrawing {
 
 }  // namespace
 
-std::string chain_svg(std::span<const ChainLink> links, const std::string& heading,
+std::string chain_svg(std::span<const LinkFacts> links, const std::string& heading,
                       SvgPlace place) {
   return ChainDrawing(links, heading, place).draw();
 }

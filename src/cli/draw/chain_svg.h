@@ -5,13 +5,13 @@
 #include <string>
 
 #include "cli/draw/svg.h"
-#include "cli/tensor/chain_links.h"
+#include "thalia/formats/file_facts.h"
 
 namespace thalia::cli {
 
-/// `links` as chain_links() has them, the newest first; drawn from the oldest on. They stand at
+/// `links` as AnyFile::links() has them, the newest first; drawn from the oldest on. They stand at
 /// their steps where these are known and rise, else side by side.
-std::string chain_svg(std::span<const ChainLink> links, const std::string& heading,
+std::string chain_svg(std::span<const LinkFacts> links, const std::string& heading,
                       SvgPlace place = SvgPlace::document);
 
 }  // namespace thalia::cli

@@ -6,8 +6,6 @@
 
 #include "cli/terminal/escape.h"
 #include "cli/terminal/style.h"
-#include "inspect/describe_file.h"
-#include "thalia/formats/model_index.h"
 
 namespace thalia::cli {
 
@@ -24,10 +22,8 @@ int complain_line(std::string line, int status) {
   return status;
 }
 
-void complain_of_lack(const std::filesystem::path& file, FileFormat format,
-                      const ChainOptions& options) {
-  if (const auto lack = inspect::lack_of_file(find_model(file), format, options))
-    complain(file.string() + ": " + *lack, 0);
+void complain_of_lack(const std::filesystem::path& path, const std::optional<std::string>& lacks) {
+  if (lacks) complain(path.string() + ": it lacks " + *lacks, 0);
 }
 
 }  // namespace thalia::cli

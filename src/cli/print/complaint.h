@@ -2,11 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
-
-#include "thalia/delta.h"
-#include "thalia/formats/file_format.h"
 
 namespace thalia::cli {
 
@@ -15,9 +13,8 @@ namespace thalia::cli {
 int complain(std::string_view what, int status);
 /// Writes a line that is safe already to standard error, and returns `status`.
 int complain_line(std::string line, int status);
-/// Of a file that is one of several of a model, the line that says what it lacks, for commands that
-/// show what is there. @throws as inspect::lack_of_file().
-void complain_of_lack(const std::filesystem::path& file, FileFormat format,
-                      const ChainOptions& options);
+/// Of a file that is one of several of a model, AnyFile::lacks(), the line that says so, for
+/// commands that show what is there.
+void complain_of_lack(const std::filesystem::path& path, const std::optional<std::string>& lacks);
 
 }  // namespace thalia::cli

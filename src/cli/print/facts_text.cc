@@ -17,7 +17,7 @@
 namespace thalia::cli {
 namespace {
 
-std::string kind_in_words(const inspect::FileFacts& facts) {
+std::string kind_in_words(const inspect::DescribedFile& facts) {
   const std::string base = facts.base && facts.base->path ? " of " + escape(*facts.base->path) : "";
   if (facts.format == FileFormat::thalia) {
     if (facts.is_side_file) return "the side file of a checkpoint, without payloads";
@@ -84,7 +84,7 @@ std::string compression_text(const inspect::TensorTotals& totals) {
   return text + ")";
 }
 
-std::string wrapper_text(const inspect::WrapperFacts& wrapper) {
+std::string wrapper_text(const WrapperFacts& wrapper) {
   const std::string_view codec = codec_name(wrapper.codec);
   if (wrapper.checksum_inside) {
     return fmt::format("{}, checksum {} the frame", codec,
@@ -95,7 +95,7 @@ std::string wrapper_text(const inspect::WrapperFacts& wrapper) {
                      codec);
 }
 
-void add_sizes(FactLines& out, const inspect::FileFacts& facts) {
+void add_sizes(FactLines& out, const inspect::DescribedFile& facts) {
   out.line("on disk", exact_bytes(facts.disk_bytes));
   if (facts.debris_bytes > 0) {
     out.line("", fmt::format("of which {} behind the end: the debris of an interrupted append",
@@ -116,7 +116,7 @@ void add_sizes(FactLines& out, const inspect::FileFacts& facts) {
   }
 }
 
-std::string checksum_text(const inspect::ChecksumFacts& checksum) {
+std::string checksum_text(const ChecksumFacts& checksum) {
   std::string text = checksum.type;
   if (checksum.leaves) {
     text += fmt::format(" of {} blocks, {} leaves", human_bytes(*checksum.block_bytes),
@@ -127,16 +127,17 @@ std::string checksum_text(const inspect::ChecksumFacts& checksum) {
   return text;
 }
 
-void add_storage(FactLines& out, const inspect::FileFacts& facts) {
+void add_storage(FactLines& out, const inspect::DescribedFile& facts) {
   if (facts.timestamp) out.line("saved", utc_time(*facts.timestamp));
   std::string format(file_format_name(facts.format));
   // thalia-0.1 has it in its name.
-  if (facts.version && facts.format != FileFormat::thalia_0_1) format += " " + *facts.version;
+  if (!facts.version.empty() && facts.format != FileFormat::thalia_0_1)
+    format += " " + facts.version;
   if (facts.generation) format += ", generation " + grouped(*facts.generation);
   out.line("format", format);
   if (facts.uuid) out.line("uuid", inspect::uuid_text(*facts.uuid));
   if (facts.totals) out.line("compression", compression_text(*facts.totals));
-  out.line("checksum", checksum_text(facts.checksum));
+  out.line("checksum", checksum_text(*facts.checksum));
   if (facts.content_hash) out.line("content hash", *facts.content_hash);
   if (facts.totals && facts.totals->quantized() != 0) {
     std::string text = counted(facts.totals->quantized(), "tensor", "tensors") + " quantized";
@@ -155,7 +156,7 @@ void add_storage(FactLines& out, const inspect::FileFacts& facts) {
                        (facts.base->depth ? fmt::format(", depth {}", *facts.base->depth) : ""));
     }
   }
-  for (const std::string& also : facts.beside) out.line("beside tensors", escape(also));
+  for (const std::string& also : facts.losses) out.line("beside tensors", escape(also));
   for (const std::string& warning : facts.warnings)
     out.line(Style::warning, "warning", escape(warning));
 }
@@ -172,7 +173,7 @@ void print_growth(Output& out, std::string_view metadata) {
 
 }  // namespace
 
-std::string what_it_is(const inspect::FileFacts& facts) {
+std::string what_it_is(const inspect::DescribedFile& facts) {
   std::string text = kind_in_words(facts);
   if (facts.totals) text += ", " + counted(facts.totals->tensors(), "tensor", "tensors");
   if (facts.regions) text += " in " + counted(*facts.regions, "region", "regions");
@@ -181,7 +182,7 @@ std::string what_it_is(const inspect::FileFacts& facts) {
   return text;
 }
 
-std::vector<FactLine> fact_lines(const inspect::FileFacts& facts) {
+std::vector<FactLine> fact_lines(const inspect::DescribedFile& facts) {
   FactLines out;
   if (facts.totals) {
     const inspect::PackedWords::Count parameters = facts.totals->parameters();
@@ -201,7 +202,7 @@ std::vector<FactLine> fact_lines(const inspect::FileFacts& facts) {
   return std::move(out.lines);
 }
 
-void print_facts(Output& out, const inspect::FileFacts& facts, bool all_metadata) {
+void print_facts(Output& out, const inspect::DescribedFile& facts, bool all_metadata) {
   out.write(Style::heading, escape(facts.path) + ":");
   out.print(" {}\n", what_it_is(facts));
   for (const FactLine& line : fact_lines(facts))

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/terminal/output.h"
 #include "cli/terminal/style.h"
 #include "inspect/file_facts.h"
 
@@ -18,12 +19,12 @@ struct FactLine {
 };
 
 /// "a checkpoint, 12 tensors in 2 regions, 1 connection".
-std::string what_it_is(const inspect::FileFacts& facts);
+std::string what_it_is(const inspect::DescribedFile& facts);
 /// Parameters, dtypes, training, sizes, how it is stored: in the order in which people ask.
-std::vector<FactLine> fact_lines(const inspect::FileFacts& facts);
+std::vector<FactLine> fact_lines(const inspect::DescribedFile& facts);
 
 /// For people: what it is, how large, how far trained; then how it is stored. `all_metadata`: every
 /// byte of them, else a few lines.
-void print_facts(Output& out, const inspect::FileFacts& facts, bool all_metadata);
+void print_facts(Output& out, const inspect::DescribedFile& facts, bool all_metadata);
 
 }  // namespace thalia::cli

@@ -11,7 +11,7 @@
 namespace thalia::cli {
 namespace {
 
-std::string encoding_text(const inspect::ListedTensor& tensor) {
+std::string encoding_text(const AnyTensor& tensor) {
   const TensorLayout& layout = tensor.layout;
   std::string text(encoding_name(layout.encoding));
   if (is_sparse(layout.encoding))
@@ -21,7 +21,7 @@ std::string encoding_text(const inspect::ListedTensor& tensor) {
 }
 
 // "zstd 1.81x"
-std::string codecs_text(const inspect::ListedTensor& tensor) {
+std::string codecs_text(const AnyTensor& tensor) {
   std::string text;
   for (const Codec codec : tensor.codecs)
     text += fmt::format("{}{}", text.empty() ? "" : ", ", codec_name(codec));
@@ -31,7 +31,7 @@ std::string codecs_text(const inspect::ListedTensor& tensor) {
   return text;
 }
 
-void add_quantization(JsonWriter& json, const inspect::ListedTensor& tensor) {
+void add_quantization(JsonWriter& json, const AnyTensor& tensor) {
   json.key("quantization");
   if (!tensor.bits) {
     json.null();
@@ -67,7 +67,7 @@ void add_identity(JsonWriter& json, std::string_view region, std::string_view na
   add_shape(json, layout.shape);
 }
 
-void add_tensor(JsonWriter& json, const inspect::ListedTensor& tensor) {
+void add_tensor(JsonWriter& json, const AnyTensor& tensor) {
   const TensorLayout& layout = tensor.layout;
   json.begin_object();
   add_identity(json, tensor.region, tensor.name, layout);
@@ -93,7 +93,7 @@ void add_tensor(JsonWriter& json, const inspect::ListedTensor& tensor) {
   json.end_object();
 }
 
-void TensorTable::add(const inspect::ListedTensor& tensor) {
+void TensorTable::add(const AnyTensor& tensor) {
   has_roles_ = has_roles_ || tensor.role;
   has_codecs_ = has_codecs_ || tensor.is_compressed();
   has_stored_ = has_stored_ || tensor.stored_bytes;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cli/print/print.h"
-#include "inspect/listed_tensor.h"
 #include "json/writer.h"
+#include "thalia/formats/any_tensor.h"
 #include "thalia/shape.h"
 #include "thalia/tensor_layout.h"
 
@@ -20,15 +20,15 @@ std::string shown_name(std::string_view region, std::string_view name);
 void add_identity(JsonWriter& json, std::string_view region, std::string_view name,
                   const TensorLayout& layout);
 void add_shape(JsonWriter& json, const Shape& shape);
-/// An object, as docs/use/json.md has it.
-void add_tensor(JsonWriter& json, const inspect::ListedTensor& tensor);
+/// An object, as docs/json.md has it.
+void add_tensor(JsonWriter& json, const AnyTensor& tensor);
 
 /// Columns that say nothing of any tensor are left out.
 class TensorTable {
  public:
   /// `qualified`: names with their regions.
   explicit TensorTable(bool qualified) : qualified_(qualified) {}
-  void add(const inspect::ListedTensor& tensor);
+  void add(const AnyTensor& tensor);
   void print(Output& out) const;
 
  private:

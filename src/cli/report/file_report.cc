@@ -37,14 +37,14 @@ ChainOptions tensor_by_tensor(const Session& session) {
   return options;
 }
 
-inspect::FileFacts facts_of(const std::string& path, const Session& session) {
+inspect::DescribedFile facts_of(const std::string& path, const Session& session) {
   auto options = session.options<ChainOptions>();
   // Payloads are verified by what follows.
   options.read.verification = Verification::off;
   return inspect::describe_file(path, options);
 }
 
-VerifyReport verification_of(const std::string& path, const inspect::FileFacts& facts,
+VerifyReport verification_of(const std::string& path, const inspect::DescribedFile& facts,
                              const Session& session) {
   ProgressBar bar("verifying " + path);
   auto options = session.options<VerifyOptions>();
@@ -52,32 +52,29 @@ VerifyReport verification_of(const std::string& path, const inspect::FileFacts& 
   return verify_any(path, options, session.options<OpenOptions>(), facts.format, facts.is_delta);
 }
 
-void measure_all(FileReport& report, const std::string& path, const Session& session) {
+void measure_all(FileReport& report, const AnyFile& file, const Session& session) {
   inspect::Selection everything("PATTERN", {});
-  inspect::visit_tensors(
-      path, everything, tensor_by_tensor(session), [&](const inspect::FileTensor& tensor) {
-        ReportedTensor reported{.listed = tensor.list()};
-        reported.damage = damage_of([&] {
-          reported.measured = measured(tensor.open(), session.options<ReadOptions>().work);
-        });
-        report.tensors.push_back(std::move(reported));
-      });
+  inspect::visit_tensors(file, everything, [&](const inspect::FileTensor& tensor) {
+    ReportedTensor reported{.listed = tensor.list()};
+    reported.damage = damage_of(
+        [&] { reported.measured = measured(tensor.open(), session.options<ReadOptions>().work); });
+    report.tensors.push_back(std::move(reported));
+  });
 }
 
-void add_histograms(FileReport& report, const std::string& path, const Session& session) {
+void add_histograms(FileReport& report, const AnyFile& file, const Session& session) {
   std::vector<std::uint64_t> sizes;
   for (const ReportedTensor& tensor : report.tensors)
     sizes.push_back(tensor.measured ? tensor.listed.elements() : 0);
   const std::vector<bool> taken = among_largest(sizes, kReportedHistograms);
   std::size_t place = 0;
   inspect::Selection everything("PATTERN", {});
-  inspect::visit_tensors(
-      path, everything, tensor_by_tensor(session), [&](const inspect::FileTensor& tensor) {
-        const std::size_t at = place++;
-        if (!taken[at] || !report.tensors[at].measured) return;
-        report.histograms.push_back(
-            histogram_of(tensor.open(), *report.tensors[at].measured, session.stop));
-      });
+  inspect::visit_tensors(file, everything, [&](const inspect::FileTensor& tensor) {
+    const std::size_t at = place++;
+    if (!taken[at] || !report.tensors[at].measured) return;
+    report.histograms.push_back(
+        histogram_of(tensor.open(), *report.tensors[at].measured, session.stop));
+  });
 }
 
 Comparison compared(const std::string& base, const std::string& path, FileFormat format,
@@ -100,11 +97,12 @@ Comparison compared(const std::string& base, const std::string& path, FileFormat
 FileReport report_of(const std::string& path, const std::string& base, const Session& session) {
   FileReport report{.facts = facts_of(path, session)};
   report.verified = verification_of(path, report.facts, session);
-  measure_all(report, path, session);
-  add_histograms(report, path, session);
+  const AnyFile file = inspect::open_stored(path, tensor_by_tensor(session));
+  measure_all(report, file, session);
+  add_histograms(report, file, session);
   if (!base.empty()) report.comparison = compared(base, path, report.facts.format, session);
   if (report.facts.is_delta)
-    report.links = chain_links(path, session.options<ChainOptions>(), "report");
+    report.links = inspect::open_stored(path, session.options<ChainOptions>()).links();
   return report;
 }
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "cli/print/tensor_table.h"
-#include "cli/tensor/chain_links.h"
 #include "cli/tensor/histogram.h"
 #include "cli/tensor/measured_tensor.h"
 #include "cli/tensor/tensor_changes.h"
@@ -19,7 +18,7 @@
 namespace thalia::cli {
 
 struct ReportedTensor {
-  inspect::ListedTensor listed;
+  AnyTensor listed;
   std::optional<MeasuredTensor> measured{};  ///< nullopt where it could not be read
   std::string damage{};                      ///< why
 };
@@ -32,12 +31,12 @@ struct Comparison {
 };
 
 struct FileReport {
-  inspect::FileFacts facts{};
+  inspect::DescribedFile facts{};
   VerifyReport verified{};
   std::vector<ReportedTensor> tensors{};  ///< all, in the order of the file
   std::vector<Histogram> histograms{};    ///< of the largest that could be read, in that order
   std::optional<Comparison> comparison{};
-  std::vector<ChainLink> links{};  ///< of a delta
+  std::vector<LinkFacts> links{};  ///< of a delta
 };
 
 /// How many histograms there are at most.

@@ -239,7 +239,7 @@ class Page {
   }
 
   void write_tensor(const ReportedTensor& tensor) {
-    const inspect::ListedTensor& listed = tensor.listed;
+    const AnyTensor& listed = tensor.listed;
     const TensorLayout& layout = tensor.measured ? tensor.measured->layout : listed.layout;
     html_.open("tr").element("th", shown_name(listed.region, listed.name),
                              {{"scope", "row"}, {"class", "name"}});

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <functional>
 #include <limits>
 #include <map>
 #include <utility>
@@ -22,34 +21,34 @@ double relative_change(const ValueDiff& values) {
 }
 
 struct Earlier {
-  inspect::ListedTensor listed;
-  std::function<inspect::OpenedTensor()> open;
+  inspect::FileTensor tensor;
   bool is_met = false;
 };
 
 // What only says what changed since some base has hashes of its own.
-bool is_complete(const inspect::ListedTensor& tensor) {
+bool is_complete(const AnyTensor& tensor) {
   const Encoding encoding = tensor.layout.encoding;
   return encoding == Encoding::dense || is_sparse(encoding);
 }
 
-bool is_known_to_be_same(const inspect::ListedTensor& before, const inspect::ListedTensor& after) {
+bool is_known_to_be_same(const AnyTensor& before, const AnyTensor& after) {
   return before.content_hash && after.content_hash && before.content_hash == after.content_hash &&
          is_complete(before) && before.layout == after.layout;
 }
 
 void compare(TensorChange& change, const Earlier& before, const inspect::FileTensor& after,
              const DiffOptions& options) {
-  const inspect::ListedTensor later = after.list();
-  const Shape& shape = before.listed.layout.shape;
+  const AnyTensor& earlier = before.tensor.list();
+  const AnyTensor& later = after.list();
+  const Shape& shape = earlier.layout.shape;
   if (shape != later.layout.shape) {
     change.not_compared =
         fmt::format("{} before, {} now", shape.to_string(), later.layout.shape.to_string());
   } else {
-    change.relative = is_known_to_be_same(before.listed, later)
+    change.relative = is_known_to_be_same(earlier, later)
                           ? 0
                           : relative_change(diff_values(
-                                inspect::compared(before.open(), before.listed.logical_bytes),
+                                inspect::compared(before.tensor.open(), earlier.logical_bytes),
                                 inspect::compared(after.open(), later.logical_bytes), options));
   }
 }
@@ -62,21 +61,20 @@ std::vector<TensorChange> tensor_changes(const std::filesystem::path& before,
   const bool is_whole = options.tensors.empty();
   std::vector<Earlier> earlier;
   inspect::Selection everything("PATTERN", {});
-  inspect::visit_tensors(before, everything, open, [&](const inspect::FileTensor& tensor) {
-    earlier.push_back(
-        {.listed = tensor.list(), .open = [kept = tensor.keep()] { return kept->open(); }});
-  });
+  inspect::visit_tensors(
+      inspect::open_stored(before, open), everything,
+      [&](const inspect::FileTensor& tensor) { earlier.push_back({.tensor = tensor}); });
   using Key = std::pair<std::string, std::string>;
   std::map<Key, std::size_t> places;
   std::map<std::string, std::size_t> places_by_name;
   bool has_regions = false;
   for (std::size_t i = 0; i < earlier.size(); ++i) {
-    const inspect::ListedTensor& tensor = earlier[i].listed;
+    const AnyTensor& tensor = earlier[i].tensor.list();
     has_regions |= !tensor.region.empty();
     places.emplace(Key(tensor.region, tensor.name), i);
     places_by_name.emplace(tensor.name, i);
   }
-  const auto find = [&](const inspect::ListedTensor& tensor) -> Earlier* {
+  const auto find = [&](const AnyTensor& tensor) -> Earlier* {
     const auto found = places.find({tensor.region, tensor.name});
     if (found != places.end()) return &earlier[found->second];
     if (has_regions != tensor.region.empty()) return nullptr;
@@ -85,8 +83,9 @@ std::vector<TensorChange> tensor_changes(const std::filesystem::path& before,
   };
   std::vector<TensorChange> changes;
   inspect::Selection selection("PATTERN", options.tensors);
-  inspect::visit_tensors(after, selection, open, [&](const inspect::FileTensor& tensor) {
-    const inspect::ListedTensor listed = tensor.list();
+  const AnyFile later = inspect::open_stored(after, open);
+  inspect::visit_tensors(later, selection, [&](const inspect::FileTensor& tensor) {
+    const AnyTensor& listed = tensor.list();
     TensorChange change{.region = listed.region,
                         .name = listed.name,
                         .change = Change::added,
@@ -101,10 +100,11 @@ std::vector<TensorChange> tensor_changes(const std::filesystem::path& before,
   if (!is_whole) return changes;
   for (const Earlier& tensor : earlier) {
     if (tensor.is_met) continue;
-    changes.push_back({.region = tensor.listed.region,
-                       .name = tensor.listed.name,
+    const AnyTensor& listed = tensor.tensor.list();
+    changes.push_back({.region = listed.region,
+                       .name = listed.name,
                        .change = Change::removed,
-                       .layout = tensor.listed.layout});
+                       .layout = listed.layout});
   }
   return changes;
 }

@@ -1,39 +1,24 @@
-// A handle around the source of the format that a file has. Files of version 0.1 are read whole, as
+// A handle around the open file of the format that it has. Files of version 0.1 are read whole, as
 // their format wants it.
 #include "thalia/formats/any_file.h"
 
 #include <algorithm>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "base/fail.h"
-#include "base/suggestion.h"
-#include "base/utf8.h"
 #include "format/payload.h"
 #include "interop/convert/conversions.h"
 #include "interop/convert/formats.h"
-#include "interop/convert/original_source.h"
-#include "interop/convert/thalia_source.h"
 #include "interop/params/make_param_source.h"
 #include "interop/shared/part_name.h"
+#include "io/process.h"
 #include "io/read_ahead.h"
-#include "thalia/delta.h"
+#include "model/tensor/slice.h"
 #include "thalia/formats/model_index.h"
-#include "thalia/formats/resolved_file.h"
 
 namespace thalia {
 namespace {
-
-std::shared_ptr<const interop::OpenedFile> open_source(const std::filesystem::path& path,
-                                                       FileFormat format,
-                                                       const OpenOptions& options) {
-  if (format == FileFormat::thalia_0_1) return interop::open_original_source(path, options);
-  if (format != FileFormat::thalia) return interop::format_row(format).open(path, options);
-  const ResolvedFile file(path, {}, options.chain);
-  return std::make_shared<interop::ThaliaSource>(file.reader(), RegionGrouping{},
-                                                 options.chain.read);
-}
 
 void check_number(std::size_t i, std::size_t count) {
   if (i < count) return;
@@ -47,8 +32,9 @@ struct AnyFile::Impl {
   std::string path;
   FileFormat format = FileFormat::thalia;
   std::shared_ptr<const interop::OpenedFile> source;
-  std::unordered_map<std::string_view, std::size_t> places;
   mutable io::ReadAhead ahead;  ///< by addresses
+  mutable io::Once all_listed;
+  mutable std::vector<AnyTensor> listed;  ///< of a file that tells its tensors one at a time
 };
 
 std::filesystem::path interop::opened_path(const std::filesystem::path& input,
@@ -63,12 +49,9 @@ AnyFile open_any(const std::filesystem::path& named, const OpenOptions& options,
   impl->path = path.string();
   impl->format = format ? *format : input_format(path, options.chain.read.input.access);
   with_path(impl->path, [&] {
-    impl->source = open_source(path, impl->format, options);
-    if (options.chain.read.verification != Verification::at_open) return;
-    for (std::size_t i = 0; i < impl->source->facts().tensors.size(); ++i) impl->source->check(i);
+    impl->source = interop::format_row(impl->format).open(path, options);
+    if (options.chain.read.verification == Verification::at_open) impl->source->check_all();
   });
-  const auto& tensors = impl->source->facts().tensors;
-  for (std::size_t i = 0; i < tensors.size(); ++i) impl->places.emplace(tensors[i].name, i);
   AnyFile file;
   file.impl_ = std::move(impl);
   return file;
@@ -80,13 +63,10 @@ std::vector<std::filesystem::path> files_read(const std::filesystem::path& named
   const std::filesystem::path path = interop::opened_path(named, format);
   if (!format) format = input_format(path, options.chain.read.input.access);
   std::vector<std::filesystem::path> files, more;
-  with_path(path.native(), [&] {
-    if (*format == FileFormat::thalia) {
-      more = ChainReader::open(path, options.chain).paths();
-    } else if (const auto open = interop::format_row(*format).open) {
-      more = open(path, options)->files();
-    }
-  });
+  OpenOptions own = options;
+  own.as_stored = true;
+  const interop::FormatRow& row = interop::format_row(*format);
+  if (row.names_files) with_path(path.native(), [&] { more = row.open(path, own)->files(); });
   // A model lists what its folder leads to itself.
   if (*format != FileFormat::safetensors && *format != FileFormat::thalia_shards)
     files.push_back(path);
@@ -98,40 +78,100 @@ ParamSource stream_params(const AnyFile& file, const ParamSourceOptions& options
   return interop::make_param_source(file.impl_->source, options);
 }
 
+const std::string& AnyFile::path() const noexcept {
+  return impl_->path;
+}
+
 FileFormat AnyFile::format() const noexcept {
   return impl_->format;
 }
 
-std::string_view AnyFile::version() const noexcept {
-  return impl_->source->facts().version;
+const FileFacts& AnyFile::facts() const {
+  return with_path(impl_->path, [&]() -> const FileFacts& { return impl_->source->facts(); });
 }
 
-const std::vector<AnyTensor>& AnyFile::tensors() const noexcept {
-  return impl_->source->facts().tensors;
+std::string_view AnyFile::version() const {
+  return facts().version;
+}
+
+std::string_view AnyFile::metadata_json() const {
+  return facts().metadata;
+}
+
+std::optional<std::uint64_t> AnyFile::training_steps() const {
+  return facts().training_steps;
+}
+
+std::uint64_t AnyFile::file_bytes() const {
+  return facts().file_bytes;
+}
+
+const std::vector<std::string>& AnyFile::losses() const {
+  return facts().losses;
+}
+
+const std::vector<AnyTensor>& AnyFile::tensors() const {
+  const std::vector<AnyTensor>& tensors = impl_->source->facts().tensors;
+  const std::size_t count = tensor_count();
+  if (tensors.size() == count) return tensors;
+  impl_->all_listed.run([&] {
+    for (std::size_t i = 0; i < count; ++i) impl_->listed.push_back(stored(i));
+  });
+  return impl_->listed;
+}
+
+std::size_t AnyFile::tensor_count() const {
+  return with_path(impl_->path, [&] { return impl_->source->tensor_count(); });
+}
+
+AnyTensor AnyFile::stored(std::size_t i) const {
+  check_number(i, tensor_count());
+  return with_path(impl_->path, [&] { return impl_->source->stored(i); });
 }
 
 std::optional<std::size_t> AnyFile::find(std::string_view name) const {
-  const auto found = impl_->places.find(name);
-  return found == impl_->places.end() ? std::nullopt : std::optional(found->second);
+  return with_path(impl_->path, [&] { return impl_->source->find(name); });
 }
 
-std::string_view AnyFile::metadata_json() const noexcept {
-  return impl_->source->facts().metadata;
+std::size_t AnyFile::at(std::string_view name) const {
+  return with_path(impl_->path, [&] { return impl_->source->at(name); });
 }
 
-std::optional<std::uint64_t> AnyFile::training_steps() const noexcept {
-  return impl_->source->facts().training_steps;
+bool AnyFile::has_regions() const noexcept {
+  return impl_->source->has_regions();
 }
 
-std::uint64_t AnyFile::file_bytes() const noexcept {
-  return impl_->source->facts().file_bytes;
+std::vector<LinkFacts> AnyFile::links() const {
+  return with_path(impl_->path, [&] { return impl_->source->links(impl_->path); });
 }
 
-const std::vector<std::string>& AnyFile::losses() const noexcept {
-  return impl_->source->facts().losses;
+std::size_t AnyFile::region_count() const {
+  return with_path(impl_->path, [&] { return impl_->source->region_count(); });
 }
 
-std::uint64_t AnyFile::logical_bytes(std::size_t i) const noexcept {
+std::string_view AnyFile::region_name(std::size_t i) const {
+  check_number(i, region_count());
+  return with_path(impl_->path, [&] { return impl_->source->region_name(i); });
+}
+
+bool AnyFile::has_region(std::string_view name) const {
+  return with_path(impl_->path, [&] { return impl_->source->has_region(name); });
+}
+
+RegionFacts AnyFile::region(std::size_t i) const {
+  check_number(i, region_count());
+  return with_path(impl_->path, [&] { return impl_->source->region(i); });
+}
+
+std::vector<ConnectionFacts> AnyFile::connections() const {
+  return with_path(impl_->path, [&] { return impl_->source->connections(); });
+}
+
+std::vector<std::filesystem::path> AnyFile::files() const {
+  return with_path(impl_->path, [&] { return impl_->source->files(); });
+}
+
+std::uint64_t AnyFile::logical_bytes(std::size_t i) const {
   return format::payload_length(tensors()[i].layout).value_or(UINT64_MAX);
 }
 
@@ -141,20 +181,33 @@ std::optional<std::string> AnyFile::lacks() const {
 
 std::optional<std::string> lacks_of_file(const std::filesystem::path& path, FileFormat format,
                                          const OpenOptions& options) {
-  if (format == FileFormat::gguf) return open_any(path, options, format).lacks();
+  if (interop::format_row(format).tells_part) return open_any(path, options, format).lacks();
   return interop::lacking_parts(path, std::nullopt);
 }
 
 Tensor AnyFile::read(std::size_t i) const {
-  check_number(i, tensors().size());
+  check_number(i, tensor_count());
   return with_path(impl_->path, [&] { return impl_->source->read(i); });
 }
 
 Tensor AnyFile::read(std::string_view name) const {
-  if (const auto i = find(name)) return read(*i);
-  throw UsageError(ErrorCode::not_found,
-                   "no such tensor" + suggestion_among(name, tensors(), &AnyTensor::name),
-                   {.path = impl_->path, .tensor = printable(name)});
+  return read(at(name));
+}
+
+TensorElements AnyFile::elements(std::size_t i) const {
+  check_number(i, tensor_count());
+  TensorElements elements = with_path(impl_->path, [&] { return impl_->source->elements(i); });
+  if (!elements.read) return elements;
+  elements.read = [file = *this, read = std::move(elements.read), whole = elements.all](
+                      std::span<const SliceRange> ranges, MutableByteSpan out) {
+    if (whole) {
+      if (const auto part =
+              model::consecutive(whole->dtype(), whole->shape(), whole->bytes(), ranges))
+        file.read_ahead(*whole, *part);
+    }
+    with_path(file.impl_->path, [&] { read(ranges, out); });
+  };
+  return elements;
 }
 
 void AnyFile::read_ahead(const Tensor& tensor, ByteSpan part) const noexcept {
@@ -168,7 +221,7 @@ void AnyFile::read_ahead(const Tensor& tensor, ByteSpan part) const noexcept {
 }
 
 void AnyFile::check(std::size_t i) const {
-  check_number(i, tensors().size());
+  check_number(i, tensor_count());
   with_path(impl_->path, [&] { impl_->source->check(i); });
 }
 

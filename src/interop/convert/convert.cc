@@ -184,7 +184,7 @@ class Exported {
     });
     if (found == tensors.end()) return;
     const std::size_t i = stored(static_cast<std::size_t>(found - tensors.begin()));
-    error.add_region(printable(file_->region(i)));
+    error.add_region(printable(file_->region_of(i)));
   }
 
  private:

@@ -7,6 +7,8 @@
 #include <iterator>
 #include <string>
 
+#include "interop/convert/original_file.h"
+#include "interop/convert/thalia_file.h"
 #include "interop/convert/thalia_shards.h"
 #include "interop/gguf/source.h"
 #include "interop/gptrs/sink.h"
@@ -39,6 +41,9 @@ constexpr std::array kFormats{
               .name = "thalia",
               .words = "a .thalia file",
               .extensions = ".thalia",
+              .open = open_thalia,
+              .verify = verify_thalia,
+              .names_files = true,
               .holds_sparse = true,
               .holds_views = true},
     FormatRow{.format = FileFormat::safetensors,
@@ -48,6 +53,7 @@ constexpr std::array kFormats{
               .open = open_safetensors_source,
               .write = write_safetensors_tensors,
               .verify = verify_safetensors,
+              .names_files = true,
               .holds_texts = true,
               .is_made_of = is_safetensors_made_of,
               .is_note_only = is_safetensors_note_only},
@@ -55,6 +61,8 @@ constexpr std::array kFormats{
               .name = "thalia-0.1",
               .words = "a .thalia file of version 0.1",
               .extensions = "",
+              .open = open_original,
+              .verify = verify_original,
               .holds_sparse = true},
     FormatRow{.format = FileFormat::mckp,
               .name = "mckp",
@@ -63,6 +71,7 @@ constexpr std::array kFormats{
               .open = open_mckp_source,
               .write = write_mckp,
               .verify = verify_mckp,
+              .names_files = true,
               .takes_whole = true,
               .holds_sparse = true},
     FormatRow{.format = FileFormat::mst,
@@ -140,6 +149,7 @@ constexpr std::array kFormats{
               .extensions = ".gguf",
               .open = gguf::open_gguf_source,
               .write = gguf::write_gguf,
+              .tells_part = true,
               .holds_texts = true,
               .is_made_of = gguf::is_gguf_made_of},
     FormatRow{.format = FileFormat::onnx,
@@ -148,6 +158,7 @@ constexpr std::array kFormats{
               .extensions = ".onnx",
               .open = open_onnx_source,
               .write = write_onnx,
+              .names_files = true,
               .holds_sparse = true,
               .holds_texts = true,
               .is_made_of = is_onnx_made_of},
@@ -156,6 +167,8 @@ constexpr std::array kFormats{
               .words = "a model in several .thalia files",
               .extensions = "",
               .open = open_thalia_shards,
+              .verify = verify_thalia_shards,
+              .names_files = true,
               .holds_sparse = true},
 };
 

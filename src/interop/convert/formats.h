@@ -28,10 +28,11 @@ struct FormatRow {
   std::string_view name;
   std::string_view words;       ///< "a PyTorch file"
   std::string_view extensions;  ///< with dots, one after the other: ".pt.pth"
-  /// Null of .thalia files of all versions, which have regions and go their own ways.
   OpenFormat open = nullptr;
-  WriteTensors write = nullptr;   ///< null: read only, or as above
+  WriteTensors write = nullptr;   ///< null: read only, or .thalia files, which go their own ways
   VerifyFormat verify = nullptr;  ///< null: opening it and looking at each tensor is all
+  bool names_files = false;       ///< it may be read together with others: OpenedFile::files()
+  bool tells_part = false;        ///< OpenedFile::part()
   bool takes_whole = false;       ///< a tensor is in memory as a whole while it is written
   bool holds_sparse = false;
   bool holds_views = false;       ///< of tensors: OpenOptions::shared_memory

@@ -19,6 +19,7 @@
 #include "base/utf8.h"
 #include "interop/convert/conversions.h"
 #include "interop/convert/merge_plan.h"
+#include "interop/convert/thalia_file.h"
 #include "interop/convert/thalia_source.h"
 #include "interop/safetensors/index_match.h"
 #include "interop/safetensors/opened_model.h"
@@ -60,8 +61,10 @@ Reader open_shard(const path& file, const ChainOptions& options) {
 
 class ThaliaShards final : public OpenedFile {
  public:
-  ThaliaShards(path index, const ModelIndex& content, std::uint64_t index_bytes, Shards shards)
-      : index_(std::move(index)), shards_(std::move(shards)) {
+  ThaliaShards(path index, const ModelIndex& content, std::uint64_t index_bytes, Shards shards,
+               const OpenOptions& options)
+      : index_(std::move(index)), shards_(std::move(shards)), options_(options) {
+    options_.as_stored = true;
     facts_.file_bytes = index_bytes;
     for (std::size_t f = 0; f < shards_.size(); ++f) {
       files_.push_back(folder_of(index_) / content.files[f]);
@@ -73,6 +76,13 @@ class ThaliaShards final : public OpenedFile {
     std::vector<path> files{index_};
     files.insert(files.end(), files_.begin(), files_.end());
     return files;
+  }
+  std::vector<LinkFacts> links(const std::string&) const override {
+    std::vector<LinkFacts> links;
+    for (const path& file : files_)
+      std::ranges::move(open_thalia(file, options_)->links(file.string()),
+                        std::back_inserter(links));
+    return links;
   }
   Tensor read(std::size_t i) const override {
     const Place& at = places_.at(i);
@@ -118,6 +128,7 @@ class ThaliaShards final : public OpenedFile {
   path index_;
   std::vector<path> files_;
   Shards shards_;
+  OpenOptions options_;
   std::vector<Place> places_;
 };
 
@@ -198,7 +209,26 @@ std::shared_ptr<const OpenedFile> open_thalia_shards(const std::filesystem::path
   const std::filesystem::path index = find_model(path);
   OpenedShards opened = open_shards(index, options.chain);
   return std::make_shared<ThaliaShards>(index, opened.content, opened.index_bytes,
-                                        std::move(opened.sources));
+                                        std::move(opened.sources), options);
+}
+
+VerifyReport verify_thalia_shards(const std::filesystem::path& path, const OpenOptions& options,
+                                  const VerifyOptions& verify, bool /*resolve*/) {
+  FileReport report(verify);
+  report.find_of_named([&] {
+    for (const std::string& name : read_model_index(path, options.chain.read.input.limits).files) {
+      report.find_of_named([&] {
+        VerifyReport one =
+            verify_chain(folder_of(path) / name, verify, options.chain.search, options.chain.bases);
+        for (Finding& finding : one.findings)
+          finding.message = fmt::format("{}: {}", printable(name), finding.message);
+        report.add(one);
+      });
+    }
+    // Opening would fail with the first of these.
+    if (report.ok()) open_thalia_shards(path, options);
+  });
+  return std::move(report).finish();
 }
 
 ShardsState open_shards_state(const std::filesystem::path& path, const ChainOptions& options) {

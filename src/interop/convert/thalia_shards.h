@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "interop/shared/file_report.h"
 #include "interop/shared/opened_file.h"
 #include "thalia/delta.h"
 
@@ -17,6 +18,10 @@ namespace thalia::interop {
 /// index and files do not have the same tensors.
 std::shared_ptr<const OpenedFile> open_thalia_shards(const std::filesystem::path& path,
                                                      const OpenOptions& options);
+
+/// Each file by itself, as one that is named, and then what they are together.
+VerifyReport verify_thalia_shards(const std::filesystem::path& path, const OpenOptions& options,
+                                  const VerifyOptions& verify, bool resolve);
 
 /// The same as one state, which keeps the files open.
 struct ShardsState {

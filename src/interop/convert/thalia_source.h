@@ -29,7 +29,7 @@ class ThaliaSource final : public OpenedFile {
   /// in a state.
   DType choose(std::size_t i, const TensorLayout& layout, PrecisionRun& precision) const;
   /// Of tensor i, empty of a connection's.
-  std::string_view region(std::size_t i) const noexcept { return places_[i].region; }
+  std::string_view region_of(std::size_t i) const noexcept { return places_[i].region; }
   Role role(std::size_t i) const noexcept { return places_[i].view.role(); }
 
  private:

@@ -58,6 +58,12 @@ class GgufSource final : public OpenedFile {
     return dequantize_ ? file_.dequantize(name, work_.threads) : file_.read(name);
   }
 
+  Tensor restored(std::size_t i) const override {
+    const GgufTensor& tensor = file_.tensors()[i];
+    if (!ggml_type_facts(tensor.type)->dequantizes) return read(i);
+    return file_.dequantize(tensor.name, work_.threads);
+  }
+
   void visit(std::size_t i, const PieceSink& sink) const override {
     const GgufTensor& tensor = file_.tensors()[i];
     if (!is_restored(tensor)) return sink(tensor.bytes);

@@ -81,7 +81,15 @@ class LoomSource : public OpenedFile {
         check_stored(i, stored);
         return Tensor::adopt(tensor.layout, stored.bytes, stored.owner);
       }
-      return restored(i, stored.bytes);
+      return restored(i, tensor.layout, stored.bytes);
+    });
+  }
+
+  Tensor restored(std::size_t i) const override {
+    if (facts_.tensors[i].type.empty()) return read(i);
+    return of_tensor(i, [&] {
+      const TensorLayout layout{.dtype = DType::f32, .shape = restored_shape(i)};
+      return restored(i, layout, file_.bytes_of(i).bytes);
     });
   }
 
@@ -165,8 +173,7 @@ class LoomSource : public OpenedFile {
     return end < file_.bytes;
   }
 
-  Tensor restored(std::size_t i, ByteSpan bytes) const {
-    const TensorLayout& layout = facts_.tensors[i].layout;
+  Tensor restored(std::size_t i, const TensorLayout& layout, ByteSpan bytes) const {
     const BlobRecord& blob = file_.document.blobs[i];
     const std::uint64_t count = *layout.shape.element_count();
     io::MemoryBudget budget(limits_, bytes.size());

@@ -5,6 +5,7 @@
 
 #include "io/process.h"
 #include "thalia/mckp.h"
+#include "thalia/text.h"
 
 namespace thalia::interop {
 namespace mckp {
@@ -35,6 +36,12 @@ class Source final : public OpenedFile {
       told.bits = tensor.quantization->bits;
     }
     facts_.metadata = file_.header().metadata;
+    facts_.checksum = ChecksumFacts{.type = "xxh64"};
+    if (const auto& hash = file_.header().content_hash) facts_.content_hash = hex(hash->bytes);
+    if (const auto& previous = file_.header().previous) {
+      facts_.is_delta = true;
+      facts_.base = BaseFacts{.path = previous->key, .checksum = hex(previous->content_hash.bytes)};
+    }
     facts_.training_steps = file_.header().training_step;
     facts_.file_bytes = file_.file_bytes();
     if (options.chain.read.verification == Verification::at_open) chain();
@@ -45,6 +52,21 @@ class Source final : public OpenedFile {
     if (file_.header().previous)
       for (const MckpFile& file : chain().files()) files.emplace_back(file.name());
     return files;
+  }
+
+  std::vector<LinkFacts> links(const std::string& path) const override {
+    std::vector<LinkFacts> links;
+    std::string name = path;
+    for (const MckpFile& file : chain().files()) {
+      const MckpHeader& header = file.header();
+      links.push_back({.name = name,
+                       .is_delta = header.previous.has_value(),
+                       .training_steps = header.training_step,
+                       .timestamp = std::nullopt,
+                       .disk_bytes = file.file_bytes()});
+      if (header.previous) name = header.previous->key;
+    }
+    return links;
   }
 
   Tensor read(std::size_t i) const override {
@@ -80,7 +102,7 @@ std::shared_ptr<const OpenedFile> open_mckp_source(const std::filesystem::path& 
 }
 
 VerifyReport verify_mckp(const std::filesystem::path& path, const OpenOptions& options,
-                         const VerifyOptions& verify) {
+                         const VerifyOptions& verify, bool /*resolve*/) {
   FileReport report(verify);
   report.find([&] {
     const MckpReadOptions read = mckp::read_options(options, false);

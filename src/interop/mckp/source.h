@@ -15,6 +15,6 @@ std::shared_ptr<const OpenedFile> open_mckp_source(const std::filesystem::path& 
 /// A VerifyFormat. The content hash is that of the restored tensors, so a delta needs the files
 /// that it was taken against.
 VerifyReport verify_mckp(const std::filesystem::path& path, const OpenOptions& options,
-                         const VerifyOptions& verify);
+                         const VerifyOptions& verify, bool resolve);
 
 }  // namespace thalia::interop

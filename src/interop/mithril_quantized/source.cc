@@ -13,13 +13,15 @@ namespace thalia::interop {
 namespace mithril_quantized {
 namespace {
 
-// A file is one frame, so all of it is decoded when it is opened.
+// A file is one frame, so all of it is decoded when it is opened. Numbers count beside what is
+// held.
 class Source final : public OpenedFile {
  public:
-  Source(ByteSpan file, const ReadLimits& limits, bool dequantized) {
-    io::MemoryBudget budget(limits, file.size());
-    const MithrilQuantized tensor = decode(file, limits, budget);
-    if (dequantized) {
+  Source(ByteSpan file, const OpenOptions& options)
+      : limits_(options.chain.read.input.limits), file_bytes_(file.size()) {
+    io::MemoryBudget budget(limits_, file.size());
+    MithrilQuantized tensor = decode(file, limits_, budget);
+    if (options.dequantize) {
       add("tensor", dequantize(tensor, budget), {});
     } else {
       const auto copied = [&](DType dtype, const auto& elements) {
@@ -35,9 +37,16 @@ class Source final : public OpenedFile {
                                       .group_size = tensor.group_size,
                                       .level = mithril_quantized_level(file)});
     facts_.file_bytes = file.size();
+    decoded_ = std::move(tensor);
   }
 
   Tensor read(std::size_t i) const override { return tensors_[i]; }
+  Tensor restored(std::size_t i) const override {
+    if (facts_.tensors[i].type.empty()) return read(i);
+    io::MemoryBudget budget(limits_, file_bytes_);
+    for (const Tensor& tensor : tensors_) budget.take("content", tensor.bytes().size());
+    return dequantize(decoded_, budget);
+  }
 
  private:
   void add(std::string_view name, Tensor tensor, std::string_view type) {
@@ -46,6 +55,9 @@ class Source final : public OpenedFile {
     tensors_.push_back(std::move(tensor));
   }
 
+  ReadLimits limits_;
+  std::uint64_t file_bytes_;  ///< of the file
+  MithrilQuantized decoded_;
   std::vector<Tensor> tensors_;
 };
 
@@ -57,8 +69,7 @@ std::shared_ptr<const OpenedFile> open_mithril_quantized_source(const std::files
   const InputOptions& input = options.chain.read.input;
   const auto file = io::FileBytes::open_whole(path, input.access, options.chain.read.work.cancel);
   return with_path(path.native(), [&] {
-    return std::make_shared<mithril_quantized::Source>(file->bytes(), input.limits,
-                                                       options.dequantize);
+    return std::make_shared<mithril_quantized::Source>(file->bytes(), options);
   });
 }
 

@@ -49,7 +49,7 @@ class TreeSource final : public OpenedFile {
 
   /// Whether these are other tensors than those of the source.
   bool differs() const noexcept { return differs_; }
-  std::vector<std::size_t> stored() const {
+  std::vector<std::size_t> stored_numbers() const {
     std::vector<std::size_t> stored;
     for (const TreePart& part : parts_) stored.push_back(part.stored);
     return stored;
@@ -142,7 +142,7 @@ std::optional<TreeTensors> tree_tensors(std::shared_ptr<const OpenedFile> source
   auto told = std::make_shared<TreeSource>(std::move(source), std::move(*plan), limits);
   if (!told->differs()) return std::nullopt;
   told->fill(metadata);
-  std::vector<std::size_t> stored = told->stored();
+  std::vector<std::size_t> stored = told->stored_numbers();
   return TreeTensors{.source = std::move(told), .stored = std::move(stored)};
 }
 

@@ -9,6 +9,7 @@
 #include "interop/safetensors/kept_header.h"
 #include "interop/safetensors/opened_model.h"
 #include "interop/safetensors/origin.h"
+#include "model/tensor/slice.h"
 
 namespace thalia::interop {
 namespace {
@@ -78,6 +79,26 @@ class SafetensorsSource : public OpenedFile {
     return safetensors::tensor_of(*tensors_.at(i).first, *tensors_.at(i).second);
   }
 
+  // In memory is what was asked for, where the file is not mapped.
+  TensorElements elements(std::size_t i) const override {
+    const auto& [file, tensor] = tensors_.at(i);
+    if (file->bytes->access() != Access::copied)
+      return elements_of(safetensors::tensor_of(*file, *tensor));
+    return {.layout = facts_.tensors[i].layout,
+            .read = [file = file->bytes, tensor = *tensor](std::span<const SliceRange> ranges,
+                                                           MutableByteSpan out) {
+              const auto offset =
+                  static_cast<std::uint64_t>(tensor.bytes.data() - file->bytes().data());
+              const std::uint64_t bits = dtype_bits(tensor.dtype);
+              model::for_each_run(
+                  tensor.shape, ranges, [&](std::uint64_t first, std::uint64_t count) {
+                    const std::uint64_t begin = first * bits / 8;
+                    file->touch(offset + begin, ((first + count) * bits + 7) / 8 - begin);
+                  });
+              model::copy_slice(tensor.dtype, tensor.shape, tensor.bytes, ranges, out);
+            }};
+  }
+
   bool is_mapped(std::size_t i) const override {
     return tensors_[i].first->bytes->access() != Access::copied;
   }
@@ -102,7 +123,7 @@ std::shared_ptr<const OpenedFile> open_safetensors_source(const std::filesystem:
 }
 
 VerifyReport verify_safetensors(const std::filesystem::path& path, const OpenOptions& options,
-                                const VerifyOptions& verify) {
+                                const VerifyOptions& verify, bool /*resolve*/) {
   FileReport report(verify);
   report.find([&] {
     const std::filesystem::path only = find_safetensors_model(path).filename();

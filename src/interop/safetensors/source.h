@@ -14,6 +14,6 @@ std::shared_ptr<const OpenedFile> open_safetensors_source(const std::filesystem:
                                                           const OpenOptions& options);
 /// A VerifyFormat: of a model of several files all that is wrong with each, and with its index.
 VerifyReport verify_safetensors(const std::filesystem::path& path, const OpenOptions& options,
-                                const VerifyOptions& verify);
+                                const VerifyOptions& verify, bool resolve);
 
 }  // namespace thalia::interop

@@ -64,9 +64,10 @@ class FileReport {
 /// Every tensor of a file that is open; unless `quick`.
 void check_tensors(const OpenedFile& source, const VerifyOptions& options, FileReport& report);
 
-/// How a room verifies a file, of a delta with all that it is based on. @throws what says nothing
-/// about the file: IoError, UnsupportedError, CancelledError, FormatError (limit_exceeded).
+/// How a room verifies a file. `resolve`: of a .thalia delta also all that it is based on; other
+/// deltas are nothing without that. @throws what says nothing about the file: IoError,
+/// UnsupportedError, CancelledError, FormatError (limit_exceeded).
 using VerifyFormat = VerifyReport (*)(const std::filesystem::path& path, const OpenOptions& options,
-                                      const VerifyOptions& verify);
+                                      const VerifyOptions& verify, bool resolve);
 
 }  // namespace thalia::interop

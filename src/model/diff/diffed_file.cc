@@ -2,43 +2,11 @@
 // and of a delta is read whole.
 #include "model/diff/diffed_file.h"
 
-#include <vector>
-
+#include "model/tensor/slice.h"
 #include "thalia/tensor_layout.h"
 #include "thalia/tensor_value.h"
 
 namespace thalia::model {
-namespace {
-
-// The ranges of a dense tensor, in runs that follow each other in it. Of whole bytes an element.
-void read_by_parts(const TensorLayout& layout, std::span<const SliceRange> ranges,
-                   MutableByteSpan out, const PartReader& read) {
-  if (out.empty()) return;
-  const std::uint64_t width = dtype_bits(layout.dtype) / 8;
-  // One run: as many inner dimensions as are taken whole, and the range of the one around them.
-  std::size_t outer = ranges.size();
-  std::uint64_t run = 1;
-  while (outer > 0) {
-    --outer;
-    run *= ranges[outer].end - ranges[outer].begin;
-    if (ranges[outer].begin != 0 || ranges[outer].end != layout.shape[static_cast<unsigned>(outer)])
-      break;
-  }
-  std::vector<std::uint64_t> at;
-  for (const SliceRange& range : ranges) at.push_back(range.begin);
-  for (; !out.empty(); out = out.subspan(run * width)) {
-    std::uint64_t element = 0;
-    for (std::size_t d = 0; d < at.size(); ++d)
-      element = element * layout.shape[static_cast<unsigned>(d)] + at[d];
-    read(element * width, out.first(run * width));
-    for (std::size_t d = outer; d > 0; --d) {
-      if (++at[d - 1] < ranges[d - 1].end) break;
-      at[d - 1] = ranges[d - 1].begin;
-    }
-  }
-}
-
-}  // namespace
 
 FactsOf DiffedFile::facts() const {
   if (!chain) return tensor_facts;
@@ -72,8 +40,10 @@ ComparedTensor compared_tensor(const DiffedFile& file, const TensorView& view,
   } else if (layout.encoding == Encoding::dense && !dtype_is_packed(layout.dtype)) {
     tensor.read = [chain = *file.chain, view, layout](std::span<const SliceRange> ranges,
                                                       MutableByteSpan out) {
-      read_by_parts(layout, ranges, out, [&](std::uint64_t begin, MutableByteSpan part) {
-        chain.read_part(view, begin, part);
+      const std::uint64_t width = dtype_bits(layout.dtype) / 8;
+      for_each_run(layout.shape, ranges, [&](std::uint64_t first, std::uint64_t count) {
+        chain.read_part(view, first * width, out.first(count * width));
+        out = out.subspan(count * width);
       });
     };
   } else {

@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(come_in_their_order_whatever_their_size) {
   for (const unsigned threads : {1u, 3u}) {
     Measuring measuring(Work{.threads = threads});
     for (std::size_t i = 0; i < tensors.size(); ++i)
-      measuring.add(inspect::source_of(tensors[i], "", std::to_string(i)));
+      measuring.add(inspect::OpenedTensor("", std::to_string(i), elements_of(tensors[i])));
     const std::vector<MeasuredTensor> measured = measuring.finish();
     BOOST_TEST_REQUIRE(measured.size() == tensors.size());
     for (std::size_t i = 0; i < measured.size(); ++i) {
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(come_in_their_order_whatever_their_size) {
 BOOST_AUTO_TEST_CASE(of_several_that_cannot_be_read_the_first_is_named) {
   Measuring measuring(Work{.threads = 2});
   for (int i = 0; i < 40; ++i) {
-    inspect::OpenedTensor source = inspect::source_of(ramp(8, 0), "", std::to_string(i));
+    inspect::OpenedTensor source("", std::to_string(i), elements_of(ramp(8, 0)));
     if (i % 10 == 7) {
       source.read = [i](std::span<const SliceRange>, MutableByteSpan) {
         throw std::runtime_error(std::to_string(i));
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_stop_ends_them) {
   std::stop_source stop;
   stop.request_stop();
   Measuring measuring(Work{.cancel = stop.get_token()});
-  measuring.add(inspect::source_of(ramp(8, 0), "", "w"));
+  measuring.add(inspect::OpenedTensor("", "w", elements_of(ramp(8, 0))));
   BOOST_CHECK_THROW(measuring.finish(), CancelledError);
 }
 

@@ -1,15 +1,13 @@
-#include "inspect/copy_slice.h"
+#include "model/tensor/slice.h"
 
 #include <cstdint>
 #include <numeric>
 #include <vector>
 
 #include "boost_test.h"
-#include "cli/tensor/element.h"
-#include "inspect/block_cursor.h"
 
 using namespace thalia;
-using namespace thalia::inspect;
+using namespace thalia::model;
 
 BOOST_AUTO_TEST_SUITE(copy_slice_of)
 
