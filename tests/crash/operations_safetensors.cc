@@ -7,6 +7,7 @@
 #include "integrity/content_hash.h"
 #include "support/bytes.h"
 #include "support/files.h"
+#include "thalia/formats/any_file.h"
 #include "thalia/formats/safetensors_model.h"
 
 namespace fs = std::filesystem;
@@ -37,11 +38,14 @@ void save_model(const fs::path& folder, unsigned step, std::uint64_t tensors_in_
 }
 
 std::string observe(const fs::path& folder) {
-  const SafetensorsModel model = SafetensorsModel::open(folder);
+  const AnyFile model = open_any(folder, {}, FileFormat::safetensors);
   integrity::Xxh3 hash;
-  for (const SafetensorsModelFile& file : model.files())
-    for (const auto& [key, text] : file.metadata) hash.update(test::bytes_of(key + "=" + text));
-  for (const SafetensorsModelTensor& tensor : model.tensors()) {
+  for (const fs::path& path : model.files()) {
+    if (path.extension() != ".safetensors") continue;
+    const SafetensorsFile file = SafetensorsFile::open(path);
+    for (const auto& [key, text] : file.metadata()) hash.update(test::bytes_of(key + "=" + text));
+  }
+  for (const AnyTensor& tensor : model.tensors()) {
     hash.update(test::bytes_of(tensor.name));
     hash.update(model.read(tensor.name).bytes());
   }

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "fuzz/fuzz_target.h"
+#include "interop/npz/source.h"
 #include "interop/shared/npy_header.h"
 #include "thalia/error.h"
-#include "thalia/formats/npz.h"
 
 using namespace thalia;
 
@@ -15,17 +15,19 @@ namespace npy_target {
 
 void run(const std::uint8_t* data, std::size_t size) {
   const ByteSpan bytes = std::as_bytes(std::span(data, size));
-  ReadOptions options;
-  options.input.limits.max_allocation_bytes = 1 << 20;
+  OpenOptions options;
+  options.chain.read.input.limits.max_allocation_bytes = 1 << 20;
   try {
-    const NpyFile file = NpyFile::from_bytes({.bytes = bytes, .owner = nullptr}, "fuzz", options);
-    const NpyArray& array = file.array();
-    FUZZ_REQUIRE(array.offset <= size && array.stored_bytes == size - array.offset);
-    FUZZ_REQUIRE(file.read().bytes().size() == array.stored_bytes);
+    const auto file =
+        interop::open_npy_bytes({.bytes = bytes, .owner = nullptr}, "fuzz.npy", options);
+    const std::uint64_t offset = file->facts().tensors[0].offset.value();
+    const std::uint64_t stored_bytes = file->facts().tensors[0].stored_bytes.value();
+    FUZZ_REQUIRE(offset <= size && stored_bytes == size - offset);
+    FUZZ_REQUIRE(file->read(0).bytes().size() == stored_bytes);
     const interop::NpyHeader header = interop::parse_npy_header(bytes, size);
     const std::string made = interop::make_npy_header(
         header.descr, header.fortran_order, header.shape, header.header_bytes, header.version);
-    const std::string whole = made + std::string(array.stored_bytes, '\0');
+    const std::string whole = made + std::string(stored_bytes, '\0');
     const interop::NpyHeader again =
         interop::parse_npy_header(std::as_bytes(std::span(whole)), whole.size());
     FUZZ_REQUIRE(again.shape == header.shape && again.descr == header.descr &&

@@ -4,9 +4,10 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
+#include "interop/npz/archive.h"
 #include "interop/npz/origin.h"
+#include "interop/npz/source.h"
 #include "thalia/error.h"
-#include "thalia/formats/npz.h"
 
 using namespace thalia;
 
@@ -14,19 +15,22 @@ namespace {
 namespace npz_target {
 
 void read_archive(ByteSpan bytes) {
-  ReadOptions options;
-  options.input.limits.max_allocation_bytes = 1 << 20;
-  const NpzFile file = NpzFile::from_bytes({.bytes = bytes, .owner = nullptr}, "fuzz", options);
-  for (const NpyArray& array : file.arrays()) {
+  OpenOptions options;
+  options.chain.read.input.limits.max_allocation_bytes = 1 << 20;
+  const auto file =
+      interop::open_npz_bytes({.bytes = bytes, .owner = nullptr}, "fuzz.npz", options);
+  for (std::size_t i = 0; i < file->tensor_count(); ++i) {
+    const AnyTensor& array = file->facts().tensors[i];
     FUZZ_REQUIRE(array.offset <= bytes.size());
-    FUZZ_REQUIRE(array.stored_bytes <= bytes.size() - array.offset);
+    FUZZ_REQUIRE(array.stored_bytes <= bytes.size() - *array.offset);
     try {
-      FUZZ_REQUIRE(file.read(array.name).bytes().size() == *array.shape.byte_length(array.dtype));
+      FUZZ_REQUIRE(file->read(i).bytes().size() ==
+                   *array.layout.shape.byte_length(array.layout.dtype));
     } catch (const FormatError&) {
     } catch (const IntegrityError&) {
     }
   }
-  const interop::npz::Archive archive({.bytes = bytes, .owner = nullptr}, options);
+  const interop::npz::Archive archive({.bytes = bytes, .owner = nullptr}, options.chain.read);
   const interop::npz::Origin origin = interop::npz::origin_of(archive);
   const interop::npz::Origin again =
       interop::npz::origin_from_json(interop::npz::origin_to_json("npz", origin), 16);

@@ -3,8 +3,8 @@
 #include <span>
 
 #include "fuzz/fuzz_target.h"
+#include "interop/pt/source.h"
 #include "thalia/error.h"
-#include "thalia/formats/pt.h"
 
 using namespace thalia;
 
@@ -13,21 +13,22 @@ namespace pt_target {
 
 void run(const std::uint8_t* data, std::size_t size) {
   const ByteSpan bytes = std::as_bytes(std::span(data, size));
-  ReadLimits limits;
-  limits.max_allocation_bytes = 1 << 20;
+  OpenOptions options;
+  options.chain.read.input.limits.max_allocation_bytes = 1 << 20;
   try {
-    const PtFile file = PtFile::from_bytes({.bytes = bytes, .owner = nullptr}, "fuzz",
-                                           {.input = {.limits = limits}});
-    for (const PtTensor& tensor : file.tensors()) {
+    const auto file =
+        interop::pt::open_pt_bytes({.bytes = bytes, .owner = nullptr}, "fuzz", options);
+    for (std::size_t i = 0; i < file->tensor_count(); ++i) {
+      const AnyTensor& tensor = file->facts().tensors[i];
       try {
-        const Tensor read = file.read(tensor.name);
+        const Tensor read = file->read(i);
         FUZZ_REQUIRE(read.layout() == tensor.layout);
         if (read.is_dense()) {
           FUZZ_REQUIRE(read.bytes().size() == tensor.layout.shape.byte_length(read.dtype()));
         } else {
           static_cast<void>(read.to_coo().coo());
         }
-        file.check(tensor.name);
+        file->check(i);
       } catch (const FormatError&) {
       } catch (const IntegrityError&) {
       } catch (const UnsupportedError&) {

@@ -62,8 +62,9 @@ struct AnyTensor {
 /// A tensor that is read in parts. What its format decodes as a whole was decoded once, and is kept
 /// as long as this. Holds the file open; any number of threads may read.
 struct TensorElements {
-  TensorLayout layout{};        ///< of what comes out
-  SliceReader read{};           ///< of a dense one. @throws as AnyFile::read()
+  TensorLayout layout{};  ///< of what comes out
+  /// Of a dense one. @throws UsageError (bad_argument, size_mismatch); as AnyFile::read().
+  SliceReader read{};
   std::optional<Tensor> all{};  ///< where it is in memory as a whole, as every sparse one is
 };
 

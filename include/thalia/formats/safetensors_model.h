@@ -1,30 +1,18 @@
-// A safetensors model as one thing, whether it lies in one file or in several with an index: opened
-// by its folder, its index or its file, read tensor by tensor or in part, checked, written in
-// shards, and its texts edited. docs/format/safetensors.md.
-//
-//   const auto model = thalia::SafetensorsModel::open("llama");   // a folder of Hugging Face's
-//   const thalia::Tensor w = model.read("lm_head.weight");        // in the mapping, no copy
-//   const thalia::Tensor rows = model.read_rows("lm_head.weight", 0, 16);
+// A safetensors model as one thing, whether it lies in one file or in several with an index:
+// checked, written in shards, and its texts edited. open_any() reads it. docs/safetensors.md.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "thalia/detail/held.h"
-#include "thalia/dtype.h"
 #include "thalia/error.h"
 #include "thalia/formats/model_index.h"
 #include "thalia/options.h"
 #include "thalia/safetensors.h"
-#include "thalia/shape.h"
-#include "thalia/tensor.h"
-#include "thalia/tensor_value.h"
 #include "thalia/verify.h"
 
 namespace thalia {
@@ -37,71 +25,13 @@ struct SafetensorsModelOptions {
   std::uint64_t max_files = kMostModelFiles;     ///< of one model; each is held open
 };
 
-struct SafetensorsModelFile {
-  std::string name;  ///< in the model's folder
-  SafetensorsMetadata metadata{};
-  bool has_metadata = false;  ///< true also for an empty "__metadata__"
-  std::uint64_t file_bytes = 0;
-};
-
-struct SafetensorsModelTensor {
-  std::string name;
-  DType dtype = DType::f32;
-  Shape shape{};
-  std::size_t file = 0;      ///< position in SafetensorsModel::files()
-  std::uint64_t offset = 0;  ///< of its bytes in that file
-  std::uint64_t bytes = 0;
-};
-
-/// Which file opening this path as a safetensors model begins with: the path itself if it is no
+/// Which file opening this path as a safetensors model begins with: the path itself where it is no
 /// folder, else of the folder model.safetensors, or model.safetensors.index.json, or the one
 /// *.safetensors that is no shard, or the one *.safetensors.index.json, whichever comes first in
 /// this list. A shard is named like NAME-00001-of-00002.safetensors. find_model() also takes
 /// .thalia files. @throws UsageError (not_found) where the folder has none of these, (bad_argument)
 /// if it has several of one kind, and names them; IoError.
 std::filesystem::path find_safetensors_model(const std::filesystem::path& path);
-
-/// Immutable after open; a cheap handle; any number of threads.
-class SafetensorsModel {
- public:
-  /// Opens a .safetensors file, a *.json index, or a folder with either. Every file's header is
-  /// read and checked, several at a time; of the tensors nothing is. A model that is replaced
-  /// meanwhile is opened anew. @throws IoError; UsageError as find_safetensors_model(); FormatError
-  /// naming the file and tensors: also where index and files do not have the same tensors, or two
-  /// files have one of a name; UnsupportedError as SafetensorsFile::open().
-  static SafetensorsModel open(const std::filesystem::path& path,
-                               const SafetensorsModelOptions& options = {});
-
-  /// File by file, by offset.
-  const std::vector<SafetensorsModelTensor>& tensors() const noexcept;
-  const std::vector<SafetensorsModelFile>& files() const noexcept;  ///< by name
-  /// The path of the index or the file.
-  const std::filesystem::path& path() const noexcept;
-  /// The index as it is in its file; nullopt for a model without one.
-  const std::optional<std::string>& index_text() const noexcept;
-  std::uint64_t file_bytes() const noexcept;  ///< of all files, the index among them
-
-  /// Position of a tensor; nullopt if there is none of this name.
-  std::optional<std::size_t> find(std::string_view name) const noexcept;
-
-  /// In the mapping: nothing is copied, and the file stays open as long as the tensor lives. With
-  /// Access::copied the tensor's bytes alone are read. @throws UsageError (not_found); IoError,
-  /// FormatError (truncated) as Access says.
-  Tensor read(std::size_t i) const;
-  Tensor read(std::string_view name) const;
-  /// The elements inside the ranges, one range a dimension, and no others are touched: in the
-  /// mapping where they lie together and begin and end at bytes, else copied. @throws as read();
-  /// UsageError (bad_argument) for ranges that do not fit the shape; FormatError (limit_exceeded)
-  /// where the copy is larger than the limits allow.
-  Tensor read_range(std::size_t i, std::span<const SliceRange> ranges) const;
-  Tensor read_range(std::string_view name, std::span<const SliceRange> ranges) const;
-  /// Indices [begin, end) of the outermost dimension. @throws as read_range(); also for a scalar.
-  Tensor read_rows(std::string_view name, std::uint64_t begin, std::uint64_t end) const;
-
- private:
-  struct Impl;
-  detail::Shared<const Impl> impl_;
-};
 
 struct SafetensorsFinding {
   std::string file;     ///< its name; empty: the index
@@ -111,12 +41,12 @@ struct SafetensorsFinding {
   Severity severity;  ///< a warning is no reason to refuse the model
 };
 
-/// Everything that is wrong with a model, where open() stops at the first: files that are missing
-/// or damaged, tensors that are in the index and not in the file that it names, in a file and not
-/// in the index, or in two files, and a total_size that is not the sum of the tensors' bytes, which
-/// open() takes. Empty: nothing is. Formats of this kind have no checksums, so changed elements are
-/// never found. @throws UsageError, IoError if there is nothing to check; FormatError for an
-/// index that cannot be read.
+/// Everything that is wrong with a model, where open_any() stops at the first: files that are
+/// missing or damaged, tensors that stand in the index and not in the file that it names, in a file
+/// and not in the index, or in two files, and a total_size that is not the sum of the tensors'
+/// bytes, which open_any() takes. Empty: nothing is. Formats of this kind have no checksums, so
+/// changed elements are never found. @throws UsageError, IoError where there is nothing to check;
+/// FormatError for an index that cannot be read.
 std::vector<SafetensorsFinding> check_safetensors_model(
     const std::filesystem::path& path, const SafetensorsModelOptions& options = {});
 

@@ -198,8 +198,9 @@ TensorElements AnyFile::elements(std::size_t i) const {
   check_number(i, tensor_count());
   TensorElements elements = with_path(impl_->path, [&] { return impl_->source->elements(i); });
   if (!elements.read) return elements;
-  elements.read = [file = *this, read = std::move(elements.read), whole = elements.all](
-                      std::span<const SliceRange> ranges, MutableByteSpan out) {
+  elements.read = [file = *this, layout = elements.layout, read = std::move(elements.read),
+                   whole = elements.all](std::span<const SliceRange> ranges, MutableByteSpan out) {
+    model::check_slice(layout.dtype, layout.shape, ranges, out.size());
     if (whole) {
       if (const auto part =
               model::consecutive(whole->dtype(), whole->shape(), whole->bytes(), ranges))

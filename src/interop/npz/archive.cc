@@ -3,10 +3,10 @@
 #include "interop/npz/archive.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "base/fail.h"
-#include "base/suggestion.h"
 #include "interop/npz/array.h"
 #include "thalia/text.h"
 
@@ -43,8 +43,9 @@ Archive::Archive(StoredBytes bytes, const ReadOptions& options)
     with_array(zip_.members()[member].name, [&] { add(member); });
   }
   compared_ = std::vector<std::atomic<bool>>(arrays_.size());
+  std::unordered_set<std::string_view> names;
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
-    if (places_.emplace(arrays_[i].name, i).second) continue;
+    if (names.insert(arrays_[i].name).second) continue;
     throw FormatError(
         ErrorCode::bad_name, "two members are arrays of one name",
         {.section = "zip member", .field = "name", .value = printable(arrays_[i].name)});
@@ -74,14 +75,6 @@ void Archive::add(std::size_t member) {
 
 std::vector<std::byte> Archive::header_text(std::size_t i) const {
   return zip_.read_start(member(i), headers_[i].header_bytes);
-}
-
-std::size_t Archive::place(std::string_view name) const {
-  const auto found = places_.find(name);
-  if (found != places_.end()) return found->second;
-  throw UsageError(ErrorCode::not_found,
-                   "no such array" + suggestion_among(name, arrays_, &NpyArray::name),
-                   {.tensor = printable(name)});
 }
 
 Tensor Archive::read(std::size_t i) const {

@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "interop/npz/array.h"
 #include "interop/shared/npy_header.h"
 #include "interop/shared/piece_sink.h"
 #include "interop/shared/zip_directory.h"
-#include "thalia/formats/npz.h"
+#include "thalia/storage.h"
 
 namespace thalia::interop::npz {
 
@@ -24,7 +24,8 @@ std::string array_name(std::string_view member);
 /// Errors name the array, and no path. Immutable but for what was compared; any number of threads.
 class Archive {
  public:
-  /// @throws as NpzFile::open().
+  /// @throws FormatError naming field and bound; UnsupportedError for pickled objects, texts,
+  /// dates, records of several fields, ranks above 8; CompressionError.
   Archive(StoredBytes bytes, const ReadOptions& options);
 
   const std::vector<NpyArray>& arrays() const noexcept { return arrays_; }
@@ -35,10 +36,10 @@ class Archive {
   const std::vector<std::string>& others() const noexcept { return others_; }
   std::string_view comment() const noexcept { return zip_.comment(); }
   std::uint64_t file_bytes() const noexcept { return bytes_.bytes.size(); }
-  /// @throws UsageError (not_found).
-  std::size_t place(std::string_view name) const;
 
-  /// @throws as NpzFile::read().
+  /// Inflated where the array is deflated. The first read of an array compares the CRC-32 of its
+  /// member, unless the options said Verification::off; that of a deflated one is compared at every
+  /// read. @throws IntegrityError; FormatError (bad_compression, limit_exceeded).
   Tensor read(std::size_t i) const;
   /// Hands on the tensor's bytes in pieces, then compares the CRC-32 of the member.
   void visit(std::size_t i, const PieceSink& sink) const;
@@ -55,7 +56,6 @@ class Archive {
   std::vector<NpyHeader> headers_;    ///< of each array
   std::vector<std::size_t> members_;  ///< of each array, its place in the archive
   std::vector<std::string> others_;
-  std::unordered_map<std::string_view, std::size_t> places_;
   mutable std::vector<std::atomic<bool>> compared_;
 };
 

@@ -6,9 +6,27 @@
 
 #include "interop/shared/npy_header.h"
 #include "interop/shared/zip_member.h"
-#include "thalia/formats/npz.h"
+#include "thalia/dtype.h"
+#include "thalia/options.h"
+#include "thalia/shape.h"
+#include "thalia/tensor_value.h"
 
 namespace thalia::interop::npz {
+
+struct NpyArray {
+  /// Of an archive's member without its ".npy"; of an .npy file the file's without it.
+  std::string name;
+  /// Of what read() gives. Elements that are bytes without a meaning ("|V8") are u8, and of several
+  /// bytes the last extent says how many.
+  DType dtype = DType::f32;
+  Shape shape;
+  std::string descr;           ///< NumPy's name of the element type, as the file says it: "<f4"
+  bool fortran_order = false;  ///< the first index runs fastest in the file; never in what is read
+  bool deflated = false;       ///< by numpy.savez_compressed
+  /// Where its elements lie in the file, or the deflated stream with the header and them.
+  std::uint64_t offset = 0;
+  std::uint64_t stored_bytes = 0;
+};
 
 /// Where the array lies in its file is the caller's to fill in.
 NpyArray describe_array(std::string name, const NpyHeader& header);

@@ -96,28 +96,45 @@ class NpySource final : public OpenedFile {
 }  // namespace thalia::interop::npz
 
 namespace thalia::interop {
+namespace {
+
+StoredBytes whole_file(const std::filesystem::path& path, const OpenOptions& options) {
+  const auto file = io::FileBytes::open_whole(path, options.chain.read.input.access,
+                                              options.chain.read.work.cancel);
+  return {.bytes = file->bytes(), .owner = file};
+}
+
+}  // namespace
+
+std::shared_ptr<const OpenedFile> open_npz_bytes(StoredBytes bytes,
+                                                 const std::filesystem::path& path,
+                                                 const OpenOptions& options) {
+  return with_path(path.native(), [&] {
+    return std::make_shared<const npz::NpzSource>(path.string(), std::move(bytes),
+                                                  options.chain.read);
+  });
+}
+
+std::shared_ptr<const OpenedFile> open_npy_bytes(StoredBytes bytes,
+                                                 const std::filesystem::path& path,
+                                                 const OpenOptions& options) {
+  const std::string name = npz::array_name(path.filename().string());
+  return with_path(path.native(), [&] {
+    return std::make_shared<const npz::NpySource>(
+        path.string(), std::move(bytes),
+        // A name of the file system may be any bytes, and one of a tensor is text.
+        is_valid_utf8(name) ? name : printable(name), options.chain.read.input.limits);
+  });
+}
 
 std::shared_ptr<const OpenedFile> open_npz_source(const std::filesystem::path& path,
                                                   const OpenOptions& options) {
-  const auto file = io::FileBytes::open_whole(path, options.chain.read.input.access,
-                                              options.chain.read.work.cancel);
-  return with_path(path.native(), [&] {
-    return std::make_shared<const npz::NpzSource>(
-        path.string(), StoredBytes{.bytes = file->bytes(), .owner = file}, options.chain.read);
-  });
+  return open_npz_bytes(whole_file(path, options), path, options);
 }
 
 std::shared_ptr<const OpenedFile> open_npy_source(const std::filesystem::path& path,
                                                   const OpenOptions& options) {
-  const auto file = io::FileBytes::open_whole(path, options.chain.read.input.access,
-                                              options.chain.read.work.cancel);
-  const std::string name = npz::array_name(path.filename().string());
-  return with_path(path.native(), [&] {
-    return std::make_shared<const npz::NpySource>(
-        path.string(), StoredBytes{.bytes = file->bytes(), .owner = file},
-        // A name of the file system may be any bytes, and one of a tensor is text.
-        is_valid_utf8(name) ? name : printable(name), options.chain.read.input.limits);
-  });
+  return open_npy_bytes(whole_file(path, options), path, options);
 }
 
 }  // namespace thalia::interop

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "interop/shared/opened_file.h"
+#include "thalia/storage.h"
 
 namespace thalia::interop {
 
@@ -15,5 +16,13 @@ std::shared_ptr<const OpenedFile> open_npz_source(const std::filesystem::path& p
 /// One tensor, called as the file without its ".npy".
 std::shared_ptr<const OpenedFile> open_npy_source(const std::filesystem::path& path,
                                                   const OpenOptions& options);
+
+/// The same of a file's bytes. `path` is for messages, and the name of the one tensor.
+std::shared_ptr<const OpenedFile> open_npz_bytes(StoredBytes bytes,
+                                                 const std::filesystem::path& path,
+                                                 const OpenOptions& options);
+std::shared_ptr<const OpenedFile> open_npy_bytes(StoredBytes bytes,
+                                                 const std::filesystem::path& path,
+                                                 const OpenOptions& options);
 
 }  // namespace thalia::interop

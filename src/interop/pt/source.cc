@@ -36,16 +36,13 @@ class PtSource final : public OpenedFile {
   }
 
  public:
-  PtSource(const std::filesystem::path& path, const OpenOptions& options)
+  PtSource(StoredBytes file, const std::filesystem::path& path, const OpenOptions& options)
       : path_(path.string()),
         listing_{.dequantize = options.dequantize, .shared_memory = options.shared_memory},
         limits_(options.chain.read.input.limits) {
-    const auto file = io::FileBytes::open_whole(path, options.chain.read.input.access,
-                                                options.chain.read.work.cancel);
     with_path(path_, [&] {
-      io::MemoryBudget budget(options.chain.read.input.limits, file->bytes().size());
-      contents_ =
-          Contents::read({.bytes = file->bytes(), .owner = file}, options.chain.read, budget);
+      io::MemoryBudget budget(options.chain.read.input.limits, file.bytes.size());
+      contents_ = Contents::read(std::move(file), options.chain.read, budget);
       fill(budget);
     });
   }
@@ -179,7 +176,15 @@ std::string PtSource::metadata() const {
 
 std::shared_ptr<const OpenedFile> open_pt_source(const std::filesystem::path& path,
                                                  const OpenOptions& options) {
-  return std::make_shared<const PtSource>(path, options);
+  const auto file = io::FileBytes::open_whole(path, options.chain.read.input.access,
+                                              options.chain.read.work.cancel);
+  return open_pt_bytes({.bytes = file->bytes(), .owner = file}, path, options);
+}
+
+std::shared_ptr<const OpenedFile> open_pt_bytes(StoredBytes bytes,
+                                                const std::filesystem::path& path,
+                                                const OpenOptions& options) {
+  return std::make_shared<const PtSource>(std::move(bytes), path, options);
 }
 
 }  // namespace thalia::interop::pt

@@ -46,10 +46,11 @@ bool was_replaced(const OpenedModel& model);
 /// Empty where there is no index. Files with a fault are not known.
 std::vector<Mismatch> compare_with_index(const OpenedModel& model);
 
-/// A model in which everything fits. @throws as SafetensorsModel::open().
+/// A model in which everything fits. @throws as open_safetensors_source().
 OpenedModel open_model(const std::filesystem::path& path, const SafetensorsModelOptions& options);
 
-/// The tensor in its file. @throws as SafetensorsModel::read().
+/// The tensor in its file, of which its bytes alone are read where they are copied. @throws
+/// IoError, FormatError (truncated) as Access says.
 Tensor tensor_of(const ModelFile& file, const SafetensorsTensor& tensor);
 /// Its bytes in order; of a file that is copied in pieces, none of which is kept. @throws the same.
 void visit_tensor(const ModelFile& file, const SafetensorsTensor& tensor, const PieceSink& sink);

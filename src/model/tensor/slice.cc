@@ -2,10 +2,14 @@
 // extents of a sparse tensor may multiply to more than 64 bits.
 #include "model/tensor/slice.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <vector>
 
+#include "base/fail.h"
 #include "model/tensor/bit_runs.h"
 
 namespace thalia::model {
@@ -23,6 +27,25 @@ std::uint64_t range_elements(std::span<const SliceRange> ranges) {
 std::uint64_t packed_bytes(DType dtype, std::uint64_t elements) {
   const std::uint64_t bits = dtype_bits(dtype);
   return elements / 8 * bits + (elements % 8 * bits + 7) / 8;
+}
+
+void check_slice(DType dtype, const Shape& shape, std::span<const SliceRange> ranges,
+                 std::uint64_t bytes) {
+  if (ranges.size() != shape.rank()) {
+    fail_argument(ErrorCode::bad_argument, "slice", fmt::format("{} ranges", ranges.size()),
+                  fmt::format("one for each of {} dimensions", shape.rank()));
+  }
+  for (unsigned d = 0; d < shape.rank(); ++d) {
+    if (ranges[d].begin <= ranges[d].end && ranges[d].end <= shape[d]) continue;
+    fail_argument(ErrorCode::bad_argument, fmt::format("slice, dimension {}", d),
+                  fmt::format("[{}, {})", ranges[d].begin, ranges[d].end),
+                  fmt::format("within [0, {})", shape[d]));
+  }
+  if (const std::uint64_t expected = packed_bytes(dtype, range_elements(ranges));
+      bytes != expected) {
+    fail_argument(ErrorCode::size_mismatch, "out", fmt::format("{} bytes", bytes),
+                  std::to_string(expected));
+  }
 }
 
 void for_each_run(const Shape& shape, std::span<const SliceRange> ranges,

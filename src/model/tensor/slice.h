@@ -20,6 +20,11 @@ std::uint64_t range_elements(std::span<const SliceRange> ranges);
 /// Bytes of `elements` of the dtype, rounded up to a whole byte.
 std::uint64_t packed_bytes(DType dtype, std::uint64_t elements);
 
+/// @throws UsageError (bad_argument) for ranges that are not one a dimension, each within the
+/// shape; (size_mismatch) where `bytes` is not packed_bytes() of their elements.
+void check_slice(DType dtype, const Shape& shape, std::span<const SliceRange> ranges,
+                 std::uint64_t bytes);
+
 /// Calls visit(first element, elements) for each run inside the ranges, one range a dimension, in
 /// row-major order. All runs have as many elements: those of the inner dimensions that are taken
 /// whole, and of the range around them.

@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "interop/pt/source.h"
 #include "interop/shared/zip_writer.h"
 #include "support/files.h"
 #include "thalia/formats/pt.h"
+#include "thalia/value.h"
 
 namespace thalia::test {
 
@@ -18,10 +20,38 @@ inline std::filesystem::path pt_path(std::string_view name) {
   return std::filesystem::path(THALIA_SOURCE_ROOT) / "tests/data/interop/pt" / name;
 }
 
-inline PtFile pt_from(const std::string& bytes, const ReadLimits& limits = {}) {
+/// An open file whose tensors are asked for by name.
+class PtTensors {
+ public:
+  explicit PtTensors(std::shared_ptr<const interop::OpenedFile> file) : file_(std::move(file)) {}
+
+  const std::vector<AnyTensor>& tensors() const { return file_->facts().tensors; }
+  const std::vector<std::string>& losses() const { return file_->facts().losses; }
+  Tensor read(std::string_view name) const { return file_->read(file_->at(name)); }
+  void check(std::string_view name) const { file_->check(file_->at(name)); }
+  /// The saved object, as thalia_checkpoint keeps it: docs/python.md, "What a tree looks like".
+  std::string tree() const {
+    return to_json(parse_json(file_->facts().metadata).at("thalia_checkpoint").at("tree"));
+  }
+
+ private:
+  std::shared_ptr<const interop::OpenedFile> file_;
+};
+
+/// Each tensor of the object by itself; `shared`: those that share memory as one.
+inline PtTensors pt_from(const std::string& bytes, const ReadLimits& limits = {},
+                         bool shared = false) {
   const auto owner = std::make_shared<const std::string>(bytes);
-  return PtFile::from_bytes({.bytes = bytes_of(*owner), .owner = owner}, "test.pt",
-                            {.input = {.limits = limits}});
+  OpenOptions options{.shared_memory = shared};
+  options.chain.read.input.limits = limits;
+  return PtTensors(
+      interop::pt::open_pt_bytes({.bytes = bytes_of(*owner), .owner = owner}, "test.pt", options));
+}
+inline PtTensors pt_open(const std::filesystem::path& path, bool shared = false) {
+  return PtTensors(interop::pt::open_pt_source(path, {.shared_memory = shared}));
+}
+inline std::string pt_tree(const std::filesystem::path& path) {
+  return pt_open(path, true).tree();
 }
 
 using PtRecords = std::vector<std::pair<std::string, std::string>>;

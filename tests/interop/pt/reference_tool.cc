@@ -13,7 +13,6 @@
 #include "interop/pt/source.h"
 #include "json/writer.h"
 #include "thalia/error.h"
-#include "thalia/formats/pt.h"
 
 using namespace thalia;
 
@@ -35,19 +34,16 @@ void describe(JsonWriter& json, const std::string& name, const Tensor& tensor) {
 
 void dump(const std::filesystem::path& file, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
-  const PtFile pt = PtFile::open(file);
+  const auto apart = interop::pt::open_pt_source(file, {});
   std::string text;
   JsonWriter json(text);
   json.begin_object().key("tensors").begin_array();
-  std::size_t place = 0;
-  for (const PtTensor& tensor : pt.tensors()) {
-    pt.check(tensor.name);
-    const Tensor elements = pt.read(tensor.name);
-    write_file(folder / ("t" + std::to_string(place++)), elements.bytes());
+  for (std::size_t i = 0; i < apart->facts().tensors.size(); ++i) {
+    apart->check(i);
+    const Tensor elements = apart->read(i);
+    write_file(folder / ("t" + std::to_string(i)), elements.bytes());
     json.begin_object();
-    describe(json, tensor.name, elements);
-    json.member("storage", tensor.storage).member("quantized", tensor.quantized);
-    json.member("parameter", tensor.parameter).member("requires_grad", tensor.requires_grad);
+    describe(json, apart->facts().tensors[i].name, elements);
     json.end_object();
   }
   json.end_array().key("stored").begin_array();

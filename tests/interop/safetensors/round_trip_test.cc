@@ -5,11 +5,13 @@
 #include "boost_test.h"
 #include "interop/safetensors/header.h"
 #include "interop/safetensors/model_samples.h"
+#include "interop/safetensors/opened_model.h"
 #include "interop/safetensors/sink.h"
 #include "interop/safetensors/source.h"
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "thalia/error.h"
+#include "thalia/formats/any_file.h"
 #include "thalia/formats/safetensors_model.h"
 #include "thalia/reader.h"
 
@@ -87,7 +89,7 @@ BOOST_AUTO_TEST_CASE(files_of_loom_come_back_or_are_refused_by_name) {
   const std::string whole = read_file(path);
   for (std::size_t length = 0; length < whole.size(); ++length) {
     write_file(folder / "cut.safetensors", whole.substr(0, length));
-    BOOST_CHECK_THROW(SafetensorsModel::open(folder / "cut.safetensors"), FormatError);
+    BOOST_CHECK_THROW(open_any(folder / "cut.safetensors"), FormatError);
   }
   BOOST_CHECK_EXCEPTION(
       interop::open_safetensors_source(golden("safetensors/all_dtypes.safetensors"), {}),
@@ -212,9 +214,11 @@ BOOST_AUTO_TEST_CASE(a_model_becomes_one_file_and_a_file_a_model) {
   interop::SinkOptions options;
   options.shard_bytes = 24;
   BOOST_TEST(copy_safetensors(folder / "one.safetensors", folder / "b", options).empty());
-  const SafetensorsModel model = SafetensorsModel::open(folder / "b");
-  BOOST_TEST(model.files().size() == 2u);
-  BOOST_TEST((model.files()[1].metadata == SafetensorsMetadata{{"format", "pt"}}));
+  const interop::safetensors::OpenedModel opened =
+      interop::safetensors::open_model(folder / "b", {});
+  BOOST_TEST(opened.files.size() == 2u);
+  BOOST_TEST((opened.files[1].parsed.metadata == SafetensorsMetadata{{"format", "pt"}}));
+  const AnyFile model = open_any(folder / "b");
   for (const OwnedTensor& tensor : model_tensors())
     BOOST_TEST(same_bytes(model.read(tensor.name).bytes(), tensor.bytes));
   // Into a folder without a shard size: one file, and what else was there of the model is gone.
