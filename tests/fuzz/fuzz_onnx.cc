@@ -6,6 +6,7 @@
 
 #include "format/payload.h"
 #include "fuzz/fuzz_target.h"
+#include "interop/onnx/file.h"
 #include "interop/onnx/origin.h"
 #include "thalia/error.h"
 #include "thalia/formats/onnx.h"
@@ -17,12 +18,13 @@ namespace onnx_target {
 
 void run(const std::uint8_t* data, std::size_t size) {
   const ByteSpan bytes = std::as_bytes(std::span(data, size));
-  OnnxReadOptions options;
+  interop::onnx::OnnxReadOptions options;
   options.input.limits.max_allocation_bytes = 1 << 20;
   try {
-    const OnnxFile file = OnnxFile::from_bytes({.bytes = bytes, .owner = nullptr}, "fuzz", options);
+    const interop::onnx::OnnxFile file =
+        interop::onnx::OnnxFile::from_bytes({.bytes = bytes, .owner = nullptr}, "fuzz", options);
     for (std::size_t i = 0; i < file.tensors().size(); ++i) {
-      const OnnxTensor& tensor = file.tensors()[i];
+      const interop::onnx::OnnxTensor& tensor = file.tensors()[i];
       try {
         const Tensor read = file.read(i);
         FUZZ_REQUIRE(read.layout() == tensor.layout);

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "base/utf8.h"
+#include "interop/onnx/file.h"
 #include "thalia/error.h"
-#include "thalia/formats/onnx.h"
 #include "thalia/paths.h"
 
 namespace thalia::interop::onnx {

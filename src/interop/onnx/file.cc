@@ -1,5 +1,7 @@
 // An open model is immutable and its copies share it. Bytes that lie in a file as they are, are
 // handed out in its mapping, those of a sparse tensor and of typed fields are put together.
+#include "interop/onnx/file.h"
+
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -13,15 +15,9 @@
 #include "interop/onnx/sparse.h"
 #include "io/allocation_limit.h"
 #include "io/file_bytes.h"
-#include "thalia/formats/onnx.h"
 #include "thalia/paths.h"
 
-namespace thalia {
-
-using interop::onnx::DataFolder;
-using interop::onnx::Stored;
-using interop::onnx::TensorProto;
-
+namespace thalia::interop::onnx {
 namespace {
 
 // Where a model's name is a link, as in the Hugging Face cache, its data may be links into the
@@ -50,7 +46,7 @@ struct OnnxFile::Impl {
         data(folder, data_folders(folder, name, options), options.input) {
     with_path(name, [&] {
       io::check_file_bytes("ModelProto", stored.bytes.size(), limits);
-      parsed = interop::onnx::parse_model(stored.bytes, options.constants, limits);
+      parsed = parse_model(stored.bytes, options.constants, limits);
     });
     for (std::size_t i = 0; i < parsed.tensors.size(); ++i)
       places.emplace(parsed.tensors[i].name, i);
@@ -66,14 +62,14 @@ struct OnnxFile::Impl {
       return Tensor::adopt(layout, stored.bytes.subspan(tensor.raw->offset, tensor.raw->length),
                            stored.owner);
     }
-    return interop::onnx::read_typed(stored.bytes, tensor, budget);
+    return read_typed(stored.bytes, tensor, budget);
   }
 
   StoredBytes stored;
   std::string name;
   ReadLimits limits;
   DataFolder data;
-  interop::onnx::ParsedModel parsed;
+  ParsedModel parsed;
   std::unordered_map<std::string_view, std::size_t> places;
 };
 
@@ -138,8 +134,8 @@ Tensor OnnxFile::read(std::size_t i) const {
       }
       io::MemoryBudget budget(impl_->limits,
                               bytes_on_disk(stored.values) + bytes_on_disk(*stored.indices));
-      return interop::onnx::coo_of(tensor.layout, impl_->read(stored.values, budget),
-                                   impl_->read(*stored.indices, budget), budget);
+      return coo_of(tensor.layout, impl_->read(stored.values, budget),
+                    impl_->read(*stored.indices, budget), budget);
     });
   } catch (Error& error) {
     error.add_tensor(printable(tensor.name));
@@ -154,4 +150,4 @@ void OnnxFile::check(std::size_t i) const {
   if (stored.indices && stored.indices->external) impl_->data.check_sum(*stored.indices->external);
 }
 
-}  // namespace thalia
+}  // namespace thalia::interop::onnx

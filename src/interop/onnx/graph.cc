@@ -11,6 +11,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "interop/onnx/file.h"
 #include "interop/onnx/sparse.h"
 
 namespace thalia::interop::onnx {

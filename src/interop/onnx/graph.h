@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "interop/onnx/file.h"
 #include "interop/onnx/model.h"
 #include "io/allocation_limit.h"
 

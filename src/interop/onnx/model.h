@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "interop/onnx/file.h"
 #include "interop/onnx/tensor_proto.h"
-#include "thalia/formats/onnx.h"
 
 namespace thalia::interop::onnx {
 

@@ -8,9 +8,9 @@
 
 #include "base/checked_sum.h"
 #include "interop/onnx/data_folder.h"
+#include "interop/onnx/file.h"
 #include "interop/onnx/origin.h"
 #include "io/allocation_limit.h"
-#include "thalia/formats/onnx.h"
 #include "thalia/paths.h"
 
 namespace thalia::interop {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "boost_test.h"
+#include "interop/onnx/file.h"
 #include "interop/samples.h"
 #include "support/files.h"
 #include "thalia/append.h"
@@ -106,7 +107,7 @@ BOOST_FIXTURE_TEST_CASE(key_values_and_types_of_a_quantized_file_are_kept, Carri
 BOOST_FIXTURE_TEST_CASE(what_was_written_into_a_model_is_kept, Carriers) {
   save_texts(at("a.safetensors"), {{"a", "b"}});
   converted("a.safetensors", "a.onnx");
-  const OnnxFile exported = OnnxFile::open(at("a.onnx"));
+  const interop::onnx::OnnxFile exported = interop::onnx::OnnxFile::open(at("a.onnx"));
   OnnxModel produced = exported.model();
   produced.producer_name = "somebody";
   OnnxMetadata changed = exported.metadata(), steps = exported.metadata();

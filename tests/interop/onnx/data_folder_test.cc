@@ -5,6 +5,7 @@
 #include <string>
 
 #include "boost_test.h"
+#include "interop/onnx/file.h"
 #include "interop/onnx/models.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -67,9 +68,11 @@ BOOST_AUTO_TEST_CASE(external_data_never_lead_out_of_the_folder) {
   std::filesystem::create_symlink("../secret", folder / "model/link");
   std::filesystem::create_symlink("sub/inside", folder / "model/inner");
   std::filesystem::create_symlink("..", folder / "model/up");
-  const auto read = [&](std::string_view location, const OnnxReadOptions& options = {}) {
+  const auto read = [&](std::string_view location,
+                        const interop::onnx::OnnxReadOptions& options = {}) {
     test::write_file(folder / "model/m.onnx", onnx_model_of(external(location)));
-    return test::text_of(OnnxFile::open(folder / "model/m.onnx", options).read("w").bytes());
+    return test::text_of(
+        interop::onnx::OnnxFile::open(folder / "model/m.onnx", options).read("w").bytes());
   };
   BOOST_TEST(read("sub/inside") == std::string(16, 'i'));
   BOOST_TEST(read("./sub/inside") == std::string(16, 'i'));
@@ -86,7 +89,7 @@ BOOST_AUTO_TEST_CASE(external_data_never_lead_out_of_the_folder) {
   }
   BOOST_CHECK_THROW(read("missing"), IoError);
   // Where the caller says so, links may lead further; the path in the model may not.
-  const OnnxReadOptions wider{.data_folder = folder.path()};
+  const interop::onnx::OnnxReadOptions wider{.data_folder = folder.path()};
   BOOST_TEST(read("link", wider) == std::string(16, 's'));
   BOOST_CHECK_THROW(read("../secret", wider), FormatError);
 }
@@ -103,11 +106,12 @@ BOOST_AUTO_TEST_CASE(data_of_a_model_that_is_a_link_lie_beside_its_file) {
   const std::filesystem::path data = folder / "snapshots/1/m.onnx_data";
   std::filesystem::create_symlink("../../blobs/m", model);
   std::filesystem::create_symlink("../../blobs/d", data);
-  BOOST_TEST(test::text_of(OnnxFile::open(model).read("w").bytes()) == std::string(16, 'd'));
+  BOOST_TEST(test::text_of(interop::onnx::OnnxFile::open(model).read("w").bytes()) ==
+             std::string(16, 'd'));
   BOOST_TEST(convert(model, folder / "m.thalia").tensors == 1u);
   std::filesystem::remove(data);
   std::filesystem::create_symlink("../../secret", data);
-  BOOST_CHECK_EXCEPTION(OnnxFile::open(model).read("w"), FormatError,
+  BOOST_CHECK_EXCEPTION(interop::onnx::OnnxFile::open(model).read("w"), FormatError,
                         test::says(ErrorCode::out_of_bounds, "external data", "m.onnx"));
 }
 
@@ -116,7 +120,7 @@ BOOST_AUTO_TEST_CASE(external_data_lie_in_their_file) {
   test::write_file(folder / "data", std::string(20, 'd'));
   const auto read = [&](const Proto& tensor) {
     test::write_file(folder / "m.onnx", onnx_model_of(tensor));
-    return test::text_of(OnnxFile::open(folder / "m.onnx").read("w").bytes());
+    return test::text_of(interop::onnx::OnnxFile::open(folder / "m.onnx").read("w").bytes());
   };
   BOOST_TEST(read(external("data", "4")).size() == 16u);
   BOOST_CHECK_EXCEPTION(read(external("data", "5")), FormatError,
@@ -146,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_checksum_of_the_data_file_is_checked_where_there_is_one) 
   const auto check = [&](const char* sum) {
     test::write_file(folder / "m.onnx",
                      onnx_model_of(external("data").message(13, entry("checksum", sum))));
-    const OnnxFile file = OnnxFile::open(folder / "m.onnx");
+    const interop::onnx::OnnxFile file = interop::onnx::OnnxFile::open(folder / "m.onnx");
     BOOST_TEST(file.read("w").bytes().size() == 16u);
     file.check(0);
     file.check(0);
@@ -188,19 +192,20 @@ BOOST_AUTO_TEST_CASE(lengths_beyond_4_gib_are_no_32_bit_numbers) {
   const test::TemporaryFolder folder;
   test::write_file(folder / "m.onnx", "");
   std::filesystem::resize_file(folder / "m.onnx", 0x7fffffff);
-  BOOST_CHECK_EXCEPTION(OnnxFile::open(folder / "m.onnx"), UnsupportedError,
+  BOOST_CHECK_EXCEPTION(interop::onnx::OnnxFile::open(folder / "m.onnx"), UnsupportedError,
                         test::says(ErrorCode::unsupported_feature, "protobuf", "m.onnx"));
   test::write_file(folder / "data", "");
   std::filesystem::resize_file(folder / "data", (5ull << 30) - 1);
   test::write_file(folder / "m.onnx", onnx_model_of(external("data", "5368709100")));
-  BOOST_TEST(OnnxFile::open(folder / "m.onnx").read("w").bytes().size() == 16u);
+  BOOST_TEST(interop::onnx::OnnxFile::open(folder / "m.onnx").read("w").bytes().size() == 16u);
   const Proto large =
       onnx_tensor("w", 3, {5ll << 30}).message(13, entry("location", "data")).varint(14, 1);
   test::write_file(folder / "m.onnx", onnx_model_of(large));
-  BOOST_CHECK_EXCEPTION(OnnxFile::open(folder / "m.onnx").read("w"), FormatError,
+  BOOST_CHECK_EXCEPTION(interop::onnx::OnnxFile::open(folder / "m.onnx").read("w"), FormatError,
                         test::says(ErrorCode::out_of_bounds, "5368709120 bytes at 0"));
   std::filesystem::resize_file(folder / "data", 5ull << 30);
-  BOOST_TEST(OnnxFile::open(folder / "m.onnx").read("w").bytes().size() == 5ull << 30);
+  BOOST_TEST(interop::onnx::OnnxFile::open(folder / "m.onnx").read("w").bytes().size() ==
+             5ull << 30);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "boost_test.h"
+#include "interop/onnx/file.h"
 #include "interop/onnx/models.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -23,10 +24,10 @@ constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
 
 // True where all of it is read; everything else than these errors is a failure.
 bool reads_whole(const std::string& bytes) {
-  OnnxReadOptions options;
+  interop::onnx::OnnxReadOptions options;
   options.input.limits.max_allocation_bytes = 1 << 20;
   try {
-    const OnnxFile file = test::onnx_from(bytes, options);
+    const interop::onnx::OnnxFile file = test::onnx_from(bytes, options);
     for (std::size_t i = 0; i < file.tensors().size(); ++i) static_cast<void>(file.read(i));
     return true;
   } catch (const FormatError&) {
@@ -38,7 +39,7 @@ bool reads_whole(const std::string& bytes) {
 void refuses(const std::string& bytes, ErrorCode code, const char* says) {
   BOOST_TEST_CONTEXT(says) {
     const auto read = [&] {
-      const OnnxFile file = test::onnx_from(bytes);
+      const interop::onnx::OnnxFile file = test::onnx_from(bytes);
       for (std::size_t i = 0; i < file.tensors().size(); ++i) static_cast<void>(file.read(i));
     };
     BOOST_CHECK_EXCEPTION(read(), Error, test::says(code, says, "test.onnx"));
@@ -182,7 +183,7 @@ BOOST_AUTO_TEST_CASE(elements_that_lie_are_refused) {
 BOOST_AUTO_TEST_CASE(decoding_asks_for_no_more_memory_than_the_limit) {
   const std::string wide =
       onnx_model_of(onnx_tensor("w", 7, {200'000}).text(7, std::string(200'000, '\1')));
-  OnnxReadOptions options;
+  interop::onnx::OnnxReadOptions options;
   options.input.limits.max_allocation_bytes = 1'599'999;
   BOOST_CHECK_EXCEPTION(test::onnx_from(wide, options).read("w"), FormatError,
                         test::has_code(ErrorCode::limit_exceeded));
@@ -218,7 +219,7 @@ BOOST_AUTO_TEST_CASE(graphs_in_graphs_end_at_a_depth) {
     return around(Proto().message(5, onnx_tensor("w", 3, {1}).text(9, "x")), depth);
   };
   // A graph in a graph is three messages deeper; the model is one, its tensor another: 99.
-  const OnnxFile file = test::onnx_from(nested(32));
+  const interop::onnx::OnnxFile file = test::onnx_from(nested(32));
   BOOST_TEST(file.tensors().size() == 1u);
   BOOST_TEST(file.tensors()[0].name.size() == 32 * std::string("n/body/").size() + 1);
   // A sparse tensor's values are the hundredth; what they would hold is one too many.
@@ -243,7 +244,7 @@ BOOST_AUTO_TEST_CASE(names_of_nested_tensors_do_not_grow_with_the_file) {
   const std::string name(100'000, 'n');
   Proto attribute = Proto().text(1, name);
   for (unsigned i = 0; i < 1000; ++i) attribute.message(10, onnx_tensor("w", 3, {0}));
-  const OnnxFile file =
+  const interop::onnx::OnnxFile file =
       test::onnx_from(onnx_model(Proto().message(1, Proto().text(3, name).message(5, attribute))));
   BOOST_TEST(file.tensors().size() == 1000u);
   BOOST_TEST(file.tensors()[999].name.size() == 256 + 1 + 256 + std::string("/999").size());
@@ -254,7 +255,7 @@ BOOST_AUTO_TEST_CASE(names_of_nested_tensors_do_not_grow_with_the_file) {
     const Proto body = Proto().text(1, part).message(6, graph);
     graph = Proto().message(1, Proto().text(3, part).message(5, body));
   }
-  const OnnxFile deep = test::onnx_from(onnx_model(graph));
+  const interop::onnx::OnnxFile deep = test::onnx_from(onnx_model(graph));
   BOOST_TEST(deep.tensors().size() == 2u);
   BOOST_TEST(deep.tensors()[0].name.size() < 2000u);
   BOOST_TEST(deep.tensors()[1].name == deep.tensors()[0].name + "#2");

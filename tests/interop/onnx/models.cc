@@ -1,4 +1,5 @@
 #include "interop/onnx/models.h"
+#include "interop/onnx/file.h"
 
 #include <memory>
 
@@ -11,9 +12,11 @@ std::filesystem::path onnx_vector(std::string_view name) {
   return std::filesystem::path(THALIA_SOURCE_ROOT) / "tests/data/interop/onnx" / name;
 }
 
-OnnxFile onnx_from(const std::string& bytes, const OnnxReadOptions& options) {
+interop::onnx::OnnxFile onnx_from(const std::string& bytes,
+                                  const interop::onnx::OnnxReadOptions& options) {
   const auto owner = std::make_shared<const std::string>(bytes);
-  return OnnxFile::from_bytes({.bytes = bytes_of(*owner), .owner = owner}, "test.onnx", options);
+  return interop::onnx::OnnxFile::from_bytes({.bytes = bytes_of(*owner), .owner = owner},
+                                             "test.onnx", options);
 }
 
 Proto onnx_tensor(std::string_view name, int data_type, const std::vector<std::int64_t>& dims) {

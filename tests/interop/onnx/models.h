@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "interop/onnx/encode.h"
+#include "interop/onnx/file.h"
 #include "thalia/formats/onnx.h"
 
 namespace thalia::test {
 
 /// A file of tests/data/interop/onnx.
 std::filesystem::path onnx_vector(std::string_view name);
-OnnxFile onnx_from(const std::string& bytes, const OnnxReadOptions& options = {});
+interop::onnx::OnnxFile onnx_from(const std::string& bytes,
+                                  const interop::onnx::OnnxReadOptions& options = {});
 
 /// A message, field by field: proto().varint(1, 8).text(7, "…").
 class Proto {

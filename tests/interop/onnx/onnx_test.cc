@@ -5,6 +5,7 @@
 #include <string>
 
 #include "boost_test.h"
+#include "interop/onnx/file.h"
 #include "interop/onnx/models.h"
 #include "interop/onnx/source.h"
 #include "support/bytes.h"
@@ -45,10 +46,10 @@ std::vector<T> indices(const Tensor& tensor) {
 
 BOOST_AUTO_TEST_CASE(every_type_is_read_from_raw_data_and_from_its_typed_field) {
   for (const char* const name : {"raw.onnx", "typed.onnx"}) {
-    const OnnxFile file = OnnxFile::open(onnx_vector(name));
+    const interop::onnx::OnnxFile file = interop::onnx::OnnxFile::open(onnx_vector(name));
     BOOST_TEST(file.tensors().size() == 27u);
     std::set<DType> seen;
-    for (const OnnxTensor& described : file.tensors()) {
+    for (const interop::onnx::OnnxTensor& described : file.tensors()) {
       BOOST_TEST_CONTEXT(name << " " << described.name) {
         const Tensor tensor = file.read(described.name);
         seen.insert(tensor.dtype());
@@ -65,16 +66,18 @@ BOOST_AUTO_TEST_CASE(every_type_is_read_from_raw_data_and_from_its_typed_field) 
 
 BOOST_AUTO_TEST_CASE(elements_that_lie_raw_are_viewed_in_the_mapping) {
   const std::string bytes = test::read_file(onnx_vector("raw.onnx"));
-  const OnnxFile file = OnnxFile::from_bytes({.bytes = bytes_of(bytes), .owner = nullptr}, "raw");
-  for (const OnnxTensor& described : file.tensors()) {
+  const interop::onnx::OnnxFile file =
+      interop::onnx::OnnxFile::from_bytes({.bytes = bytes_of(bytes), .owner = nullptr}, "raw");
+  for (const interop::onnx::OnnxTensor& described : file.tensors()) {
     const Tensor tensor = file.read(described.name);
     BOOST_TEST(static_cast<const void*>(tensor.bytes().data()) ==
                static_cast<const void*>(bytes.data() + *described.offset));
   }
   // Packed floats are the same bytes, packed integers are not.
   const std::string typed = test::read_file(onnx_vector("typed.onnx"));
-  const OnnxFile numbers = OnnxFile::from_bytes({.bytes = bytes_of(typed), .owner = nullptr}, "t");
-  for (const OnnxTensor& described : numbers.tensors()) {
+  const interop::onnx::OnnxFile numbers =
+      interop::onnx::OnnxFile::from_bytes({.bytes = bytes_of(typed), .owner = nullptr}, "t");
+  for (const interop::onnx::OnnxTensor& described : numbers.tensors()) {
     const DType dtype = described.layout.dtype;
     BOOST_TEST(described.offset.has_value() == (dtype == DType::f32 || dtype == DType::f64 ||
                                                 dtype == DType::c64 || dtype == DType::c128));
@@ -82,7 +85,7 @@ BOOST_AUTO_TEST_CASE(elements_that_lie_raw_are_viewed_in_the_mapping) {
 }
 
 BOOST_AUTO_TEST_CASE(external_data_are_read_from_the_file_beside_the_model) {
-  const OnnxFile file = OnnxFile::open(onnx_vector("external.onnx"));
+  const interop::onnx::OnnxFile file = interop::onnx::OnnxFile::open(onnx_vector("external.onnx"));
   const Tensor large = file.read("large");
   BOOST_TEST(file.tensors()[0].location == "external.data");
   BOOST_TEST((large.shape() == Shape({20, 30})));
@@ -95,7 +98,7 @@ BOOST_AUTO_TEST_CASE(external_data_are_read_from_the_file_beside_the_model) {
 }
 
 BOOST_AUTO_TEST_CASE(sparse_tensors_are_coordinate_lists) {
-  const OnnxFile file = OnnxFile::open(onnx_vector("sparse.onnx"));
+  const interop::onnx::OnnxFile file = interop::onnx::OnnxFile::open(onnx_vector("sparse.onnx"));
   const Tensor linear = file.read("linear");
   BOOST_TEST((linear.encoding() == Encoding::coo && linear.shape() == Shape({4, 5})));
   BOOST_TEST(linear.nnz() == 3u);
@@ -108,7 +111,7 @@ BOOST_AUTO_TEST_CASE(sparse_tensors_are_coordinate_lists) {
 }
 
 BOOST_AUTO_TEST_CASE(what_a_model_says_of_itself_is_read) {
-  const OnnxFile file = OnnxFile::open(onnx_vector("computing.onnx"));
+  const interop::onnx::OnnxFile file = interop::onnx::OnnxFile::open(onnx_vector("computing.onnx"));
   const OnnxModel& model = file.model();
   BOOST_TEST(model.ir_version == 8);
   BOOST_TEST(model.producer_name == "make");
@@ -128,9 +131,9 @@ BOOST_AUTO_TEST_CASE(what_a_model_says_of_itself_is_read) {
 }
 
 BOOST_AUTO_TEST_CASE(constants_and_tensors_of_subgraphs_come_behind_the_initialisers) {
-  const OnnxFile file = OnnxFile::open(onnx_vector("computing.onnx"));
+  const interop::onnx::OnnxFile file = interop::onnx::OnnxFile::open(onnx_vector("computing.onnx"));
   std::vector<std::string> names;
-  for (const OnnxTensor& tensor : file.tensors()) names.push_back(tensor.name);
+  for (const interop::onnx::OnnxTensor& tensor : file.tensors()) names.push_back(tensor.name);
   const std::vector<std::string> expected{
       "weight",
       "scale",
@@ -145,7 +148,8 @@ BOOST_AUTO_TEST_CASE(constants_and_tensors_of_subgraphs_come_behind_the_initiali
   BOOST_TEST(floats(file.read("scale"))[0] == 3.0f);
   BOOST_TEST(floats(file.read("choose/then_branch/c"))[0] == 10.0f);
   BOOST_TEST(floats(file.read("choose/else_branch/w"))[0] == 21.0f);
-  const OnnxFile alone = OnnxFile::open(onnx_vector("computing.onnx"), {.constants = false});
+  const interop::onnx::OnnxFile alone =
+      interop::onnx::OnnxFile::open(onnx_vector("computing.onnx"), {.constants = false});
   BOOST_TEST(alone.tensors().size() == 1u);
   BOOST_TEST(alone.graph().nodes == 3u);
 }
@@ -159,14 +163,15 @@ BOOST_AUTO_TEST_CASE(tensors_of_nodes_with_equal_names_are_numbered) {
         .text(4, "Constant")
         .message(5, Proto().text(1, "value").message(5, value));
   };
-  const OnnxFile file = test::onnx_from(test::onnx_model(Proto()
-                                                             .message(1, constant("a"))
-                                                             .message(1, constant("a"))
-                                                             .message(1, constant("a#2"))
-                                                             .message(1, constant("a"))
-                                                             .message(1, constant(""))));
+  const interop::onnx::OnnxFile file =
+      test::onnx_from(test::onnx_model(Proto()
+                                           .message(1, constant("a"))
+                                           .message(1, constant("a"))
+                                           .message(1, constant("a#2"))
+                                           .message(1, constant("a"))
+                                           .message(1, constant(""))));
   std::vector<std::string> names;
-  for (const OnnxTensor& tensor : file.tensors()) names.push_back(tensor.name);
+  for (const interop::onnx::OnnxTensor& tensor : file.tensors()) names.push_back(tensor.name);
   const std::vector<std::string> expected{"a", "a#2", "a#2#2", "a#3", "Constant/value"};
   BOOST_TEST(names == expected, boost::test_tools::per_element());
 }
@@ -191,15 +196,15 @@ BOOST_AUTO_TEST_CASE(a_source_tells_what_a_conversion_loses) {
 }
 
 BOOST_AUTO_TEST_CASE(a_name_that_is_not_there_is_met_with_the_nearest_one) {
-  BOOST_CHECK_EXCEPTION(OnnxFile::open(onnx_vector("computing.onnx")).read("wieght"), UsageError,
-                        test::says(ErrorCode::not_found, "computing.onnx", "'weight'"));
+  BOOST_CHECK_EXCEPTION(interop::onnx::OnnxFile::open(onnx_vector("computing.onnx")).read("wieght"),
+                        UsageError, test::says(ErrorCode::not_found, "computing.onnx", "'weight'"));
 }
 
 BOOST_AUTO_TEST_CASE(files_read_into_memory_are_the_same) {
   for (const char* const name : {"raw.onnx", "external.onnx"}) {
-    const OnnxFile mapped = OnnxFile::open(onnx_vector(name));
-    const OnnxFile copied =
-        OnnxFile::open(onnx_vector(name), {.input = {.access = Access::copied}});
+    const interop::onnx::OnnxFile mapped = interop::onnx::OnnxFile::open(onnx_vector(name));
+    const interop::onnx::OnnxFile copied =
+        interop::onnx::OnnxFile::open(onnx_vector(name), {.input = {.access = Access::copied}});
     for (std::size_t i = 0; i < mapped.tensors().size(); ++i)
       BOOST_TEST((mapped.read(i) == copied.read(i)));
   }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "interop/onnx/file.h"
 #include "interop/onnx/sink.h"
 #include "interop/onnx/source.h"
 #include "json/writer.h"
@@ -19,9 +20,9 @@ namespace {
 using namespace thalia;
 
 void dump(const char* model, const std::filesystem::path& out) {
-  const OnnxFile file = OnnxFile::open(model);
+  const interop::onnx::OnnxFile file = interop::onnx::OnnxFile::open(model);
   for (std::size_t i = 0; i < file.tensors().size(); ++i) {
-    const OnnxTensor& described = file.tensors()[i];
+    const interop::onnx::OnnxTensor& described = file.tensors()[i];
     const Tensor tensor = file.read(i).to_dense();
     OutputFile bytes(out / std::to_string(i), {.durability = Durability::none});
     bytes.write(tensor.bytes());

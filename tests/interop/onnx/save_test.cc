@@ -4,6 +4,7 @@
 #include <string>
 
 #include "boost_test.h"
+#include "interop/onnx/file.h"
 #include "interop/onnx/models.h"
 #include "interop/onnx/write.h"
 #include "support/bytes.h"
@@ -47,7 +48,7 @@ BOOST_AUTO_TEST_CASE(what_is_saved_is_read_again) {
   const OnnxMetadata metadata{{"key", "value"}, {"", "of nothing"}, {"ключ", "значение"}};
   const std::uint64_t bytes = save(folder / "w.onnx", tensors, {}, metadata);
   BOOST_TEST(bytes == read_file(folder / "w.onnx").size());
-  const OnnxFile file = OnnxFile::open(folder / "w.onnx");
+  const interop::onnx::OnnxFile file = interop::onnx::OnnxFile::open(folder / "w.onnx");
   BOOST_TEST((file.metadata() == metadata));
   BOOST_TEST(file.graph().outputs_are_tensors);
   BOOST_TEST(file.graph().outputs == tensors.size());
@@ -63,7 +64,7 @@ BOOST_AUTO_TEST_CASE(versions_are_as_new_as_the_types_need) {
   const test::TemporaryFolder folder;
   const auto versions = [&](DType dtype, OnnxModel model = {}) {
     save(folder / "v.onnx", {{"w", random_tensor(dtype, {4})}}, {.model = std::move(model)});
-    const OnnxFile file = OnnxFile::open(folder / "v.onnx");
+    const interop::onnx::OnnxFile file = interop::onnx::OnnxFile::open(folder / "v.onnx");
     return std::pair(file.model().ir_version, file.model().opset_imports[0].version);
   };
   const auto are = [](std::int64_t ir, std::int64_t opset) { return std::pair(ir, opset); };
@@ -84,7 +85,7 @@ BOOST_AUTO_TEST_CASE(versions_are_as_new_as_the_types_need) {
   BOOST_TEST((versions(DType::i4, model) == are(13, 21)));
   save(folder / "v.onnx", {{"s", sparse_tensor()}},
        {.model = {.ir_version = 4, .opset_imports = {{.domain = {}, .version = 9}}}});
-  BOOST_TEST(OnnxFile::open(folder / "v.onnx").model().ir_version == 5);
+  BOOST_TEST(interop::onnx::OnnxFile::open(folder / "v.onnx").model().ir_version == 5);
 }
 
 BOOST_AUTO_TEST_CASE(what_onnx_lacks_is_refused_before_anything_is_written) {
@@ -129,7 +130,7 @@ BOOST_AUTO_TEST_CASE(large_tensors_lie_aligned_in_a_file_beside_the_model) {
   const std::string data = read_file(folder / "w.onnx.data");
   BOOST_TEST(data.size() == 12288u + 1024u);
   BOOST_TEST(bytes == data.size() + read_file(folder / "w.onnx").size());
-  const OnnxFile file = OnnxFile::open(folder / "w.onnx");
+  const interop::onnx::OnnxFile file = interop::onnx::OnnxFile::open(folder / "w.onnx");
   const std::vector<std::optional<std::uint64_t>> offsets{0, {}, {}, 4096, 12288};
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     BOOST_TEST((file.read(i) == tensors[i].second), tensors[i].first);
@@ -155,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_model_that_would_be_too_long_has_its_data_in_another_file
   BOOST_CHECK_THROW(write(false, bytes - 1), UnsupportedError);
   write({}, bytes - 1);
   BOOST_TEST(test::list_folder(folder.path()).size() == 2u);
-  BOOST_TEST((OnnxFile::open(folder / "w.onnx").read("w") == tensor));
+  BOOST_TEST((interop::onnx::OnnxFile::open(folder / "w.onnx").read("w") == tensor));
   BOOST_CHECK_THROW(write({}, 100), UnsupportedError);
 }
 
@@ -184,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_crash_between_the_files_leaves_the_old_model_its_data) {
   const test::TemporaryFolder folder;
   const Tensor old = random_tensor(DType::u8, {3000}), fresh = random_tensor(DType::u8, {3001});
   const auto reads = [&](const Tensor& expected) {
-    return OnnxFile::open(folder / "w.onnx").read("w") == expected;
+    return interop::onnx::OnnxFile::open(folder / "w.onnx").read("w") == expected;
   };
   const OnnxSaveOptions external{.external_data = true};
   save(folder / "w.onnx", {{"w", old}}, external);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "boost_test.h"
+#include "interop/onnx/file.h"
 #include "interop/onnx/models.h"
 #include "interop/onnx/sink.h"
 #include "interop/onnx/source.h"
@@ -76,13 +77,14 @@ BOOST_AUTO_TEST_CASE(a_model_of_weights_comes_back_byte_for_byte) {
 
 BOOST_AUTO_TEST_CASE(conversions_keep_sparse_tensors) {
   const test::TemporaryFolder folder;
-  const OnnxFile before = OnnxFile::open(test::onnx_vector("sparse.onnx"));
+  const interop::onnx::OnnxFile before =
+      interop::onnx::OnnxFile::open(test::onnx_vector("sparse.onnx"));
   for (const char* const between : {"b.onnx", "b.thalia", "b.pt"}) {
     convert(test::onnx_vector("sparse.onnx"), folder / between);
     convert(folder / between, folder / "c.onnx");
-    const OnnxFile after = OnnxFile::open(folder / "c.onnx");
+    const interop::onnx::OnnxFile after = interop::onnx::OnnxFile::open(folder / "c.onnx");
     BOOST_REQUIRE(after.tensors().size() == before.tensors().size());
-    for (const OnnxTensor& tensor : before.tensors())
+    for (const interop::onnx::OnnxTensor& tensor : before.tensors())
       BOOST_TEST((after.read(tensor.name) == before.read(tensor.name)), between);
   }
 }
@@ -91,8 +93,8 @@ BOOST_AUTO_TEST_CASE(conversions_keep_sparse_tensors) {
 BOOST_AUTO_TEST_CASE(a_conversion_makes_them_dense_where_it_is_asked) {
   const test::TemporaryFolder folder;
   convert(test::onnx_vector("sparse.onnx"), folder / "c.onnx", {.dense = true});
-  const OnnxFile dense = OnnxFile::open(folder / "c.onnx");
-  for (const OnnxTensor& tensor : dense.tensors())
+  const interop::onnx::OnnxFile dense = interop::onnx::OnnxFile::open(folder / "c.onnx");
+  for (const interop::onnx::OnnxTensor& tensor : dense.tensors())
     BOOST_TEST((tensor.layout.encoding == Encoding::dense));
 }
 
@@ -100,12 +102,13 @@ BOOST_AUTO_TEST_CASE(of_a_model_that_computes_its_tensors_and_facts_come_back) {
   const test::TemporaryFolder folder;
   const auto losses = carried(test::onnx_vector("computing.onnx"), folder / "c.onnx");
   BOOST_TEST(losses.empty());
-  const OnnxFile before = OnnxFile::open(test::onnx_vector("computing.onnx"));
-  const OnnxFile after = OnnxFile::open(folder / "c.onnx");
+  const interop::onnx::OnnxFile before =
+      interop::onnx::OnnxFile::open(test::onnx_vector("computing.onnx"));
+  const interop::onnx::OnnxFile after = interop::onnx::OnnxFile::open(folder / "c.onnx");
   BOOST_TEST((after.model() == before.model()));
   BOOST_TEST((after.metadata() == before.metadata()));
   BOOST_REQUIRE(after.tensors().size() == before.tensors().size());
-  for (const OnnxTensor& tensor : before.tensors())
+  for (const interop::onnx::OnnxTensor& tensor : before.tensors())
     BOOST_TEST((after.read(tensor.name) == before.read(tensor.name)));
   BOOST_TEST(after.graph().outputs_are_tensors);
 }
@@ -115,7 +118,7 @@ BOOST_AUTO_TEST_CASE(metadata_of_others_become_properties) {
   const auto properties = [&](const std::string& metadata, std::vector<std::string> expected = {}) {
     const auto losses = carried(test::onnx_vector("sparse.onnx"), folder / "m.onnx", &metadata);
     BOOST_TEST(losses == expected, boost::test_tools::per_element());
-    return OnnxFile::open(folder / "m.onnx").metadata();
+    return interop::onnx::OnnxFile::open(folder / "m.onnx").metadata();
   };
   BOOST_TEST(properties("{}").empty());
   BOOST_TEST(
@@ -141,7 +144,7 @@ BOOST_AUTO_TEST_CASE(metadata_of_others_become_properties) {
     const std::string metadata = std::string(R"({"format":"onnx","onnx":)") + edited + "}";
     const auto losses = carried(test::onnx_vector("sparse.onnx"), folder / "m.onnx", &metadata);
     BOOST_TEST(losses.size() == (edited[0] == '"' ? 0u : 1u), edited);
-    const OnnxMetadata found = OnnxFile::open(folder / "m.onnx").metadata();
+    const OnnxMetadata found = interop::onnx::OnnxFile::open(folder / "m.onnx").metadata();
     BOOST_REQUIRE(found.size() == 2u);
     BOOST_TEST(found[0].second == "onnx");
     BOOST_TEST(found[1].first == "onnx");
@@ -150,9 +153,9 @@ BOOST_AUTO_TEST_CASE(metadata_of_others_become_properties) {
   const std::string odd = R"({"format":"onnx","onnx":{"ir_version":99,"opset_imports":)"
                           R"([{"domain":"","version":-1},{"domain":"x","version":3}]}})";
   carried(test::onnx_vector("sparse.onnx"), folder / "m.onnx", &odd);
-  BOOST_TEST(OnnxFile::open(folder / "m.onnx").model().ir_version == 14);
+  BOOST_TEST(interop::onnx::OnnxFile::open(folder / "m.onnx").model().ir_version == 14);
   BOOST_TEST(
-      (OnnxFile::open(folder / "m.onnx").model().opset_imports ==
+      (interop::onnx::OnnxFile::open(folder / "m.onnx").model().opset_imports ==
        std::vector<OnnxOpset>{{.domain = "x", .version = 3}, {.domain = {}, .version = 15}}));
 }
 
@@ -174,7 +177,7 @@ BOOST_AUTO_TEST_CASE(csr_becomes_coo_and_is_announced) {
   write(csr.bytes());
   BOOST_REQUIRE(losses.size() == 1u);
   BOOST_TEST(losses[0] == "the encoding csr, in place of which coo is written: 'w'");
-  BOOST_TEST((OnnxFile::open(folder / "w.onnx").read("w") == csr.to_coo()));
+  BOOST_TEST((interop::onnx::OnnxFile::open(folder / "w.onnx").read("w") == csr.to_coo()));
   // Indices that break the rules are found before the model is in place.
   const std::string good = read_file(folder / "w.onnx");
   for (const std::size_t at : {4u, 12u, 16u, 20u, 24u}) {
