@@ -7,7 +7,7 @@
 
 namespace thalia::inspect {
 
-/// The object that docs/json.md calls info.
+/// The object that docs/use/json.md calls info.
 std::string facts_json(const DescribedFile& facts);
 
 }  // namespace thalia::inspect

@@ -79,7 +79,7 @@ class AnyFile {
   /// @throws as read(), where they have to be opened to be known.
   std::vector<std::filesystem::path> files() const;
 
-  /// Of what read(i) gives.
+  /// The size of what read(i) returns.
   std::uint64_t logical_bytes(std::size_t i) const;
 
   /// In the mapping where it lies there as it is, and holds the file open then; else decoded.

@@ -50,7 +50,7 @@ struct AnyTensor {
   std::optional<std::uint32_t> chunks{};
   std::optional<std::uint32_t> crc32{};
   std::optional<Digest128> content_hash{};
-  std::optional<TensorQuantization> quantization{};  ///< where the file tells of its loss
+  std::optional<TensorQuantization> quantization{};  ///< where the file says what it lost
 
   /// What it takes of the file, or in memory where the format does not say.
   std::uint64_t size() const noexcept { return stored_bytes.value_or(logical_bytes); }
@@ -81,7 +81,7 @@ struct OpenOptions {
   bool shared_memory = false;
   /// Of files with regions the tensors as they stand there: named within their regions, in the
   /// order of the tables. Of a delta what it stores itself is told, and its bases are opened with
-  /// the first tensor that is read. Else names tell of regions where they have to, and a delta is
+  /// the first tensor that is read. Else names say the region where they have to, and a delta is
   /// its whole state.
   bool as_stored = false;
   /// Bytes that a safetensors header may have; the reference refuses more than 100 MB.

@@ -1,4 +1,4 @@
-// What files of all formats tell of themselves, beside their tensors.
+// What files of all formats say about themselves, next to their tensors.
 #pragma once
 
 #include <cstddef>

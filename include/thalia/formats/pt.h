@@ -1,6 +1,6 @@
 // PyTorch's files: .pt, .pth and .bin of torch.save, and programs of TorchScript. Nothing of them
 // is ever run: their pickles are read by a reader that knows tensors and plain containers, and
-// refuses every other Python object by its name. open_any() reads them. docs/pt.md.
+// refuses every other Python object by its name. open_any() reads them. docs/format/pt.md.
 #pragma once
 
 #include <cstdint>

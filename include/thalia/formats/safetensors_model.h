@@ -1,5 +1,6 @@
 // A safetensors model as one thing, whether it lies in one file or in several with an index:
-// checked, written in shards, and its texts edited. open_any() reads it. docs/safetensors.md.
+// checked, written in shards, and its texts edited. open_any() reads it.
+// docs/format/safetensors.md.
 #pragma once
 
 #include <cstdint>

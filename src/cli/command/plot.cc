@@ -66,14 +66,16 @@ void plot_growth(const PlotArguments& arguments, const Session& session) {
   write_picture(arguments.output, session, [&] {
     auto options = session.options<ChainOptions>();
     options.read.verification = Verification::off;
-    const inspect::FileFacts facts = inspect::describe_file(file, options);
+    const AnyFile opened = inspect::open_stored(file, options);
+    const inspect::DescribedFile facts = inspect::describe_file(opened);
     const std::vector<GrowthEvent> events = parse_growth_history(facts.metadata);
     if (events.empty()) {
       throw UsageError(ErrorCode::not_found, "there is no growth history to plot",
                        {.path = escape(file), .section = "metadata", .field = "growth_history"});
     }
-    GrowthPicture picture = growth_picture(
-        facts, events, options.read, "Neurons per region: " + file_name(file), SvgPlace::document);
+    GrowthPicture picture =
+        growth_picture(opened, events, facts.progress.steps.value_or(0),
+                       "Neurons per region: " + file_name(file), SvgPlace::document);
     what = fmt::format("{}, {}", counted(events.size(), "event", "events"),
                        counted(picture.regions, "region", "regions"));
     return std::move(picture.svg);

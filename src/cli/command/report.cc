@@ -10,6 +10,7 @@
 #include "cli/report/report_page.h"
 #include "cli/terminal/escape.h"
 #include "cli/terminal/output_file.h"
+#include "inspect/file_tensors.h"
 #include "thalia/error.h"
 
 namespace thalia::cli {
@@ -24,7 +25,11 @@ struct ReportArguments {
 std::string growth_of(const FileReport& report, const Session& session) {
   const auto events = inspect::growth_events(report.facts.metadata);
   if (!events || events->empty()) return {};
-  return growth_picture(report.facts, *events, session.options<ReadOptions>(),
+  auto options = session.options<ChainOptions>();
+  // Checking blocks of the tree would read the payloads that share these blocks.
+  options.read.verification = Verification::off;
+  return growth_picture(inspect::open_stored(report.facts.path, options), *events,
+                        report.facts.progress.steps.value_or(0),
                         "Neurons per region over training steps", SvgPlace::page)
       .svg;
 }

@@ -6,8 +6,7 @@
 #include <string>
 
 #include "cli/draw/svg.h"
-#include "inspect/file_facts.h"
-#include "thalia/delta.h"
+#include "thalia/formats/any_file.h"
 #include "thalia/growth_history.h"
 
 namespace thalia::cli {
@@ -17,9 +16,9 @@ struct GrowthPicture {
   std::size_t regions;
 };
 
-/// `events` are those of the file's metadata; what its regions have now it reads from the file, and
-/// no payload. @throws what opening the file throws.
-GrowthPicture growth_picture(const inspect::FileFacts& facts, std::span<const GrowthEvent> events,
-                             ReadOptions options, const std::string& heading, SvgPlace place);
+/// @param file as it is stored. @param events those of its metadata.
+GrowthPicture growth_picture(const AnyFile& file, std::span<const GrowthEvent> events,
+                             std::uint64_t training_steps, const std::string& heading,
+                             SvgPlace place);
 
 }  // namespace thalia::cli

@@ -20,7 +20,7 @@ std::string shown_name(std::string_view region, std::string_view name);
 void add_identity(JsonWriter& json, std::string_view region, std::string_view name,
                   const TensorLayout& layout);
 void add_shape(JsonWriter& json, const Shape& shape);
-/// An object, as docs/json.md has it.
+/// An object, as docs/use/json.md has it.
 void add_tensor(JsonWriter& json, const AnyTensor& tensor);
 
 /// Columns that say nothing of any tensor are left out.

@@ -1,3 +1,5 @@
+// A file of version 0.1 as one of all formats: it has no index, so opening reads and checks all of
+// it, and what is asked for later comes from memory.
 #include "interop/convert/original_file.h"
 
 #include <fmt/format.h>

@@ -16,8 +16,8 @@ namespace thalia::interop::npz {
 struct NpyArray {
   /// Of an archive's member without its ".npy"; of an .npy file the file's without it.
   std::string name;
-  /// Of what read() gives. Elements that are bytes without a meaning ("|V8") are u8, and of several
-  /// bytes the last extent says how many.
+  /// The type of what read() gives. Elements that are bytes without a meaning ("|V8") are u8, and
+  /// of several bytes the last extent says how many.
   DType dtype = DType::f32;
   Shape shape;
   std::string descr;           ///< NumPy's name of the element type, as the file says it: "<f4"

@@ -31,7 +31,7 @@ struct OnnxGraph {
 };
 
 struct OnnxTensor {
-  std::string name;         ///< of an initialiser its own; docs/onnx.md says what others are called
+  std::string name;         ///< of an initialiser its own; docs/format/onnx.md says what others are called
   TensorLayout layout{};    ///< of what read() gives: dense or coo
   bool initialiser = true;  ///< else of a node's attribute: a constant, or in a subgraph
   std::string location{};   ///< the file that has its elements; empty: the model's own

@@ -29,7 +29,7 @@ class PtTensors {
   const std::vector<std::string>& losses() const { return file_->facts().losses; }
   Tensor read(std::string_view name) const { return file_->read(file_->at(name)); }
   void check(std::string_view name) const { file_->check(file_->at(name)); }
-  /// The saved object, as thalia_checkpoint keeps it: docs/python.md, "What a tree looks like".
+  /// The saved object, as thalia_checkpoint keeps it: docs/use/python.md, "What a tree looks like".
   std::string tree() const {
     return to_json(parse_json(file_->facts().metadata).at("thalia_checkpoint").at("tree"));
   }
