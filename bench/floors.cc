@@ -16,8 +16,8 @@
 #include <system_error>
 
 #include "integrity/content_hash.h"
-#include "io/unique_fd.h"
-#include "io/uring.h"
+#include "io/direct/uring.h"
+#include "io/system/unique_fd.h"
 #include "paired.h"
 #include "thalia/error.h"
 

@@ -11,7 +11,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "python/bindings.h"
 #include "thalia/tensor_value.h"
 

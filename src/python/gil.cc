@@ -13,7 +13,7 @@
 #include <mutex>
 #include <thread>
 
-#include "io/process.h"
+#include "io/system/process.h"
 #include "python/bindings.h"
 #include "thalia/error.h"
 

@@ -7,7 +7,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "io/process.h"
+#include "io/system/process.h"
 
 namespace thalia::python {
 

@@ -16,7 +16,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "container/file/short_name.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"

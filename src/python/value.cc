@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "python/bindings.h"
 #include "python/gil.h"
 #include "python/objects.h"

@@ -11,7 +11,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "io/process.h"
+#include "io/system/process.h"
 #include "python/buffers.h"
 #include "python/exclusive.h"
 #include "thalia/writer.h"

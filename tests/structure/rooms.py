@@ -8,6 +8,16 @@ from collections import defaultdict
 
 # What a room may include of its own layer, besides itself. None leads back up.
 ROOMS = {
+    "io": {
+        "system": (),
+        "memory": ("system",),
+        "file": ("memory", "system"),
+        "direct": ("file", "memory", "system"),
+        "path": ("file", "system"),
+        "output": ("file", "memory", "path", "system"),
+        "folder": ("file", "output", "path", "system"),
+        "storage": ("file", "folder", "output", "path", "system"),
+    },
     "codec": {
         "cpu": (),
         "frame": (),

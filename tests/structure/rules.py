@@ -36,9 +36,9 @@ PUBLIC_PLACES = {
     "version.h": "format",
     "options.h": "format",
     "byte_transforms.h": "codec/planes",
-    "paths.h": "io",
+    "paths.h": "io/path",
     "storage.h": "io",
-    "output_file.h": "io",
+    "output_file.h": "io/output",
     "tensor.h": "container/read",
     "region.h": "container/read",
     "reader.h": "container/read",
@@ -68,8 +68,8 @@ PUBLIC_PLACES = {
     "diff.h": "model/diff",
     "growth_history.h": "model/brain",
     "detail/held.h": "base",
-    "detail/lazy.h": "io",
-    "detail/thread_lock.h": "io",
+    "detail/lazy.h": "io/system",
+    "detail/thread_lock.h": "io/system",
     "brain.h": "interop",
     "interop.h": "interop",
     "state_options.h": "model/brain",
@@ -144,7 +144,7 @@ LENT = {
         "base/stopwatch.h",
         "base/suggestion.h",
         "interop/shared/npy_header.h",
-        "io/allocation_limit.h",
+        "io/memory/allocation_limit.h",
         "json/copy.h",
         "json/reader.h",
         "json/writer.h",
@@ -155,7 +155,7 @@ LENT = {
         "base/fail.h",
         "base/stopwatch.h",
         "base/suggestion.h",
-        "io/allocation_limit.h",
+        "io/memory/allocation_limit.h",
         "json/writer.h",
         "model/precision/glob.h",
         "model/tensor/slice.h",
@@ -166,8 +166,8 @@ LENT = {
         "base/suggestion.h",
         "container/file/short_name.h",
         "container/write/check_options.h",
-        "io/allocation_limit.h",
-        "io/process.h",
+        "io/memory/allocation_limit.h",
+        "io/system/process.h",
     ),
 }
 EXAMPLE_FOLDERS = ("spiking", "demo")
@@ -184,7 +184,7 @@ THIRD_PARTY = {
     r"zlib\.h$": ("src/interop/shared/deflate.",),
     r"openssl/": ("src/integrity/sha1.", "src/integrity/sha256."),
     r"isa-l/": ("src/integrity/crc32.",),
-    r"liburing": ("src/io/uring", "tests/support/ring_fault.", "tests/crash/"),
+    r"liburing": ("src/io/direct/uring", "tests/support/ring_fault.", "tests/crash/"),
     r"emmintrin\.h$": ("src/base/stream_copy.",),
     r"immintrin\.h$": ("src/codec/float/", "src/codec/cpu/intrinsics."),
     r"cpuid\.h$": ("src/codec/cpu/processor.",),
@@ -229,8 +229,8 @@ CALLS = (
     ),
     (
         r"thalia-tmp|\.tmp\b|mkstemp|tmpfile|tempnam",
-        ("src/io/temporary_file.", "src/io/atomic_file.h"),
-        "io/temporary_file.h makes temporary names",
+        ("src/io/output/temporary_file.", "src/io/output/atomic_file.h"),
+        "io/output/temporary_file.h makes temporary names",
     ),
     (
         r"\bO_CREAT\b|std::ofstream|\bfopen\(|::rename(?:at2?)?\(|std::rename",
@@ -254,8 +254,8 @@ CALLS = (
     ),
     (
         r"std::(?:call_once|once_flag)\b",
-        ("src/io/process.h",),
-        "io/process.h does work once, also where it throws",
+        ("src/io/system/process.h",),
+        "io/system/process.h does work once, also where it throws",
     ),
     (
         r"\{:02x\}|0123456789abcdef",
@@ -288,8 +288,8 @@ CALLS = (
     ),
     (
         r"UsageError\(ErrorCode::exists",
-        ("src/io/atomic_file.cc", "src/io/folder/atomic_folder.cc"),
-        "io/atomic_file.h refuses a file that is there, and io/folder/atomic_folder.h a folder",
+        ("src/io/output/atomic_file.cc", "src/io/folder/atomic_folder.cc"),
+        "io/output/atomic_file.h refuses a file that is there, and io/folder/atomic_folder.h a folder",
     ),
     (
         r"std::(?:shared|unique)_ptr<[^;()]*> \w+_;",
@@ -299,7 +299,7 @@ CALLS = (
     (
         r"\bstd::(?:array<std::)?(?:timed_|shared_|recursive_)*mutex(?:, \w+>)? \w+(?:;|\{)",
         (
-            "src/io/process.",
+            "src/io/system/process.",
             # Of one call, whose threads are its own:
             "src/base/ordered_pool.h",
             "src/base/parallel.cc",
@@ -307,7 +307,7 @@ CALLS = (
             "src/container/write/progress.h",
             "src/interop/mckp/digest.h",
             "src/interop/params/param_source.cc",
-            "src/io/read_pool.h",
+            "src/io/direct/read_pool.h",
             "src/model/delta/change_list.cc",
             "src/model/diff/diff.cc",
             "src/model/tensor/",
@@ -317,15 +317,15 @@ CALLS = (
             "src/store/save/impl.h",
             # Held over forks:
             "src/container/background/exit_guard.cc",
-            "src/io/copied_file.cc",
+            "src/io/file/copied_file.cc",
             "src/io/folder/lock.cc",
             "src/python/gil.cc",
             # Only tried:
-            "src/io/read_ahead.h",
+            "src/io/file/read_ahead.h",
             # Forks nothing meanwhile:
             "src/cli/store/watch.cc",
         ),
-        "a forked child may find it locked for good: io/process.h has locks that it never waits for",
+        "a forked child may find it locked for good: io/system/process.h has locks that it never waits for",
     ),
 )
 
@@ -347,7 +347,7 @@ CALLS_IN = (
 )
 
 # What makes a tensor, or room for elements. In the readers and converters of formats a file decides how
-# large these are, so each is counted first, all of a call together: io/allocation_limit.h,
+# large these are, so each is counted first, all of a call together: io/memory/allocation_limit.h,
 # model/tensor/counted_tensor.h. Sizes of what is in memory already are free: X.size(), and std::min().
 COUNTED_FOLDERS = (
     "src/container/",
@@ -535,7 +535,9 @@ def uncounted_allocations(root):
         for pattern in UNCOUNTED:
             for match in pattern.finditer(text):
                 line = text.count("\n", 0, match.start()) + 1
-                found.append(f"{path}:{line}: {match[0]}: io/allocation_limit.h counts what a file decides the size of")
+                found.append(
+                    f"{path}:{line}: {match[0]}: io/memory/allocation_limit.h counts what a file decides the size of"
+                )
     return found
 
 

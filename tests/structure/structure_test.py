@@ -109,7 +109,7 @@ class BrokenTrees(unittest.TestCase):
     def test_public_headers_are_self_contained(self):
         self.refuses("include/thalia/reader.h", "<fmt/format.h>")
         self.refuses("include/thalia/reader.h", "<zstd.h>")
-        self.refuses("include/thalia/reader.h", '"io/mapped_file.h"')
+        self.refuses("include/thalia/reader.h", '"io/file/mapped_file.h"')
         self.refuses("include/thalia/reader.h", '"format/header.h"')
         self.refuses("include/thalia/reader.h", "<sys/mman.h>")
         self.refuses("include/thalia/reader.h", "<thalia/tensor.h>")
@@ -172,11 +172,11 @@ class BrokenTrees(unittest.TestCase):
             ("<zstd.h>", "src/codec/frame/zstd_frame.cc", "src/codec/chunk/codec.cc"),
             ("<lz4frame.h>", "src/codec/frame/lz4_frame.cc", "src/codec/frame/zstd_frame.cc"),
             ("<CLI/CLI.hpp>", "src/cli/main.cc", "examples/spiking/main.cc"),
-            ("<liburing.h>", "src/io/uring.cc", "src/io/posix_file.cc"),
+            ("<liburing.h>", "src/io/direct/uring.cc", "src/io/file/posix_file.cc"),
             ("<boost/test/unit_test.hpp>", "tests/boost_test.h", "src/base/error.cc"),
             ("<benchmark/benchmark.h>", "bench/open_bench.cc", "tests/io/a_test.cc"),
             ("<fmt/format.h>", "src/base/error.cc", "examples/spiking/main.cc"),
-            ("<sys/mman.h>", "src/io/mapped_file.cc", "src/container/reader.cc"),
+            ("<sys/mman.h>", "src/io/file/mapped_file.cc", "src/container/reader.cc"),
             ("<stdint.h>", "include/thalia/c/reader.h", "include/thalia/reader.h"),
         ):
             self.accepts(place, include)
@@ -190,20 +190,20 @@ class BrokenTrees(unittest.TestCase):
 
     def test_calls_out_of_place_are_found(self):
         for line, place in (
-            ("std::filesystem::file_size(path)", "src/io/paths.cc"),
-            ("fs::weakly_canonical(path)", "src/io/paths.cc"),
-            ('name + ".tmp"', "src/io/temporary_file.cc"),
-            ("::open(path, O_CREAT)", "src/io/atomic_file.cc"),
-            ("std::ofstream out(path)", "src/io/atomic_file.cc"),
+            ("std::filesystem::file_size(path)", "src/io/path/paths.cc"),
+            ("fs::weakly_canonical(path)", "src/io/path/paths.cc"),
+            ('name + ".tmp"', "src/io/output/temporary_file.cc"),
+            ("::open(path, O_CREAT)", "src/io/output/atomic_file.cc"),
+            ("std::ofstream out(path)", "src/io/output/atomic_file.cc"),
             ("std::thread::hardware_concurrency()", "src/base/parallel.cc"),
-            ("std::once_flag once;", "src/io/process.h"),
+            ("std::once_flag once;", "src/io/system/process.h"),
             ("mutable std::mutex mutex_;", "src/store/save/impl.h"),
             ('fmt::format("{:02x}", byte)', "src/base/utf8.cc"),
             ("std::chrono::duration<double>(taken).count()", "src/base/stopwatch.h"),
             ("Tensor::from(reader.region(0).at(name))", "include/thalia/a.h"),
             ("spec.wide_indices = layout.wide_indices;", "include/thalia/tensor.h"),
             ("e == Encoding::csr || e == Encoding::coo", "include/thalia/tensor_layout.h"),
-            ('throw UsageError(ErrorCode::exists, "there")', "src/io/atomic_file.cc"),
+            ('throw UsageError(ErrorCode::exists, "there")', "src/io/output/atomic_file.cc"),
         ):
             for path, count in ((place, 0), ("src/cli/a.cc", 1), ("src/model/a.cc", 1)):
                 with tempfile.TemporaryDirectory() as folder:

@@ -22,7 +22,7 @@
 #include "inspect/block_cursor.h"
 #include "inspect/file_tensors.h"
 #include "inspect/opened_tensor.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "model/tensor/slice.h"
 #include "thalia/paths.h"
 

@@ -25,8 +25,8 @@
 #include "format/overlay.h"
 #include "integrity/block_tree.h"
 #include "integrity/content_hash.h"
-#include "io/posix_file.h"
-#include "io/save_time.h"
+#include "io/file/posix_file.h"
+#include "io/output/save_time.h"
 
 namespace thalia::container {
 namespace {

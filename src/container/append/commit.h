@@ -3,7 +3,7 @@
 
 #include "container/file/open_file.h"
 #include "container/write/draft.h"
-#include "io/locked_file.h"
+#include "io/file/locked_file.h"
 #include "thalia/append.h"
 
 namespace thalia::container {

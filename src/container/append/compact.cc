@@ -14,7 +14,7 @@
 #include "container/file/open_file.h"
 #include "container/write/file_save.h"
 #include "format/header.h"
-#include "io/locked_file.h"
+#include "io/file/locked_file.h"
 #include "thalia/paths.h"
 
 namespace thalia {

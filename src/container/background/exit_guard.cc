@@ -13,7 +13,7 @@
 
 #include "container/background/queue.h"
 #include "integrity/sha256.h"
-#include "io/process.h"
+#include "io/system/process.h"
 
 namespace thalia::detail {
 namespace {

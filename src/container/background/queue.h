@@ -16,7 +16,7 @@
 #include "container/background/background_save.h"
 #include "container/background/snapshot_arenas.h"
 #include "container/background/state.h"
-#include "io/process.h"
+#include "io/system/process.h"
 #include "thalia/async_save.h"
 
 namespace thalia::detail {

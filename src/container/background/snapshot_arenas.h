@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "format/extent.h"
-#include "io/anonymous_memory.h"
+#include "io/memory/anonymous_memory.h"
 
 namespace thalia::container {
 

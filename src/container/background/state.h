@@ -11,7 +11,7 @@
 #include <stop_token>
 #include <utility>
 
-#include "io/process.h"
+#include "io/system/process.h"
 #include "thalia/async_save.h"
 
 namespace thalia::detail {

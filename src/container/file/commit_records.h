@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "format/header.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "thalia/bytes.h"
 #include "thalia/error.h"
 #include "thalia/options.h"

@@ -17,7 +17,7 @@
 #include "format/extent.h"
 #include "format/overlay.h"
 #include "integrity/crc32.h"
-#include "io/file_window.h"
+#include "io/file/file_window.h"
 
 namespace thalia::container {
 namespace {

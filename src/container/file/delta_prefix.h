@@ -9,7 +9,7 @@
 
 #include "format/delta.h"
 #include "format/header.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "thalia/bytes.h"
 
 namespace thalia::container {

@@ -20,8 +20,8 @@
 #include "format/overlay.h"
 #include "integrity/crc32.h"
 #include "integrity/sha256.h"
-#include "io/allocation_limit.h"
-#include "io/posix_file.h"
+#include "io/file/posix_file.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia::container {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "format/extent.h"
-#include "io/file_bytes.h"
-#include "io/memory_file.h"
+#include "io/file/file_bytes.h"
+#include "io/file/memory_file.h"
 #include "thalia/options.h"
 
 namespace thalia::container {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "thalia/options.h"
 
 namespace thalia::container {

@@ -26,8 +26,8 @@
 #include "format/overlay.h"
 #include "format/validate_directory.h"
 #include "format/validate_header.h"
-#include "io/allocation_limit.h"
-#include "io/open_descriptor.h"
+#include "io/file/open_descriptor.h"
+#include "io/memory/allocation_limit.h"
 #include "json/reader.h"
 
 namespace thalia::detail {

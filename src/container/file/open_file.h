@@ -25,8 +25,8 @@
 #include "format/quantized.h"
 #include "format/region.h"
 #include "format/tensor.h"
-#include "io/file_bytes.h"
-#include "io/process.h"
+#include "io/file/file_bytes.h"
+#include "io/system/process.h"
 #include "thalia/error.h"
 #include "thalia/options.h"
 

@@ -15,9 +15,9 @@
 #include "format/constants.h"
 #include "format/header.h"
 #include "format/overlay.h"
-#include "io/file_bytes.h"
-#include "io/locked_file.h"
-#include "io/posix_file.h"
+#include "io/file/file_bytes.h"
+#include "io/file/locked_file.h"
+#include "io/file/posix_file.h"
 
 namespace thalia {
 namespace {

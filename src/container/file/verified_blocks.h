@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "format/header.h"
-#include "io/file_bytes.h"
-#include "io/process.h"
+#include "io/file/file_bytes.h"
+#include "io/system/process.h"
 #include "thalia/bytes.h"
 
 namespace thalia::container {

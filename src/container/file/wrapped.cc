@@ -15,8 +15,8 @@
 #include "container/wrap/frame_stream.h"
 #include "format/header.h"
 #include "format/validate_header.h"
-#include "io/allocation_limit.h"
-#include "io/posix_file.h"
+#include "io/file/posix_file.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia::container {
 namespace {

@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "container/wrap/seek_table.h"
-#include "io/file_bytes.h"
-#include "io/memory_file.h"
-#include "io/process.h"
+#include "io/file/file_bytes.h"
+#include "io/file/memory_file.h"
+#include "io/system/process.h"
 #include "thalia/options.h"
 
 namespace thalia::container {

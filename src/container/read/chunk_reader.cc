@@ -17,7 +17,7 @@
 #include "format/tensor.h"
 #include "format/validate_directory.h"
 #include "integrity/crc32.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia::container {
 namespace {

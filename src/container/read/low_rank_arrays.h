@@ -4,7 +4,7 @@
 #include "codec/lossy/low_rank.h"
 #include "format/low_rank.h"
 #include "format/tensor.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/bytes.h"
 
 namespace thalia::container {

@@ -11,7 +11,7 @@
 #include "format/quantized.h"
 #include "format/tensor.h"
 #include "format/validate_quantized.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia {
 

@@ -13,7 +13,7 @@
 #include "container/read/sparse_check.h"
 #include "container/read/tensor_reading.h"
 #include "format/payload.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/tensor.h"
 
 namespace thalia {

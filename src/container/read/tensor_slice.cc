@@ -10,7 +10,7 @@
 #include "container/read/chunk_reader.h"
 #include "container/read/tensor_reading.h"
 #include "format/tensor.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/tensor.h"
 
 namespace thalia {

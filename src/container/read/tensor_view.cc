@@ -19,7 +19,7 @@
 #include "format/payload.h"
 #include "format/tensor.h"
 #include "format/validate_directory.h"
-#include "io/read_ahead.h"
+#include "io/file/read_ahead.h"
 
 namespace thalia {
 

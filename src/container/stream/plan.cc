@@ -12,7 +12,7 @@
 #include "container/read/tensor_reading.h"
 #include "format/extent.h"
 #include "format/header.h"
-#include "io/aligned_buffer.h"
+#include "io/memory/aligned_buffer.h"
 #include "thalia/reader.h"
 
 namespace thalia::container {

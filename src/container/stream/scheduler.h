@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "io/process.h"
+#include "io/system/process.h"
 
 namespace thalia::container {
 

@@ -13,8 +13,8 @@
 #include "base/fail.h"
 #include "container/read/quantized_arrays.h"
 #include "format/extent.h"
-#include "io/aligned_buffer.h"
-#include "io/allocation_limit.h"
+#include "io/memory/aligned_buffer.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia::container {
 namespace {

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "base/parallel.h"
-#include "io/direct_file.h"
-#include "io/uring.h"
+#include "io/direct/direct_file.h"
+#include "io/direct/uring.h"
 
 namespace thalia::container {
 namespace {

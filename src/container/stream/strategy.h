@@ -7,9 +7,9 @@
 
 #include "container/file/open_file.h"
 #include "container/stream/plan.h"
-#include "io/direct_reader.h"
-#include "io/page_cache.h"
-#include "io/unique_fd.h"
+#include "io/direct/direct_reader.h"
+#include "io/file/page_cache.h"
+#include "io/system/unique_fd.h"
 #include "thalia/stream.h"
 
 namespace thalia::container {

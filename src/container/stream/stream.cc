@@ -16,8 +16,8 @@
 #include "format/directory.h"
 #include "format/header.h"
 #include "format/tensor.h"
-#include "io/posix_file.h"
-#include "io/process.h"
+#include "io/file/posix_file.h"
+#include "io/system/process.h"
 #include "thalia/stream.h"
 
 namespace thalia {

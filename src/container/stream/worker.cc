@@ -16,7 +16,7 @@
 #include "base/fail.h"
 #include "format/header.h"
 #include "integrity/block_tree.h"
-#include "io/direct_reader.h"
+#include "io/direct/direct_reader.h"
 
 namespace thalia::container {
 namespace {

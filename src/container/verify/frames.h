@@ -2,7 +2,7 @@
 #pragma once
 
 #include "container/verify/findings.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "thalia/verify.h"
 
 namespace thalia::container {

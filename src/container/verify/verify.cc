@@ -19,7 +19,7 @@
 #include "container/verify/verify_bytes.h"
 #include "format/constants.h"
 #include "format/header.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 
 namespace thalia {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "thalia/verify.h"
 
 namespace thalia::container {

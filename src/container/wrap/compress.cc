@@ -14,7 +14,7 @@
 #include "container/wrap/unwrap.h"
 #include "format/header.h"
 #include "format/v01.h"
-#include "io/posix_file.h"
+#include "io/file/posix_file.h"
 #include "thalia/output_file.h"
 #include "thalia/wrap.h"
 

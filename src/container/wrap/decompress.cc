@@ -15,7 +15,7 @@
 #include "container/wrap/frame_memory.h"
 #include "container/wrap/frame_stream.h"
 #include "container/wrap/seek_table.h"
-#include "io/posix_file.h"
+#include "io/file/posix_file.h"
 #include "thalia/output_file.h"
 #include "thalia/wrap.h"
 

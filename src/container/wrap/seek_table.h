@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "format/wrapper.h"
-#include "io/posix_file.h"
+#include "io/file/posix_file.h"
 #include "thalia/bytes.h"
 #include "thalia/options.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/fail.h"
 #include "codec/frame/frame.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia::container {
 namespace {

@@ -15,8 +15,8 @@
 #include "container/write/extent_writer.h"
 #include "container/write/file_image.h"
 #include "container/write/piece_range.h"
-#include "io/direct_file.h"
-#include "io/posix_file.h"
+#include "io/direct/direct_file.h"
+#include "io/file/posix_file.h"
 
 namespace thalia::container {
 namespace {

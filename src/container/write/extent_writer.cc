@@ -15,8 +15,8 @@
 #include "format/extent.h"
 #include "format/header.h"
 #include "integrity/block_tree.h"
-#include "io/direct_file.h"
-#include "io/posix_file.h"
+#include "io/direct/direct_file.h"
+#include "io/file/posix_file.h"
 #include "thalia/error.h"
 
 namespace thalia::container {

@@ -11,8 +11,8 @@
 
 #include "container/write/file_image.h"
 #include "container/write/memory_shares.h"
-#include "io/direct_writer.h"
-#include "io/unique_fd.h"
+#include "io/direct/direct_writer.h"
+#include "io/system/unique_fd.h"
 #include "thalia/options.h"
 
 namespace thalia::container {

@@ -9,8 +9,8 @@
 #include <string>
 #include <system_error>
 
-#include "io/atomic_file.h"
 #include "io/folder/folder.h"
+#include "io/output/atomic_file.h"
 #include "thalia/output_file.h"
 #include "thalia/paths.h"
 #include "thalia/text.h"

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "container/write/draft.h"
-#include "io/posix_file.h"
+#include "io/file/posix_file.h"
 
 namespace thalia::container {
 namespace {

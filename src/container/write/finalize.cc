@@ -18,7 +18,7 @@
 #include "container/write/payload_digest.h"
 #include "format/header.h"
 #include "format/overlay.h"
-#include "io/save_time.h"
+#include "io/output/save_time.h"
 
 namespace thalia::container {
 namespace {

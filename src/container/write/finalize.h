@@ -8,7 +8,7 @@
 #include "container/write/draft.h"
 #include "container/write/file_image.h"
 #include "container/write/payload_store.h"
-#include "io/atomic_file.h"
+#include "io/output/atomic_file.h"
 #include "thalia/options.h"
 #include "thalia/writer.h"
 

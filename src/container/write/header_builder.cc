@@ -15,7 +15,7 @@
 #include "integrity/block_tree.h"
 #include "integrity/content_hash.h"
 #include "integrity/crc32.h"
-#include "io/random.h"
+#include "io/system/random.h"
 
 namespace thalia::container {
 namespace {

@@ -17,7 +17,7 @@
 #include "format/meta.h"
 #include "integrity/crc32.h"
 #include "integrity/sha256.h"
-#include "io/posix_file.h"
+#include "io/file/posix_file.h"
 #include "thalia/metadata_file.h"
 #include "thalia/output_file.h"
 

@@ -9,7 +9,7 @@
 
 #include "container/write/extent_writer.h"
 #include "container/write/file_image.h"
-#include "io/aligned_buffer.h"
+#include "io/memory/aligned_buffer.h"
 #include "thalia/bytes.h"
 
 namespace thalia::container {

@@ -12,7 +12,7 @@
 #include "base/utf8.h"
 #include "interop/brain/background.h"
 #include "interop/brain/packing.h"
-#include "io/temporary_file.h"
+#include "io/output/temporary_file.h"
 #include "model/delta/save_state.h"
 #include "thalia/brain_checkpoint.h"
 #include "thalia/delta.h"

@@ -10,7 +10,7 @@
 
 #include "base/utf8.h"
 #include "interop/v01/state.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "model/brain/stored_region.h"
 #include "model/brain/stored_tensor.h"
 #include "model/tensor/conversion.h"

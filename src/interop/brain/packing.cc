@@ -11,7 +11,7 @@
 #include "container/wrap/unwrap.h"
 #include "container/write/writer_access.h"
 #include "format/constants.h"
-#include "io/save_time.h"
+#include "io/output/save_time.h"
 #include "model/precision/rounding.h"
 #include "model/quantize/quantizer.h"
 #include "thalia/checkpoint_metadata.h"

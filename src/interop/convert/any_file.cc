@@ -12,8 +12,8 @@
 #include "interop/convert/formats.h"
 #include "interop/params/make_param_source.h"
 #include "interop/shared/part_name.h"
-#include "io/process.h"
-#include "io/read_ahead.h"
+#include "io/file/read_ahead.h"
+#include "io/system/process.h"
 #include "model/tensor/slice.h"
 #include "thalia/formats/model_index.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/fail.h"
 #include "base/parallel.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia::interop {
 namespace {

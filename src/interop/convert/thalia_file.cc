@@ -14,7 +14,7 @@
 #include "container/read/reader_access.h"
 #include "interop/convert/thalia_facts.h"
 #include "interop/convert/thalia_source.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "model/tensor/slice.h"
 #include "model/value/path_names.h"
 #include "thalia/brain_region.h"

@@ -9,7 +9,7 @@
 
 #include "base/fail.h"
 #include "interop/shared/field_cursor.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/bytes.h"
 #include "thalia/options.h"
 

@@ -8,7 +8,7 @@
 #include "interop/gguf/name_index.h"
 #include "interop/gguf/parse.h"
 #include "interop/gguf/stored_tensor.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "thalia/formats/gguf.h"
 
 namespace thalia {

@@ -10,7 +10,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "json/copy.h"
 #include "json/number.h"
 #include "json/reader.h"

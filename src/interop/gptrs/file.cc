@@ -8,8 +8,8 @@
 #include "base/utf8.h"
 #include "interop/gptrs/config.h"
 #include "interop/gptrs/parse.h"
-#include "io/allocation_limit.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/formats/gptrs.h"
 
 namespace thalia {

@@ -14,7 +14,7 @@
 #include "base/utf8.h"
 #include "format/foreign_file.h"
 #include "interop/gptrs/config.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia::interop::gptrs {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "interop/loom/settle.h"
 #include "interop/loom/spec_reader.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "json/reader.h"
 #include "thalia/error.h"
 #include "thalia/formats/loom_network.h"

@@ -9,7 +9,7 @@
 
 #include "base/fail.h"
 #include "format/little_endian.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/formats/loom_blocks.h"
 
 namespace thalia {

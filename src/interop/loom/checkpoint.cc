@@ -6,8 +6,8 @@
 #include "base/fail.h"
 #include "interop/loom/settle.h"
 #include "interop/loom/spec_reader.h"
-#include "io/allocation_limit.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/formats/loom.h"
 
 namespace thalia {

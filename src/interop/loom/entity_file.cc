@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "interop/loom/entity_prefix.h"
 #include "interop/loom/settle.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "thalia/formats/loom.h"
 
 namespace thalia {

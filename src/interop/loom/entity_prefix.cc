@@ -11,7 +11,7 @@
 #include "format/foreign_file.h"
 #include "interop/loom/go_values.h"
 #include "interop/loom/spec_reader.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia::interop::loom {
 namespace {

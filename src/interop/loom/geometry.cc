@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "interop/loom/morph.h"
 #include "interop/loom/weights.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia {
 namespace interop::loom {

@@ -5,7 +5,7 @@
 
 #include "base/fail.h"
 #include "interop/loom/document.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia {
 namespace interop::loom {

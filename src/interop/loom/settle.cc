@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "interop/loom/morph.h"
 #include "interop/loom/weights.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/formats/loom_blocks.h"
 
 namespace thalia::interop::loom {

@@ -18,7 +18,7 @@
 #include "interop/loom/weights.h"
 #include "interop/shared/list_names.h"
 #include "interop/shared/lost_metadata.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/formats/loom.h"
 #include "thalia/output_file.h"
 

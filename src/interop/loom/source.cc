@@ -17,7 +17,7 @@
 #include "interop/loom/origin.h"
 #include "interop/loom/settle.h"
 #include "interop/shared/list_names.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "model/tensor/counted_tensor.h"
 #include "thalia/formats/loom.h"
 #include "thalia/formats/loom_blocks.h"

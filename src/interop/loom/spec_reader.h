@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "interop/loom/document.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "json/reader.h"
 
 namespace thalia::interop::loom {

@@ -20,8 +20,8 @@
 #include "interop/mckp/content_hash_list.h"
 #include "interop/mckp/format.h"
 #include "interop/mckp/impl.h"
-#include "io/base_file.h"
-#include "io/real_path.h"
+#include "io/path/base_file.h"
+#include "io/path/real_path.h"
 #include "thalia/text.h"
 
 namespace thalia {

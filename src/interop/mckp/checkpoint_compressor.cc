@@ -21,8 +21,8 @@
 #include "interop/mckp/bit_shares.h"
 #include "interop/mckp/content_hash_list.h"
 #include "interop/mckp/lru_cache.h"
-#include "io/allocation_limit.h"
-#include "io/huge_pages.h"
+#include "io/memory/allocation_limit.h"
+#include "io/memory/huge_pages.h"
 #include "model/value/value_json.h"
 
 namespace thalia {

@@ -14,7 +14,7 @@
 #include "interop/mckp/block.h"
 #include "interop/mckp/format.h"
 #include "interop/mckp/impl.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "model/tensor/counted_tensor.h"
 
 namespace thalia {

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "io/process.h"
+#include "io/system/process.h"
 
 namespace thalia::interop {
 

@@ -16,7 +16,7 @@
 #include "format/foreign_file.h"
 #include "integrity/xxh64.h"
 #include "interop/mckp/format.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia::interop {
 namespace {

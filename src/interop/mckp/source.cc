@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "io/process.h"
+#include "io/system/process.h"
 #include "thalia/mckp.h"
 #include "thalia/text.h"
 

@@ -27,7 +27,7 @@
 #include "interop/mckp/format.h"
 #include "interop/mckp/header.h"
 #include "interop/mckp/job.h"
-#include "io/spool.h"
+#include "io/output/spool.h"
 #include "json/reader.h"
 #include "json/writer.h"
 #include "thalia/output_file.h"

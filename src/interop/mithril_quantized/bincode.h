@@ -9,7 +9,7 @@
 
 #include "codec/frame/frame.h"
 #include "format/little_endian.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/bytes.h"
 
 namespace thalia::interop::mithril_quantized {

@@ -10,7 +10,7 @@
 #include "codec/frame/zstd_encoder.h"
 #include "interop/mithril_quantized/bincode.h"
 #include "interop/mithril_quantized/parts.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 
 namespace thalia {
 namespace interop::mithril_quantized {

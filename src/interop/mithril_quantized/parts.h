@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/formats/mithril_quantized.h"
 
 namespace thalia::interop::mithril_quantized {

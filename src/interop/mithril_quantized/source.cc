@@ -5,7 +5,7 @@
 #include "base/fail.h"
 #include "interop/mithril_quantized/origin.h"
 #include "interop/mithril_quantized/parts.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "model/tensor/counted_tensor.h"
 #include "thalia/formats/mithril_quantized.h"
 

@@ -18,7 +18,7 @@
 #include "interop/mst/dtypes.h"
 #include "interop/mst/parse.h"
 #include "interop/shared/byte_grouping.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "model/tensor/counted_tensor.h"
 #include "thalia/mst.h"
 

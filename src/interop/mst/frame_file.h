@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "codec/frame/zstd_encoder.h"
-#include "io/spool.h"
+#include "io/output/spool.h"
 #include "thalia/mst.h"
 #include "thalia/output_file.h"
 #include "thalia/tensor_layout.h"

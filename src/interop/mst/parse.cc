@@ -12,7 +12,7 @@
 #include "format/little_endian.h"
 #include "interop/mst/dtypes.h"
 #include "interop/shared/json_fields.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia::interop {
 namespace {

@@ -14,7 +14,7 @@
 #include "interop/shared/npy_header.h"
 #include "interop/shared/refuse_tensor.h"
 #include "interop/shared/zip_member.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/text.h"
 
 namespace thalia::interop::npz {

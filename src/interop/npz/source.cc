@@ -13,8 +13,8 @@
 #include "interop/npz/array.h"
 #include "interop/npz/origin.h"
 #include "interop/shared/list_names.h"
-#include "io/allocation_limit.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia::interop::npz {
 namespace {

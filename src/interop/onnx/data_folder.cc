@@ -10,8 +10,8 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "integrity/sha1.h"
-#include "io/allocation_limit.h"
-#include "io/base_file.h"
+#include "io/memory/allocation_limit.h"
+#include "io/path/base_file.h"
 
 namespace thalia::interop::onnx {
 namespace {

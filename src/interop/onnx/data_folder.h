@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "interop/onnx/tensor_proto.h"
-#include "io/file_bytes.h"
-#include "io/process.h"
+#include "io/file/file_bytes.h"
+#include "io/system/process.h"
 #include "thalia/options.h"
 
 namespace thalia::interop::onnx {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "interop/onnx/data_types.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/bytes.h"
 #include "thalia/shape.h"
 #include "thalia/tensor_value.h"

@@ -13,8 +13,8 @@
 #include "interop/onnx/elements.h"
 #include "interop/onnx/model.h"
 #include "interop/onnx/sparse.h"
-#include "io/allocation_limit.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/paths.h"
 
 namespace thalia::interop::onnx {

@@ -9,7 +9,7 @@
 
 #include "interop/onnx/file.h"
 #include "interop/onnx/model.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia::interop::onnx {
 

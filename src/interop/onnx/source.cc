@@ -10,7 +10,7 @@
 #include "interop/onnx/data_folder.h"
 #include "interop/onnx/file.h"
 #include "interop/onnx/origin.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/paths.h"
 
 namespace thalia::interop {

@@ -7,7 +7,7 @@
 
 #include "interop/onnx/model.h"
 #include "interop/shared/piece_sink.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia::interop::onnx {
 

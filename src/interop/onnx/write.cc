@@ -9,8 +9,8 @@
 #include "interop/onnx/data_file.h"
 #include "interop/onnx/plan.h"
 #include "interop/onnx/sparse.h"
-#include "io/atomic_file.h"
-#include "io/real_path.h"
+#include "io/output/atomic_file.h"
+#include "io/path/real_path.h"
 #include "thalia/output_file.h"
 #include "thalia/paths.h"
 

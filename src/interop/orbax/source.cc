@@ -11,8 +11,8 @@
 #include "interop/orbax/metadata.h"
 #include "interop/orbax/origin.h"
 #include "interop/shared/npy_header.h"
-#include "io/allocation_limit.h"
 #include "io/folder/inner_file.h"
+#include "io/memory/allocation_limit.h"
 #include "json/reader.h"
 
 namespace thalia::interop {

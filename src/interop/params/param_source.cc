@@ -24,7 +24,7 @@
 #include "interop/params/layer.h"
 #include "interop/params/make_param_source.h"
 #include "interop/params/residents.h"
-#include "io/process.h"
+#include "io/system/process.h"
 
 namespace thalia::interop::params {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "interop/pt/value.h"
 #include "interop/shared/zip_directory.h"
-#include "io/allocation_limit.h"
-#include "io/process.h"
+#include "io/memory/allocation_limit.h"
+#include "io/system/process.h"
 #include "thalia/options.h"
 #include "thalia/storage.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "interop/pt/value.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/error.h"
 
 namespace thalia::interop::pt {

@@ -9,7 +9,7 @@
 #include "interop/pt/listing.h"
 #include "interop/pt/tree.h"
 #include "interop/pt/value.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/options.h"
 #include "thalia/storage.h"
 #include "thalia/tensor_value.h"

@@ -6,7 +6,7 @@
 
 #include "interop/pt/builder.h"
 #include "interop/pt/value.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/bytes.h"
 #include "thalia/options.h"
 

@@ -12,7 +12,7 @@
 #include "format/payload.h"
 #include "interop/pt/contents.h"
 #include "interop/shared/origin_member.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "json/writer.h"
 
 namespace thalia::interop::pt {

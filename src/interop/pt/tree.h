@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "interop/pt/value.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/options.h"
 
 namespace thalia::interop::pt {

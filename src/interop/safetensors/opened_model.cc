@@ -14,9 +14,9 @@
 #include "base/parallel.h"
 #include "base/utf8.h"
 #include "interop/safetensors/place.h"
-#include "io/allocation_limit.h"
-#include "io/base_file.h"
-#include "io/posix_file.h"
+#include "io/file/posix_file.h"
+#include "io/memory/allocation_limit.h"
+#include "io/path/base_file.h"
 #include "thalia/error.h"
 #include "thalia/paths.h"
 

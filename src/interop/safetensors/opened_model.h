@@ -12,7 +12,7 @@
 #include "interop/safetensors/index_match.h"
 #include "interop/safetensors/parse.h"
 #include "interop/shared/piece_sink.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "thalia/formats/safetensors_model.h"
 #include "thalia/tensor_value.h"
 

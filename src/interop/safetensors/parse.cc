@@ -15,7 +15,7 @@
 #include "format/foreign_file.h"
 #include "format/little_endian.h"
 #include "interop/safetensors/header_content.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia::interop {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/fail.h"
 #include "interop/safetensors/parse.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "thalia/error.h"
 #include "thalia/safetensors.h"
 

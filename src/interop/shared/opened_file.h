@@ -14,7 +14,7 @@
 
 #include "interop/shared/part_name.h"
 #include "interop/shared/piece_sink.h"
-#include "io/process.h"
+#include "io/system/process.h"
 #include "thalia/formats/any_tensor.h"
 #include "thalia/formats/file_facts.h"
 #include "thalia/options.h"

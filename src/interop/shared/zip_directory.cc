@@ -14,7 +14,7 @@
 #include "integrity/crc32.h"
 #include "interop/shared/deflate.h"
 #include "interop/shared/zip_end.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/text.h"
 
 namespace thalia::interop::zip {

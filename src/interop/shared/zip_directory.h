@@ -10,7 +10,7 @@
 
 #include "interop/shared/piece_sink.h"
 #include "interop/shared/zip_member.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/bytes.h"
 #include "thalia/options.h"
 

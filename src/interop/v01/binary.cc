@@ -22,7 +22,7 @@
 #include "interop/v01/tensor_reader.h"
 #include "interop/v01/tree.h"
 #include "interop/v01/wrapper.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "model/value/value_json.h"
 #include "thalia/output_file.h"
 

@@ -11,7 +11,7 @@
 #include "interop/v01/file_start.h"
 #include "interop/v01/header.h"
 #include "interop/v01/wrapper.h"
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "model/value/value_json.h"
 #include "thalia/v01.h"
 

@@ -7,7 +7,7 @@
 #include "base/fail.h"
 #include "container/wrap/seek_table.h"
 #include "container/wrap/unwrap.h"
-#include "io/posix_file.h"
+#include "io/file/posix_file.h"
 #include "thalia/error.h"
 
 namespace thalia::interop {

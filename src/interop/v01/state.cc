@@ -17,7 +17,7 @@
 #include "interop/v01/metadata.h"
 #include "interop/v01/names.h"
 #include "interop/v01/widen.h"
-#include "io/save_time.h"
+#include "io/output/save_time.h"
 
 namespace thalia {
 namespace {

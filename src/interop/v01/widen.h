@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/value.h"
 
 namespace thalia::interop {

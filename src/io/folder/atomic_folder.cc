@@ -13,10 +13,10 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "io/posix_error.h"
-#include "io/posix_file.h"
-#include "io/real_path.h"
-#include "io/temporary_file.h"
+#include "io/file/posix_file.h"
+#include "io/output/temporary_file.h"
+#include "io/path/real_path.h"
+#include "io/system/posix_error.h"
 #include "thalia/paths.h"
 
 namespace thalia::io {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "io/folder/folder.h"
-#include "io/process.h"
+#include "io/system/process.h"
 #include "thalia/options.h"
 #include "thalia/storage.h"
 

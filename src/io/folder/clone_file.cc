@@ -3,7 +3,7 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 
-#include "io/posix_error.h"
+#include "io/system/posix_error.h"
 
 namespace thalia::io {
 

@@ -16,11 +16,11 @@
 #include <memory>
 #include <utility>
 
-#include "io/folder/beneath.h"
-#include "io/posix_error.h"
-#include "io/posix_file.h"
-#include "io/real_path.h"
-#include "io/temporary_file.h"
+#include "io/file/posix_file.h"
+#include "io/output/temporary_file.h"
+#include "io/path/beneath.h"
+#include "io/path/real_path.h"
+#include "io/system/posix_error.h"
 #include "thalia/error.h"
 
 namespace thalia::io {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/unique_fd.h"
+#include "io/system/unique_fd.h"
 #include "thalia/options.h"
 
 namespace thalia::io {

@@ -9,10 +9,9 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "io/folder/beneath.h"
-#include "io/open_descriptor.h"
-#include "io/posix_error.h"
-#include "io/posix_file.h"
+#include "io/file/open_descriptor.h"
+#include "io/file/posix_file.h"
+#include "io/system/posix_error.h"
 
 namespace thalia::io {
 namespace {
@@ -24,11 +23,6 @@ namespace {
 }
 
 }  // namespace
-
-bool is_inner_name(std::string_view name) noexcept {
-  return !name.empty() && name.size() <= 255 && name != "." && name != ".." &&
-         name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
-}
 
 UniqueFd open_inner_descriptor(const Folder& folder, std::span<const std::string> names) {
   std::filesystem::path path = folder.path();

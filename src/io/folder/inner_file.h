@@ -6,13 +6,11 @@
 #include <string>
 #include <string_view>
 
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "io/folder/folder.h"
+#include "io/path/beneath.h"
 
 namespace thalia::io {
-
-/// Whether a name is one of a folder's own: 1 to 255 bytes without '/' and NUL, not "." and "..".
-bool is_inner_name(std::string_view name) noexcept;
 
 /// The regular file that these names lead to, open for reading. @throws as open_inner_file().
 UniqueFd open_inner_descriptor(const Folder& folder, std::span<const std::string> names);

@@ -5,8 +5,8 @@
 
 #include <array>
 
-#include "io/posix_error.h"
-#include "io/posix_file.h"
+#include "io/file/posix_file.h"
+#include "io/system/posix_error.h"
 #include "thalia/bytes.h"
 #include "thalia/error.h"
 

@@ -24,9 +24,9 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "io/posix_error.h"
-#include "io/posix_file.h"
-#include "io/process.h"
+#include "io/file/posix_file.h"
+#include "io/system/posix_error.h"
+#include "io/system/process.h"
 #include "thalia/error.h"
 #include "thalia/text.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "io/folder/folder.h"
-#include "io/unique_fd.h"
+#include "io/system/unique_fd.h"
 
 namespace thalia::io {
 

@@ -17,9 +17,9 @@
 #include "container/file/open_bytes.h"
 #include "container/read/stored_connection.h"
 #include "format/overlay.h"
-#include "io/open_descriptor.h"
-#include "io/posix_file.h"
-#include "io/unnamed_file.h"
+#include "io/file/open_descriptor.h"
+#include "io/file/posix_file.h"
+#include "io/output/unnamed_file.h"
 #include "thalia/paths.h"
 #include "thalia/region.h"
 

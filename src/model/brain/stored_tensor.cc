@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "codec/float/conversion.h"
 #include "format/payload.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "model/tensor/conversion.h"
 #include "model/value/tree_json.h"
 #include "thalia/tensor_role.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "codec/float/loss.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "json/writer.h"
 #include "thalia/state_options.h"
 #include "thalia/tensor_value.h"
@@ -66,8 +66,8 @@ struct LoadContext {
         budget(std::make_shared<io::MemoryBudget>(load.input.limits, stored_bytes)) {}
 
   StateLoadOptions options;
-  /// False: nothing of a tensor is read, and an empty one stands in its place. What the texts say of
-  /// it is checked.
+  /// False: nothing of a tensor is read, and an empty one stands in its place. What the texts say
+  /// of it is checked.
   bool read_tensors = true;
   /// Tensors may have become narrower by a precision policy that only the metadata names.
   bool policy_was_applied = false;

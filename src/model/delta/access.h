@@ -1,7 +1,7 @@
 // What the library needs of a chain besides its public side.
 #pragma once
 
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "model/delta/file_chain.h"
 #include "thalia/delta.h"
 

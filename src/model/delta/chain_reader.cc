@@ -18,7 +18,7 @@
 #include "container/read/reader_access.h"
 #include "container/read/tensor_reading.h"
 #include "format/extent.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "model/delta/access.h"
 #include "model/delta/chain_stream.h"
 #include "model/delta/file_chain.h"

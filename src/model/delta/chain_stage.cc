@@ -14,7 +14,7 @@
 #include "format/delta.h"
 #include "format/payload.h"
 #include "format/tensor.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia::model {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "codec/lossy/low_rank.h"
-#include "io/process.h"
+#include "io/system/process.h"
 #include "model/delta/stored_bytes.h"
 #include "thalia/tensor.h"
 

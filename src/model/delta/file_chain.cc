@@ -20,7 +20,7 @@
 #include "format/delta.h"
 #include "format/fixed_name.h"
 #include "format/header.h"
-#include "io/base_file.h"
+#include "io/path/base_file.h"
 #include "thalia/paths.h"
 #include "thalia/text.h"
 

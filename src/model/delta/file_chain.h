@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "container/file/open_file.h"
-#include "io/process.h"
+#include "io/system/process.h"
 #include "thalia/delta.h"
 
 namespace thalia::model {

@@ -10,7 +10,7 @@
 #include "base/fail.h"
 #include "format/payload.h"
 #include "format/tensor.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia::model {
 RestoredBytes::RestoredBytes(const detail::OpenFile& file, std::uint32_t number,

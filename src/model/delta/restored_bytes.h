@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "container/read/quantized_arrays.h"
-#include "io/process.h"
+#include "io/system/process.h"
 #include "model/delta/byte_source.h"
 #include "model/delta/stored_bytes.h"
 

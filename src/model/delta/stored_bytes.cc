@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 
 namespace thalia::model {
 namespace {

@@ -9,8 +9,8 @@
 #include "container/file/open_file.h"
 #include "container/read/chunk_reader.h"
 #include "format/tensor.h"
-#include "io/allocation_limit.h"
-#include "io/process.h"
+#include "io/memory/allocation_limit.h"
+#include "io/system/process.h"
 #include "model/delta/byte_source.h"
 
 namespace thalia::model {

@@ -10,7 +10,7 @@
 
 #include "format/constants.h"
 #include "integrity/content_hash.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "model/delta/byte_source.h"
 #include "model/delta/chain_stage.h"
 #include "model/delta/file_chain.h"

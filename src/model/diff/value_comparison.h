@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/process.h"
+#include "io/system/process.h"
 #include "model/diff/tally.h"
 #include "thalia/diff.h"
 

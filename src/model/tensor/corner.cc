@@ -15,7 +15,7 @@
 
 #include "base/fail.h"
 #include "format/payload.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "model/tensor/bit_runs.h"
 #include "model/tensor/element_numbers.h"
 #include "model/tensor/sparse_elements.h"

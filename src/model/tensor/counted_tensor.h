@@ -4,7 +4,7 @@
 #include <functional>
 #include <string_view>
 
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/tensor_value.h"
 
 namespace thalia::model {

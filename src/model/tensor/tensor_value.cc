@@ -15,8 +15,8 @@
 #include "base/fail.h"
 #include "container/write/sparse_pieces.h"
 #include "format/payload.h"
-#include "io/allocation_limit.h"
-#include "io/huge_pages.h"
+#include "io/memory/allocation_limit.h"
+#include "io/memory/huge_pages.h"
 
 namespace thalia {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "json/writer.h"
 
 namespace thalia {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.h"
-#include "io/posix_file.h"
+#include "io/file/posix_file.h"
 #include "store/run/sidecar.h"
 #include "thalia/text.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "store/run/run_files.h"
 #include "thalia/store/run.h"
 

@@ -9,7 +9,7 @@
 #include "base/fail.h"
 #include "io/folder/folder.h"
 #include "io/folder/line_log.h"
-#include "io/temporary_file.h"
+#include "io/output/temporary_file.h"
 #include "store/pool/member_text.h"
 #include "store/run/names.h"
 #include "store/run/sidecar.h"

@@ -8,8 +8,8 @@
 
 #include "base/fail.h"
 #include "container/write/file_digest.h"
-#include "io/atomic_file.h"
 #include "io/folder/folder.h"
+#include "io/output/atomic_file.h"
 #include "model/delta/save_state.h"
 #include "store/pool/next_state.h"
 #include "store/pool/pool_folder.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/process.h"
+#include "io/system/process.h"
 #include "store/retention/prune.h"
 
 namespace thalia::store {

@@ -9,8 +9,8 @@
 #include <ctime>
 
 #include "base/fail.h"
-#include "io/atomic_file.h"
 #include "io/folder/folder.h"
+#include "io/output/atomic_file.h"
 #include "store/run/names.h"
 #include "store/run/run_folder.h"
 #include "thalia/output_file.h"

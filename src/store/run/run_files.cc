@@ -9,10 +9,10 @@
 #include "container/file/open_bytes.h"
 #include "container/file/open_file.h"
 #include "container/read/reader_access.h"
-#include "io/folder/beneath.h"
+#include "io/file/posix_file.h"
 #include "io/folder/inner_file.h"
 #include "io/folder/line_log.h"
-#include "io/posix_file.h"
+#include "io/path/beneath.h"
 #include "thalia/output_file.h"
 #include "thalia/paths.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "io/folder/folder.h"
 #include "thalia/delta.h"
 #include "thalia/options.h"

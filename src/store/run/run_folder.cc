@@ -10,8 +10,8 @@
 
 #include "base/fail.h"
 #include "base/parallel.h"
-#include "io/save_time.h"
-#include "io/temporary_file.h"
+#include "io/output/save_time.h"
+#include "io/output/temporary_file.h"
 #include "store/run/config_text.h"
 #include "store/run/fields.h"
 #include "store/run/gate_meta.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "store/run/run_files.h"
 #include "thalia/bytes.h"
 

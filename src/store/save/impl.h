@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "io/folder/lock.h"
-#include "io/process.h"
+#include "io/system/process.h"
 #include "store/save/delta_choice.h"
 #include "store/save/publish.h"
 #include "store/save/replacement.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "container/write/file_digest.h"
-#include "io/temporary_file.h"
+#include "io/output/temporary_file.h"
 #include "store/run/gate_meta.h"
 #include "store/run/names.h"
 #include "store/run/sidecar.h"

@@ -7,9 +7,9 @@
 #include "base/fail.h"
 #include "container/write/file_digest.h"
 #include "integrity/sha256.h"
-#include "io/atomic_file.h"
+#include "io/file/posix_file.h"
 #include "io/folder/clone_file.h"
-#include "io/posix_file.h"
+#include "io/output/atomic_file.h"
 #include "store/run/sidecar.h"
 #include "thalia/text.h"
 

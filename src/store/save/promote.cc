@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "io/atomic_file.h"
+#include "io/file/posix_file.h"
 #include "io/folder/folder.h"
-#include "io/posix_file.h"
-#include "io/temporary_file.h"
+#include "io/output/atomic_file.h"
+#include "io/output/temporary_file.h"
 #include "model/delta/save_state.h"
 #include "store/load/checked_file.h"
 #include "store/run/gate_meta.h"

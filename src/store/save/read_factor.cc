@@ -8,7 +8,7 @@
 
 #include "base/stopwatch.h"
 #include "container/file/open_file.h"
-#include "io/posix_file.h"
+#include "io/file/posix_file.h"
 #include "model/delta/access.h"
 #include "store/save/delta_choice.h"
 

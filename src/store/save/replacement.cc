@@ -1,6 +1,6 @@
 #include "store/save/replacement.h"
 
-#include "io/file_bytes.h"
+#include "io/file/file_bytes.h"
 #include "store/run/names.h"
 #include "store/run/sidecar.h"
 #include "thalia/error.h"

@@ -5,8 +5,8 @@
 
 #include "base/fail.h"
 #include "container/write/writer_access.h"
+#include "io/file/posix_file.h"
 #include "io/folder/folder.h"
-#include "io/posix_file.h"
 #include "model/delta/save_state.h"
 #include "store/retention/condition.h"
 #include "store/run/record_keys.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "boost_test.h"
-#include "io/unique_fd.h"
+#include "io/system/unique_fd.h"
 #include "support/bytes.h"
 
 namespace thalia::test {

@@ -10,7 +10,7 @@
 
 #include "boost_test.h"
 #include "container/stream/check.h"
-#include "io/aligned_buffer.h"
+#include "io/memory/aligned_buffer.h"
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/fault.h"

@@ -8,9 +8,9 @@
 
 #include "boost_test.h"
 #include "container/stream/check.h"
-#include "io/direct_file.h"
-#include "io/posix_file.h"
-#include "io/uring.h"
+#include "io/direct/direct_file.h"
+#include "io/direct/uring.h"
+#include "io/file/posix_file.h"
 #include "support/fault.h"
 #include "support/files.h"
 #include "support/ring_fault.h"

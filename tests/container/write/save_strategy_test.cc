@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "boost_test.h"
-#include "io/direct_file.h"
+#include "io/direct/direct_file.h"
 #include "support/fault.h"
 #include "support/files.h"
 #include "support/io_uring.h"

@@ -6,7 +6,7 @@
 
 #include "boost_test.h"
 #include "container/write/same_as_sample.h"
-#include "io/memory_file.h"
+#include "io/file/memory_file.h"
 #include "support/errors.h"
 #include "support/fault.h"
 #include "support/files.h"

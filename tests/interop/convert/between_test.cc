@@ -3,7 +3,7 @@
 #include <string>
 
 #include "boost_test.h"
-#include "io/temporary_file.h"
+#include "io/output/temporary_file.h"
 #include "model/brain/brain_sample.h"
 #include "support/files.h"
 #include "thalia/brain_checkpoint.h"

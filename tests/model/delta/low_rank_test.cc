@@ -12,7 +12,7 @@
 #include "container/read/low_rank_arrays.h"
 #include "format/low_rank.h"
 #include "format/tensor.h"
-#include "io/allocation_limit.h"
+#include "io/memory/allocation_limit.h"
 #include "model/delta/low_rank_change.h"
 #include "model/delta/truncated_svd.h"
 #include "model/quantize/quantization_sample.h"

@@ -1,0 +1,115 @@
+// A ring of slots: count_ reads from first_ on have been started and not released, and they are
+// handed out in that order whatever order they end in. A slot owns the piece of memory_ with its
+// number. Reads never fail where they end: the result waits in its slot until oldest() looks at it,
+// so an error is thrown for the read that the caller is at, and reads behind it may still fill
+// their memory.
+//
+// The destructor's order matters: ring_ and pool_ are the last members, so they go first and wait
+// for reads into memory_.
+#include "io/direct/direct_reader.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "format/extent.h"
+#include "io/file/posix_file.h"
+#include "io/system/posix_error.h"
+
+namespace thalia::io {
+
+std::unique_ptr<DirectReader> DirectReader::create(const ReadFile& file, ReadMethod way,
+                                                   unsigned depth, std::size_t buffer_bytes) {
+  const bool with_ring = file.direct_fd >= 0 && way == ReadMethod::ring;
+  std::optional<Uring> ring = with_ring ? Uring::create(depth) : std::nullopt;
+  // The caller decides what comes instead: threads, or the page cache.
+  if (with_ring && !ring) return nullptr;
+  return std::unique_ptr<DirectReader>(
+      new DirectReader(file, std::move(ring), depth, buffer_bytes));
+}
+
+DirectReader::DirectReader(const ReadFile& file, std::optional<Uring> ring, unsigned depth,
+                           std::size_t buffer_bytes)
+    : file_(file), buffer_bytes_(buffer_bytes), slots_(depth), ring_(std::move(ring)) {
+  // Without a direct descriptor neither buffers nor ring are ever used.
+  if (file_.direct_fd < 0) return;
+  memory_.emplace(depth * buffer_bytes);
+  if (!ring_) pool_.emplace(depth);
+}
+
+DirectReader::~DirectReader() = default;
+
+void DirectReader::start(std::uint64_t offset, std::size_t length, Source source) {
+  if (through_cache(source)) {
+    // One buffer for all such reads is enough: oldest() fills it when the read's turn comes, and
+    // the piece is in use until release() only.
+    if (!cached_) cached_.emplace(buffer_bytes_);
+    return note(offset, cached_->bytes().first(length), source);
+  }
+  const std::size_t slot = next_slot();
+  const MutableByteSpan buffer = memory_->bytes().subspan(slot * buffer_bytes_, buffer_bytes_);
+  // A direct read takes whole blocks, so the buffer is filled up to the next one.
+  submit(offset, buffer.first(length), buffer.first(format::align_up(length, kDirectAlignment)),
+         ring_ ? ring_->pin(static_cast<unsigned>(slot), buffer) : -1);
+}
+
+void DirectReader::start_into(std::uint64_t offset, MutableByteSpan out, Source source) {
+  if (through_cache(source)) return note(offset, out, source);
+  submit(offset, out, out, -1);
+}
+
+void DirectReader::note(std::uint64_t offset, MutableByteSpan bytes, Source source) {
+  // The disk works while other reads are handed out. The slot counts as ended with 0 bytes, so that
+  // oldest() reads all of it.
+  if (source == Source::disk) start_readahead(file_.fd, offset, bytes.size());
+  slots_[next_slot()] = {.offset = offset, .bytes = bytes, .ended = true};
+  ++count_;
+}
+
+void DirectReader::submit(std::uint64_t offset, MutableByteSpan bytes, MutableByteSpan padded,
+                          int buffer) {
+  const std::size_t slot = next_slot();
+  slots_[slot] = {.offset = offset, .bytes = bytes};
+  if (ring_) {
+    const int error = ring_->read(file_.direct_fd, offset, padded, buffer, slot);
+    // Not thrown here: oldest() does the read in the ordinary way, or throws.
+    if (error != 0)
+      slots_[slot] = {.offset = offset, .bytes = bytes, .ended = true, .result = -error};
+  } else {
+    pool_->read(file_.direct_fd, offset, padded, slot);
+  }
+  ++count_;
+}
+
+void DirectReader::reap() {
+  if (ring_) {
+    const Uring::Completion completion = ring_->wait();
+    slots_[completion.tag].result = completion.result;
+    slots_[completion.tag].ended = true;
+  } else {
+    const ReadPool::Completion completion = pool_->wait();
+    slots_[completion.tag].result = completion.result;
+    slots_[completion.tag].ended = true;
+  }
+}
+
+MutableByteSpan DirectReader::oldest() {
+  const Slot& slot = slots_[first_];
+  while (!slot.ended) reap();
+  // A direct read may end short: at the end of the file, above all, or where it was cancelled. The
+  // ordinary descriptor reads the rest, or says what is wrong.
+  const auto got = static_cast<std::size_t>(std::max<std::int64_t>(slot.result, 0));
+  if (got < slot.bytes.size()) {
+    const auto error = static_cast<int>(-slot.result);
+    if (is_final(error)) throw_errno("read", file_.path, slot.offset, error);
+    pread_all(file_.fd, slot.offset + got, slot.bytes.subspan(got), file_.path);
+  }
+  return slot.bytes;
+}
+
+void DirectReader::release() noexcept {
+  first_ = (first_ + 1) % slots_.size();
+  --count_;
+}
+
+}  // namespace thalia::io

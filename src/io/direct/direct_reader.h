@@ -1,0 +1,88 @@
+// Large extents of a file, several reads in flight, handed out in the order in which they were
+// asked for: past the page cache into pinned buffers or the caller's memory, or through it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "io/direct/read_pool.h"
+#include "io/direct/uring.h"
+#include "io/memory/aligned_buffer.h"
+#include "thalia/bytes.h"
+
+namespace thalia::io {
+
+/// Who waits for direct reads.
+enum class ReadMethod { ring, threads };
+
+/// The same file twice, borrowed. `path` is for messages.
+struct ReadFile {
+  int fd;
+  int direct_fd;  ///< of open_direct(); -1: everything goes through the page cache
+  std::filesystem::path path;
+};
+
+/// Externally synchronised: one a thread. Extents of one file may be read by several DirectReaders.
+class DirectReader {
+ public:
+  /// Where an extent is believed to be.
+  enum class Source { disk, page_cache };
+
+  /// @param depth reads in flight, each with a buffer of `buffer_bytes`, a multiple of
+  /// kDirectAlignment. @return null where io_uring is asked for and the system has none.
+  static std::unique_ptr<DirectReader> create(const ReadFile& file, ReadMethod way, unsigned depth,
+                                              std::size_t buffer_bytes);
+  /// Waits for what is in flight: no memory is written to afterwards.
+  ~DirectReader();
+
+  bool full() const noexcept { return count_ == slots_.size(); }
+  bool empty() const noexcept { return count_ == 0; }
+
+  /// Starts to read an extent into a buffer, or notes to read it through the page cache when its
+  /// turn comes. Not full(). From the disk, `offset` is a multiple of kDirectAlignment.
+  /// @throws IoError.
+  void start(std::uint64_t offset, std::size_t length, Source source);
+  /// The same into the caller's memory, in use until release(). From the disk, offset and length
+  /// are multiples of kDirectAlignment, the address of direct_memory_alignment().
+  void start_into(std::uint64_t offset, MutableByteSpan out, Source source);
+
+  /// Waits for the read that was started first. @return its bytes, all of them, valid until
+  /// release(). @throws IoError with path and offset; FormatError (truncated) where the file ends
+  /// first.
+  MutableByteSpan oldest();
+  /// Frees that read's buffer. oldest() has returned.
+  void release() noexcept;
+
+ private:
+  struct Slot {
+    std::uint64_t offset = 0;
+    MutableByteSpan bytes;
+    bool ended = false;
+    std::int64_t result = 0;
+  };
+  DirectReader(const ReadFile& file, std::optional<Uring> ring, unsigned depth,
+               std::size_t buffer_bytes);
+  std::size_t next_slot() const noexcept { return (first_ + count_) % slots_.size(); }
+  bool through_cache(Source source) const noexcept {
+    return source == Source::page_cache || file_.direct_fd < 0;
+  }
+  void note(std::uint64_t offset, MutableByteSpan bytes, Source source);
+  void submit(std::uint64_t offset, MutableByteSpan bytes, MutableByteSpan padded, int buffer);
+  void reap();
+
+  ReadFile file_;
+  std::size_t buffer_bytes_;
+  std::optional<AlignedBuffer> memory_;  ///< for direct reads: a buffer a slot
+  std::optional<AlignedBuffer> cached_;  ///< for reads through the page cache, one at a time
+  std::vector<Slot> slots_;              ///< a circle
+  std::size_t first_ = 0;
+  std::size_t count_ = 0;
+  // One of them, destroyed first: they wait for reads into the memory above.
+  std::optional<Uring> ring_;
+  std::optional<ReadPool> pool_;
+};
+
+}  // namespace thalia::io

@@ -1,0 +1,18 @@
+#include "io/system/random.h"
+
+#include <sys/random.h>
+
+#include "io/system/posix_error.h"
+
+namespace thalia::io {
+
+void fill_random(MutableByteSpan out) {
+  // Of more than 256 bytes a signal may leave some out (getrandom(2)).
+  while (!out.empty()) {
+    const auto got = retry_interrupted([&] { return ::getrandom(out.data(), out.size(), 0); });
+    if (got < 0) throw_errno("getrandom", {});
+    out = out.subspan(static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace thalia::io
