@@ -36,7 +36,7 @@
 
 namespace thalia {
 
-namespace model {
+namespace state {
 class FileChain;
 }
 
@@ -99,8 +99,8 @@ class ChainReader {
 
  private:
   friend struct DeltaAccess;
-  ChainReader(std::shared_ptr<const model::FileChain> chain, Reader reader);
-  detail::Shared<const model::FileChain> chain_;
+  ChainReader(std::shared_ptr<const state::FileChain> chain, Reader reader);
+  detail::Shared<const state::FileChain> chain_;
   Reader reader_;
 };
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/tensor/slice.h"
+#include "state/tensor/slice.h"
 
 namespace thalia::inspect {
 namespace {
@@ -19,7 +19,7 @@ std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b) {
 }  // namespace
 
 BlockCursor::BlockCursor(std::vector<SliceRange> ranges, DType dtype, std::uint64_t limit)
-    : whole_(std::move(ranges)), split_(whole_.size()), done_(model::range_elements(whole_) == 0) {
+    : whole_(std::move(ranges)), split_(whole_.size()), done_(state::range_elements(whole_) == 0) {
   if (done_) return;
   for (const SliceRange& range : whole_) position_.push_back(range.begin);
   // Dimensions are taken whole from the innermost outwards as long as they fit; the first that does

@@ -35,22 +35,22 @@ std::vector<FileTensor> tensors_of(const AnyFile& file, Selection& selection) {
   return tensors;
 }
 
-using NameOf = std::string (*)(const model::TensorNames& names);
+using NameOf = std::string (*)(const state::TensorNames& names);
 
 std::string with_dots(std::string name) {
   std::replace(name.begin(), name.end(), '/', '.');
   return name;
 }
-std::string own_path(const model::TensorNames& names) {
+std::string own_path(const state::TensorNames& names) {
   return std::string(names.path);
 }
-std::string path_key(const model::TensorNames& names) {
+std::string path_key(const state::TensorNames& names) {
   return with_dots(std::string(names.path));
 }
-std::string shown_key(const model::TensorNames& names) {
+std::string shown_key(const state::TensorNames& names) {
   return with_dots(names.shown());
 }
-std::string bare_key(const model::TensorNames& names) {
+std::string bare_key(const state::TensorNames& names) {
   return with_dots(std::string(names.name));
 }
 
@@ -119,7 +119,7 @@ TensorFacts facts_of(const AnyTensor& listed, const OpenedTensor& source) {
 }
 
 std::string name_of(const FileTensor& tensor) {
-  const model::TensorNames names = tensor.names();
+  const state::TensorNames names = tensor.names();
   return names.region.empty() ? std::string(names.name) : names.shown();
 }
 

@@ -9,7 +9,7 @@
 
 #include "inspect/opened_tensor.h"
 #include "inspect/selection.h"
-#include "model/precision/glob.h"
+#include "state/precision/glob.h"
 #include "thalia/delta.h"
 #include "thalia/formats/any_file.h"
 
@@ -26,7 +26,7 @@ class FileTensor {
       : file_(std::move(file)), number_(number), told_(file_.stored(number)) {}
 
   /// That it goes by in patterns. Of a connection's matrix the region is empty.
-  model::TensorNames names() const noexcept {
+  state::TensorNames names() const noexcept {
     return {.path = told_.path, .region = told_.region, .name = told_.name};
   }
   /// What the file's tables say; nothing else is read. Of a delta, what it stores itself.

@@ -35,7 +35,7 @@ void Selection::know_regions(const AnyFile& file) {
   for (std::size_t i = 0; i < some; ++i) some_regions_.emplace_back(file.region_name(i));
 }
 
-bool Selection::takes(const model::TensorNames& tensor) {
+bool Selection::takes(const state::TensorNames& tensor) {
   if (everything_) return true;
   use_.see(tensor);
   bool fits =

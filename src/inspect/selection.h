@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/precision/glob.h"
+#include "state/precision/glob.h"
 #include "thalia/formats/any_file.h"
 
 namespace thalia::inspect {
@@ -21,7 +21,7 @@ class Selection {
   /// To be called before takes().
   void know_regions(const AnyFile& file);
   /// Whether the tensor is asked for.
-  bool takes(const model::TensorNames& tensor);
+  bool takes(const state::TensorNames& tensor);
   /// To be called after the last tensor. @throws UsageError (not_found) naming a pattern that fits
   /// nothing, with the name that it may have been meant to be.
   void check() const { use_.check(some_regions_); }
@@ -39,7 +39,7 @@ class Selection {
   std::vector<Glob> globs_;
   std::vector<std::string> regions_;       ///< that are asked for whole
   std::vector<std::string> some_regions_;  ///< of the file, for suggestions
-  model::PatternUse use_;
+  state::PatternUse use_;
 };
 
 }  // namespace thalia::inspect

@@ -14,7 +14,7 @@
 #include "format/header.h"
 #include "fuzz/fuzz_target.h"
 #include "integrity/crc32.h"
-#include "model/delta/sample.h"
+#include "state/delta/sample.h"
 #include "support/damage.h"
 #include "support/files.h"
 #include "thalia/error.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fuzz/fuzz_target.h"
-#include "model/brain/stored_region.h"
+#include "state/brain/stored_region.h"
 #include "support/files.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"
@@ -22,7 +22,7 @@ struct File {
   BrainRegion load() const {
     const StateLoadOptions options{.input = {.limits = {.max_allocation_bytes = 1 << 20}},
                                    .work = {.threads = 1}};
-    return model::load_region(Reader::open(path).region("r"), {options, 0});
+    return state::load_region(Reader::open(path).region("r"), {options, 0});
   }
 };
 
@@ -49,10 +49,10 @@ bool save_text(const File& file, const std::string& metadata) {
 }
 
 void save_region(const File& file, const BrainRegion& region) {
-  const model::StoredRegion stored = model::store_region("r", region, {}, {});
+  const state::StoredRegion stored = state::store_region("r", region, {}, {});
   Writer writer(file.path, quick());
   const RegionId id = writer.add_region(stored.spec);
-  for (const model::StoredTensor& tensor : stored.tensors)
+  for (const state::StoredTensor& tensor : stored.tensors)
     writer.add_tensor(id, tensor.spec, tensor.tensor.bytes());
   writer.commit();
 }

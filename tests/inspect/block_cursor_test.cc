@@ -3,11 +3,11 @@
 #include <string>
 
 #include "boost_test.h"
-#include "model/tensor/slice.h"
+#include "state/tensor/slice.h"
 
 using namespace thalia;
 using namespace thalia::inspect;
-using thalia::model::range_elements;
+using thalia::state::range_elements;
 
 BOOST_AUTO_TEST_SUITE(block_cursor)
 

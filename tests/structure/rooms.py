@@ -38,7 +38,7 @@ ROOMS = {
         "background": ("write",),
         "verify": ("file", "read", "wrap", "write"),
     },
-    "model": {
+    "state": {
         "tensor": (),
         "value": ("tensor",),
         "precision": (),

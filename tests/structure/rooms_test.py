@@ -31,8 +31,8 @@ class ThisTree(unittest.TestCase):
         self.assertEqual(rooms.crowded_folders(ROOT), [])
 
 
-TABLE = {"model": {"low": (), "high": ("low",)}}
-PLACES = {"low.h": "model/low", "high.h": "model/high", "base.h": "base"}
+TABLE = {"state": {"low": (), "high": ("low",)}}
+PLACES = {"low.h": "state/low", "high.h": "state/high", "base.h": "base"}
 
 
 class BrokenTrees(unittest.TestCase):
@@ -46,41 +46,41 @@ class BrokenTrees(unittest.TestCase):
         return Path(folder.name)
 
     def test_circles_are_found(self):
-        table = {"model": {"a": ("b",), "b": ("c",), "c": ("b",), "d": ("a",)}}
-        self.assertEqual(rooms.circles(table), ["model/b", "model/c"])
+        table = {"state": {"a": ("b",), "b": ("c",), "c": ("b",), "d": ("a",)}}
+        self.assertEqual(rooms.circles(table), ["state/b", "state/c"])
 
     def test_includes_back_up_are_found(self):
-        up = self.tree(src__model__low__a='#include "model/high/b.h"\n#include "base/x.h"\n')
+        up = self.tree(src__state__low__a='#include "state/high/b.h"\n#include "base/x.h"\n')
         found = rooms.room_violations(up, PLACES, TABLE)
         self.assertEqual(len(found), 1)
-        self.assertIn("model/low must not include model/high", found[0])
-        public = self.tree(src__model__low__a='#include "thalia/high.h"\n#include "thalia/base.h"\n')
+        self.assertIn("state/low must not include state/high", found[0])
+        public = self.tree(src__state__low__a='#include "thalia/high.h"\n#include "thalia/base.h"\n')
         self.assertEqual(len(rooms.room_violations(public, PLACES, TABLE)), 1)
-        down = self.tree(src__model__high__a='#include "model/low/b.h"\n#include "thalia/low.h"\n')
+        down = self.tree(src__state__high__a='#include "state/low/b.h"\n#include "thalia/low.h"\n')
         self.assertEqual(rooms.room_violations(down, PLACES, TABLE), [])
 
     def test_files_outside_of_rooms_are_found(self):
-        tree = self.tree(src__model__a="", src__model__attic__b="", src__base__c="")
+        tree = self.tree(src__state__a="", src__state__attic__b="", src__base__c="")
         self.assertEqual(len(rooms.room_violations(tree, PLACES, TABLE)), 2)
 
     def test_arrows_that_nobody_needs_are_found(self):
-        tree = self.tree(src__model__low__a="", src__model__high__b="")
-        self.assertEqual(rooms.idle_arrows(tree, PLACES, TABLE), ["model/high -> low"])
-        empty = self.tree(src__model__low__a="")
-        self.assertIn("model/high", rooms.idle_arrows(empty, PLACES, TABLE))
+        tree = self.tree(src__state__low__a="", src__state__high__b="")
+        self.assertEqual(rooms.idle_arrows(tree, PLACES, TABLE), ["state/high -> low"])
+        empty = self.tree(src__state__low__a="")
+        self.assertIn("state/high", rooms.idle_arrows(empty, PLACES, TABLE))
 
     def test_same_names_in_sight_are_found(self):
-        tree = self.tree(src__model__low__a="", src__model__high__a="", src__model__high__b="")
+        tree = self.tree(src__state__low__a="", src__state__high__a="", src__state__high__b="")
         self.assertEqual(len(rooms.names_in_sight(tree, TABLE)), 1)
 
     def test_tests_of_no_room_are_found(self):
-        tree = self.tree(tests__model__low__a_test="", tests__model__attic__b_test="")
-        self.assertEqual(rooms.tests_without_room(tree, TABLE), ["tests/model/attic"])
+        tree = self.tree(tests__state__low__a_test="", tests__state__attic__b_test="")
+        self.assertEqual(rooms.tests_without_room(tree, TABLE), ["tests/state/attic"])
 
     def test_crowds_are_found(self):
-        files = {f"src__model__low__a{i}": "" for i in range(rooms.MOST_FILES + 1)}
-        tree = self.tree(src__model__high__a="", **files)
-        self.assertEqual(rooms.crowded_folders(tree), [("src/model/low", rooms.MOST_FILES + 1)])
+        files = {f"src__state__low__a{i}": "" for i in range(rooms.MOST_FILES + 1)}
+        tree = self.tree(src__state__high__a="", **files)
+        self.assertEqual(rooms.crowded_folders(tree), [("src/state/low", rooms.MOST_FILES + 1)])
 
 
 if __name__ == "__main__":

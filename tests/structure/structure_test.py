@@ -124,7 +124,7 @@ class BrokenTrees(unittest.TestCase):
         self.accepts("src/cli/bench.cc", '"measure/disk.h"')
         self.accepts("src/python/diff.cc", '"inspect/diff_files.h"')
         self.refuses("src/inspect/diff_files.cc", '"cli/print/print.h"')
-        self.refuses("src/model/diff/diff.cc", '"inspect/diff_files.h"')
+        self.refuses("src/state/diff/diff.cc", '"inspect/diff_files.h"')
         self.refuses("src/cli/bench.cc", '"base/parallel.h"')
         self.accepts("src/measure/memory.cc", '"base/parallel.h"')
         self.refuses("src/measure/memory.cc", '"cli/print.h"')
@@ -153,7 +153,7 @@ class BrokenTrees(unittest.TestCase):
             self.assertEqual(len(found(text)), 1, text)
             self.assertIn("source.cc:2: ", found(text)[0])
             self.assertEqual(len(found(text, "src/container/read/source.cc")), 1, text)
-            self.assertEqual(found(text, "src/model/growth/source.cc"), [])
+            self.assertEqual(found(text, "src/state/growth/source.cc"), [])
         for text in (
             "auto raw = budget.vector<std::byte>(section, count);",
             "std::vector<std::size_t> order(tensors.size());",
@@ -205,7 +205,7 @@ class BrokenTrees(unittest.TestCase):
             ("e == Encoding::csr || e == Encoding::coo", "include/thalia/tensor_layout.h"),
             ('throw UsageError(ErrorCode::exists, "there")', "src/io/output/atomic_file.cc"),
         ):
-            for path, count in ((place, 0), ("src/cli/a.cc", 1), ("src/model/a.cc", 1)):
+            for path, count in ((place, 0), ("src/cli/a.cc", 1), ("src/state/a.cc", 1)):
                 with tempfile.TemporaryDirectory() as folder:
                     file = Path(folder, path)
                     file.parent.mkdir(parents=True)
@@ -226,9 +226,9 @@ class BrokenTrees(unittest.TestCase):
             "io::make_folders(path, Durability::full);",
             "const io::UniqueFd fd = io::open_for_reading(path);",
             "OutputFile out(path, output);",
-            "model::save_state(state, path, {.output = {.durability = durability}});",
+            "state::save_state(state, path, {.output = {.durability = durability}});",
         ):
-            for path, count in (("src/store/save/a.cc", 1), ("src/store/run/run_files.cc", 0), ("src/model/a.cc", 0)):
+            for path, count in (("src/store/save/a.cc", 1), ("src/store/run/run_files.cc", 0), ("src/state/a.cc", 0)):
                 with tempfile.TemporaryDirectory() as folder:
                     file = Path(folder, path)
                     file.parent.mkdir(parents=True)

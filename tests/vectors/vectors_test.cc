@@ -11,7 +11,7 @@
 #include "container/read/damage_check.h"
 #include "format/chunk.h"
 #include "integrity/sha256.h"
-#include "model/tensor/element_decoder.h"
+#include "state/tensor/element_decoder.h"
 #include "support/damage.h"
 #include "support/files.h"
 #include "thalia/delta.h"
@@ -67,7 +67,7 @@ double number_of(const Value& value) {
 // A NaN is any; -0.0 is not 0.0.
 void check_values(DType dtype, ByteSpan bytes, const Value& expected) {
   std::vector<double> found(expected.elements().size());
-  model::decode_elements<double>(dtype, bytes, 0, found);
+  state::decode_elements<double>(dtype, bytes, 0, found);
   for (std::size_t i = 0; i < found.size(); ++i) {
     const double wanted = number_of(expected.elements()[i]);
     const bool same = std::isnan(wanted)

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/delta/sample.h"
+#include "state/delta/sample.h"
 #include "thalia/quantization.h"
 #include "thalia/wrap.h"
 #include "vectors/valid_file.h"

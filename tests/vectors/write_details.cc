@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/delta/sample.h"
+#include "state/delta/sample.h"
 #include "thalia/quantization.h"
 #include "thalia/reader.h"
 #include "vectors/valid_file.h"

@@ -6,7 +6,7 @@
 #include <iostream>
 #include <string>
 
-#include "model/delta/sample.h"
+#include "state/delta/sample.h"
 #include "thalia/append.h"
 #include "thalia/delta.h"
 #include "thalia/error.h"

@@ -6,9 +6,9 @@
 #include <limits>
 #include <string>
 
-#include "model/delta/sample.h"
-#include "model/tensor/conversion.h"
 #include "parts.h"
+#include "state/delta/sample.h"
+#include "state/tensor/conversion.h"
 #include "thalia/delta.h"
 
 namespace witness::chain {
@@ -53,7 +53,7 @@ SampleState state(int link) {
                                    : i % 50 == 8 ? -1e38f
                                                  : std::sin(static_cast<float>(i)) * 1e-6f;
   auto& a = out.regions["a"];
-  a["rates"] = {model::convert_tensor(rates, kChanging[link], 1)};
+  a["rates"] = {thalia::state::convert_tensor(rates, kChanging[link], 1)};
   a["same"] = {random_tensor(DType::bf16, {99}, random)};
   a["few"] = {few};
   a["moved"] = {moved};

@@ -1,6 +1,6 @@
 // The sample brain, saved as a user would.
-#include "model/brain/brain_sample.h"
 #include "parts.h"
+#include "state/brain/brain_sample.h"
 #include "thalia/brain_checkpoint.h"
 
 namespace witness::state {

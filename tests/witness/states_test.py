@@ -1,7 +1,7 @@
 """The witness reads the state of a brain that the library saved, and finds what was put in.
 
 Usage: states_test.py WITNESS_FILES
-tests/model/brain/brain_sample.h is what was put in.
+tests/state/brain/brain_sample.h is what was put in.
 """
 
 import math

@@ -23,7 +23,7 @@
 #include "inspect/file_tensors.h"
 #include "inspect/opened_tensor.h"
 #include "io/memory/allocation_limit.h"
-#include "model/tensor/slice.h"
+#include "state/tensor/slice.h"
 #include "thalia/paths.h"
 
 namespace thalia::cli {
@@ -66,8 +66,8 @@ void print_npy(Output& out, const inspect::OpenedTensor& source, const Slice& sl
   inspect::BlockCursor blocks(slice.ranges, source.layout.dtype, kBlockBytes);
   std::vector<std::byte> bytes;
   while (const auto ranges = blocks.next()) {
-    const std::uint64_t elements = model::range_elements(*ranges);
-    bytes.resize(model::packed_bytes(source.layout.dtype, elements));
+    const std::uint64_t elements = state::range_elements(*ranges);
+    bytes.resize(state::packed_bytes(source.layout.dtype, elements));
     source.read(*ranges, bytes);
     std::string converted;
     append_npy(converted, source.layout.dtype, bytes, elements);
@@ -94,7 +94,7 @@ void print_raw(Output& out, const inspect::OpenedTensor& source, const Slice& sl
   while (const auto ranges = blocks.next()) {
     io::MemoryBudget budget({}, file_bytes(arguments.file));
     auto bytes = budget.vector<std::byte>(
-        "payload", model::packed_bytes(source.layout.dtype, model::range_elements(*ranges)));
+        "payload", state::packed_bytes(source.layout.dtype, state::range_elements(*ranges)));
     source.read(*ranges, bytes);
     out.write(ByteSpan(bytes));
     if (out.closed()) return;

@@ -10,7 +10,7 @@
 #include "base/suggestion.h"
 #include "cli/terminal/escape.h"
 #include "cli/terminal/option.h"
-#include "model/precision/glob.h"
+#include "state/precision/glob.h"
 #include "thalia/error.h"
 #include "thalia/formats/file_format.h"
 #include "thalia/formats/model_index.h"
@@ -50,7 +50,7 @@ void add_fitting(const std::vector<std::string>& known, const std::string& path,
                  const std::string& pattern, std::vector<std::string>& found) {
   bool fits = false;
   for (const std::string& name : known) {
-    if (!model::matches_path(pattern, name)) continue;
+    if (!state::matches_path(pattern, name)) continue;
     fits = true;
     if (std::ranges::find(found, name) == found.end()) found.push_back(name);
   }

@@ -11,7 +11,7 @@
 #include "cli/tensor/element_stream.h"
 #include "inspect/block_cursor.h"
 #include "json/writer.h"
-#include "model/tensor/slice.h"
+#include "state/tensor/slice.h"
 
 namespace thalia::cli {
 namespace {
@@ -49,7 +49,7 @@ void print_dimension(Output& out, const Shape& shape, unsigned d, ElementStream&
 
 void print_array_json(Output& out, const inspect::OpenedTensor& source, const Slice& slice) {
   open_object(out, source, slice, "values");
-  if (model::range_elements(slice.ranges) == 0) {
+  if (state::range_elements(slice.ranges) == 0) {
     out.write("[]");
   } else {
     ElementStream stream(source, slice.ranges);

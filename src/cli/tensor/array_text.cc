@@ -14,7 +14,7 @@
 #include "cli/tensor/element.h"
 #include "cli/tensor/element_stream.h"
 #include "inspect/block_cursor.h"
-#include "model/tensor/slice.h"
+#include "state/tensor/slice.h"
 
 namespace thalia::cli {
 namespace {
@@ -148,7 +148,7 @@ class ArrayPrinter {
 }  // namespace
 
 void print_array(Output& out, const inspect::OpenedTensor& source, const Slice& slice, bool all) {
-  const std::uint64_t elements = model::range_elements(slice.ranges);
+  const std::uint64_t elements = state::range_elements(slice.ranges);
   if (elements == 0) {
     out.write("[]\n");
     return;

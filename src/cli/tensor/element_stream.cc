@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "inspect/block_cursor.h"
-#include "model/tensor/slice.h"
+#include "state/tensor/slice.h"
 
 namespace thalia::cli {
 
@@ -22,9 +22,9 @@ std::optional<Element> ElementStream::next() {
   while (position_ == count_) {
     const auto ranges = next_block_();
     if (!ranges) return std::nullopt;
-    count_ = model::range_elements(*ranges);
+    count_ = state::range_elements(*ranges);
     position_ = 0;
-    block_.resize(model::packed_bytes(source_.layout.dtype, count_));
+    block_.resize(state::packed_bytes(source_.layout.dtype, count_));
     source_.read(*ranges, block_);
   }
   return decode_element(source_.layout.dtype, block_, position_++);

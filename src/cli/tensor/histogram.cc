@@ -11,7 +11,7 @@
 #include "cli/tensor/number.h"
 #include "cli/tensor/slice.h"
 #include "inspect/block_cursor.h"
-#include "model/tensor/slice.h"
+#include "state/tensor/slice.h"
 #include "thalia/error.h"
 
 namespace thalia::cli {
@@ -68,8 +68,8 @@ Histogram histogram_of(const inspect::OpenedTensor& source, MeasuredTensor tenso
   std::vector<std::byte> block;
   while (const auto ranges = cursor.next()) {
     if (stop.stop_requested()) throw CancelledError(ErrorCode::cancelled, "ended by a signal");
-    const std::uint64_t elements = model::range_elements(*ranges);
-    block.resize(model::packed_bytes(dtype, elements));
+    const std::uint64_t elements = state::range_elements(*ranges);
+    block.resize(state::packed_bytes(dtype, elements));
     source.read(*ranges, block);
     count(histogram, dtype, block, elements);
   }

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "model/tensor/slice.h"
+#include "state/tensor/slice.h"
 
 namespace thalia::cli {
 
@@ -24,7 +24,7 @@ void Measuring::add(inspect::OpenedTensor source) {
   waiting_.push_back(
       {.dtype = layout.dtype, .shape = layout.shape, .read = std::move(source.read)});
   places_.push_back(done_.size() - 1);
-  bytes_ += model::packed_bytes(layout.dtype, layout.shape.element_count().value_or(0));
+  bytes_ += state::packed_bytes(layout.dtype, layout.shape.element_count().value_or(0));
   if (bytes_ >= kTogether) measure_waiting();
 }
 

@@ -7,16 +7,16 @@
 namespace thalia::interop {
 namespace {
 
-std::vector<model::StoredTensor*> tensors_of(model::StoredBrain& brain) {
-  std::vector<model::StoredTensor*> tensors;
-  model::for_each_stored(
-      brain, [&](model::StoredTensor& tensor, const auto&) { tensors.push_back(&tensor); });
+std::vector<state::StoredTensor*> tensors_of(state::StoredBrain& brain) {
+  std::vector<state::StoredTensor*> tensors;
+  state::for_each_stored(
+      brain, [&](state::StoredTensor& tensor, const auto&) { tensors.push_back(&tensor); });
   return tensors;
 }
 
 }  // namespace
 
-BrainSave::BrainSave(model::StoredBrain stored, const std::filesystem::path& target,
+BrainSave::BrainSave(state::StoredBrain stored, const std::filesystem::path& target,
                      const SaveOptions& options, Snapshot snapshot,
                      std::shared_ptr<BrainOutcome<BrainSaveResult>> outcome)
     : snapshot_(snapshot),
@@ -36,7 +36,7 @@ void BrainSave::begin(ByteSpan memory, Work work) noexcept {
   if (snapshot_ == Snapshot::copy) stored_ = {};  // what was converted is in the copy
 }
 
-BrainDeltaSave::BrainDeltaSave(model::StoredBrain stored, const Work& work, Snapshot snapshot,
+BrainDeltaSave::BrainDeltaSave(state::StoredBrain stored, const Work& work, Snapshot snapshot,
                                Save save, std::shared_ptr<BrainOutcome<BrainDeltaResult>> outcome)
     : stored_(std::move(stored)),
       tensors_(tensors_of(stored_)),
@@ -44,7 +44,7 @@ BrainDeltaSave::BrainDeltaSave(model::StoredBrain stored, const Work& work, Snap
       save_(std::move(save)),
       outcome_(std::move(outcome)) {
   if (snapshot == Snapshot::borrowed) return;
-  for (const model::StoredTensor* tensor : tensors_) plan_.add(tensor->tensor.bytes());
+  for (const state::StoredTensor* tensor : tensors_) plan_.add(tensor->tensor.bytes());
 }
 
 void BrainDeltaSave::copy(MutableByteSpan memory, unsigned threads) {

@@ -13,7 +13,7 @@
 #include "container/background/background_save.h"
 #include "container/background/snapshot_plan.h"
 #include "container/background/writer_save.h"
-#include "model/brain/stored_brain.h"
+#include "state/brain/stored_brain.h"
 #include "thalia/async_save.h"
 #include "thalia/brain_checkpoint.h"
 
@@ -48,7 +48,7 @@ class BrainOutcome final : public detail::SaveOutcome<Result> {
 class BrainSave final : public container::BackgroundSave {
  public:
   /// @param outcome whose result is completed by run(). @throws as writer_of() and WriterSave.
-  BrainSave(model::StoredBrain stored, const std::filesystem::path& target,
+  BrainSave(state::StoredBrain stored, const std::filesystem::path& target,
             const SaveOptions& options, Snapshot snapshot,
             std::shared_ptr<BrainOutcome<BrainSaveResult>> outcome);
 
@@ -60,7 +60,7 @@ class BrainSave final : public container::BackgroundSave {
 
  private:
   const Snapshot snapshot_;
-  model::StoredBrain stored_;
+  state::StoredBrain stored_;
   Writer writer_;
   container::WriterSave save_;
   const std::shared_ptr<BrainOutcome<BrainSaveResult>> outcome_;
@@ -70,10 +70,10 @@ class BrainSave final : public container::BackgroundSave {
 class BrainDeltaSave final : public container::BackgroundSave {
  public:
   /// Saves the state, with this work.
-  using Save = std::function<BrainDeltaResult(const model::StoredBrain& stored, const Work& work)>;
+  using Save = std::function<BrainDeltaResult(const state::StoredBrain& stored, const Work& work)>;
 
   /// @param outcome whose result is set by run().
-  BrainDeltaSave(model::StoredBrain stored, const Work& work, Snapshot snapshot, Save save,
+  BrainDeltaSave(state::StoredBrain stored, const Work& work, Snapshot snapshot, Save save,
                  std::shared_ptr<BrainOutcome<BrainDeltaResult>> outcome);
 
   std::uint64_t bytes() const noexcept override { return plan_.bytes(); }
@@ -83,8 +83,8 @@ class BrainDeltaSave final : public container::BackgroundSave {
   SaveResult run() override;
 
  private:
-  model::StoredBrain stored_;
-  std::vector<model::StoredTensor*> tensors_;  ///< of `stored_`, in the order of its file
+  state::StoredBrain stored_;
+  std::vector<state::StoredTensor*> tensors_;  ///< of `stored_`, in the order of its file
   container::SnapshotPlan plan_;               ///< of them; empty where nothing is copied
   std::vector<Tensor> copies_;                 ///< of the same, until begin()
   Work work_;

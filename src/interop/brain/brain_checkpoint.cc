@@ -1,5 +1,5 @@
 // BrainCheckpoint: one call from a state in memory to a file and back. Each function is a
-// composition: model/ turns a brain into tensors and back, the container writes and reads them, and
+// composition: state/ turns a brain into tensors and back, the container writes and reads them, and
 // a frame around the whole file comes on top where the target's name asks for one. What is decided
 // here is only which of these parts a file or a name needs. docs/format/states.md describes what a
 // brain is in a file.
@@ -20,7 +20,7 @@
 #include "interop/brain/background.h"
 #include "interop/brain/checkpoint_v01.h"
 #include "interop/brain/packing.h"
-#include "model/delta/access.h"
+#include "state/delta/access.h"
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/delta.h"
 #include "thalia/paths.h"
@@ -65,7 +65,7 @@ std::optional<Reader> open_unless_v01(const path& source, const ReadOptions& opt
 
 // That the texts are those of a state. Throws where they are not.
 void check_state(const Reader& reader, const ReadLimits& limits) {
-  model::read_brain(reader, {.state = {.input = {.limits = limits}}, .read_tensors = false});
+  state::read_brain(reader, {.state = {.input = {.limits = limits}}, .read_tensors = false});
   parse_growth_history(reader.metadata_json(), limits);
 }
 
@@ -88,7 +88,7 @@ BrainSaveResult interop::save_brain(const BrainState& brain, const path& target,
                                     const BrainSaveOptions& options, bool check_shapes) {
   const Stopwatch watch;
   wrapper_for(target, options.save);  // refuses before anything is converted
-  const model::StoredBrain stored = stored_brain(brain, options, check_shapes);
+  const state::StoredBrain stored = stored_brain(brain, options, check_shapes);
   BrainSaveResult result = interop::result_of(stored, target, options);
   interop::complete(result, interop::writer_of(stored, target, options.save).commit());
   result.seconds = watch.seconds();
@@ -100,7 +100,7 @@ SaveHandle<BrainSaveResult> BrainCheckpoint::save_async(AsyncSaver& saver, const
                                                         const BrainSaveOptions& options,
                                                         Snapshot snapshot) {
   wrapper_for(target, options.save);
-  model::StoredBrain stored = stored_brain(brain, options);
+  state::StoredBrain stored = stored_brain(brain, options);
   auto outcome = std::make_shared<interop::BrainOutcome<BrainSaveResult>>();
   outcome->result() = interop::result_of(stored, target, options);
   outcome->set_save(container::AsyncSaverAccess::save(
@@ -112,7 +112,7 @@ SaveHandle<BrainSaveResult> BrainCheckpoint::save_async(AsyncSaver& saver, const
 void BrainCheckpoint::reserve(AsyncSaver& saver, const BrainState& brain, const path& target,
                               const BrainSaveOptions& options) {
   wrapper_for(target, options.save);
-  const model::StoredBrain stored = stored_brain(brain, options);
+  const state::StoredBrain stored = stored_brain(brain, options);
   saver.reserve(interop::writer_of(stored, target, options.save));
 }
 
@@ -133,7 +133,7 @@ BrainState BrainCheckpoint::load(const Reader& reader, const BrainLoadOptions& o
   BrainLoadReport of_no_use;
   BrainLoadReport& told = report == nullptr ? of_no_use : *report;
   told = {};
-  model::BrainReadOptions read{.regions = options.regions,
+  state::BrainReadOptions read{.regions = options.regions,
                                .lazy = options.lazy,
                                .state = {.restore = options.restore,
                                          .input = {.limits = options.chain.read.input.limits},
@@ -141,17 +141,17 @@ BrainState BrainCheckpoint::load(const Reader& reader, const BrainLoadOptions& o
                                .read_tensors = options.read_tensors,
                                .connections_left_out = &told.connections_left_out};
   warn_of_newer_minor(reader.header().version, options);
-  if (!reader.header().flags.delta) return model::read_brain(reader, read);
+  if (!reader.header().flags.delta) return state::read_brain(reader, read);
   if (!options.resolve_deltas) {
     throw UnsupportedError(ErrorCode::unsupported_feature, "a delta",
                            {.field = "resolve_deltas", .value = "false", .bound = "true"});
   }
-  if (!options.read_tensors) return model::read_brain(reader, read);
+  if (!options.read_tensors) return state::read_brain(reader, read);
   const ChainReader chain = ChainReader::open(reader, chain_of(options));
   read.fetch = [chain](const TensorView& view, const std::shared_ptr<io::MemoryBudget>& budget) {
     return DeltaAccess::read(chain, view, budget);
   };
-  return model::read_brain(chain.reader(), read);
+  return state::read_brain(chain.reader(), read);
 }
 
 BrainInfo BrainCheckpoint::info(const path& source, const ReadOptions& options) {
@@ -170,14 +170,14 @@ BrainInfo BrainCheckpoint::info(const path& source, const ReadOptions& options) 
                  .is_delta = header.flags.delta};
   for (std::uint32_t i = 0; i < reader.region_count(); ++i) {
     const std::string_view name = reader.region(i).name();
-    if (name.starts_with(model::kPathwayPrefix)) {
-      info.pathways.emplace_back(name.substr(model::kPathwayPrefix.size()));
-    } else if (name != model::kBrainRegion) {
+    if (name.starts_with(state::kPathwayPrefix)) {
+      info.pathways.emplace_back(name.substr(state::kPathwayPrefix.size()));
+    } else if (name != state::kBrainRegion) {
       info.regions.emplace_back(name);
     }
   }
   if (!reader.metadata_json().empty()) {
-    info.metadata = model::read_metadata(reader.metadata_json(), options.input.limits);
+    info.metadata = state::read_metadata(reader.metadata_json(), options.input.limits);
     info.growth_history = parse_growth_history(reader.metadata_json(), options.input.limits);
   }
   return info;

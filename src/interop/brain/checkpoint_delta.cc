@@ -13,7 +13,7 @@
 #include "interop/brain/background.h"
 #include "interop/brain/packing.h"
 #include "io/output/temporary_file.h"
-#include "model/delta/save_state.h"
+#include "state/delta/save_state.h"
 #include "thalia/brain_checkpoint.h"
 #include "thalia/delta.h"
 #include "thalia/paths.h"
@@ -23,18 +23,18 @@ namespace {
 
 using std::filesystem::path;
 
-TensorSource source_of(const model::StoredTensor& stored) {
+TensorSource source_of(const state::StoredTensor& stored) {
   return {.spec = stored.spec, .load = [tensor = stored.tensor] { return tensor; }};
 }
 
-StateSource state_of(const model::StoredBrain& brain) {
+StateSource state_of(const state::StoredBrain& brain) {
   StateSource state{.metadata_json = brain.metadata_json, .training_steps = brain.training_steps};
-  for (const model::StoredRegion& region : brain.regions) {
+  for (const state::StoredRegion& region : brain.regions) {
     RegionSource& source = state.regions.emplace_back(RegionSource{.spec = region.spec});
-    for (const model::StoredTensor& tensor : region.tensors)
+    for (const state::StoredTensor& tensor : region.tensors)
       source.tensors.push_back(source_of(tensor));
   }
-  for (const model::StoredConnectionTensors& connection : brain.connections) {
+  for (const state::StoredConnectionTensors& connection : brain.connections) {
     ConnectionSource source{.source = connection.source,
                             .target = connection.target,
                             .weights = source_of(connection.weights)};
@@ -92,7 +92,7 @@ BrainDeltaOptions with_policy(const BrainDeltaOptions& options, const PrecisionP
 // somebody else's member of that name.
 PrecisionPolicy policy_of(const Reader& base) {
   if (base.metadata_json().empty()) return {};
-  const Value metadata = model::read_metadata(base.metadata_json(), {});
+  const Value metadata = state::read_metadata(base.metadata_json(), {});
   const Value* const text = metadata.find("precision_policy");
   if (text == nullptr || text->kind() != Value::Kind::string) return {};
   try {
@@ -111,7 +111,7 @@ BrainDeltaResult saved_delta(const StateSource& state, const Base& base, const p
   std::uint64_t file_bytes = 0;
   if (wrapper) {
     const io::TemporaryFile plain(target, options.brain.save.output.within);
-    written = model::write_delta_at(state, base, plain.path(), target, delta);
+    written = state::write_delta_at(state, base, plain.path(), target, delta);
     file_bytes = interop::wrap(plain.path(), target, *wrapper, options.brain.save);
   } else {
     written = write_delta(state, base, target, delta);
@@ -144,7 +144,7 @@ template <typename Base>
 DeltaPlan delta_plan_over(Base base, const path& target, const BrainDeltaOptions& options,
                           std::optional<Codec> wrapper) {
   return {options, [base = std::move(base), target, options, wrapper](
-                       const model::StoredBrain& stored, const Work& work) {
+                       const state::StoredBrain& stored, const Work& work) {
             BrainDeltaOptions now = options;
             now.brain.save.work = work;
             BrainDeltaResult result = saved_delta(state_of(stored), base, target, now, wrapper);

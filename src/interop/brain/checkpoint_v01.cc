@@ -11,9 +11,9 @@
 #include "base/utf8.h"
 #include "interop/v01/state.h"
 #include "io/memory/allocation_limit.h"
-#include "model/brain/stored_region.h"
-#include "model/brain/stored_tensor.h"
-#include "model/tensor/conversion.h"
+#include "state/brain/stored_region.h"
+#include "state/brain/stored_tensor.h"
+#include "state/tensor/conversion.h"
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/error.h"
 #include "thalia/v01.h"
@@ -37,14 +37,14 @@ void keep_only(RegionSet& set, std::string_view prefix, const Names& wanted) {
 void keep_only(BrainState& brain, const std::vector<std::string>& names, BrainLoadReport& report) {
   const Names wanted(names.begin(), names.end());
   for (const std::string& name : names) {
-    const bool known = name.starts_with(model::kPathwayPrefix)
-                           ? brain.pathways.contains(name.substr(model::kPathwayPrefix.size()))
+    const bool known = name.starts_with(state::kPathwayPrefix)
+                           ? brain.pathways.contains(name.substr(state::kPathwayPrefix.size()))
                            : brain.regions.contains(name);
     if (!known)
       throw UsageError(ErrorCode::not_found, "no such region", {.region = printable(name)});
   }
   keep_only(brain.regions, "", wanted);
-  keep_only(brain.pathways, model::kPathwayPrefix, wanted);
+  keep_only(brain.pathways, state::kPathwayPrefix, wanted);
   std::erase_if(brain.connectivity.all(), [&](const BrainConnection& connection) {
     const bool is_whole = wanted.contains(connection.source) && wanted.contains(connection.target);
     if (!is_whole)
@@ -60,13 +60,13 @@ std::uint64_t dense_bytes(const Tensor& tensor) {
 
 // As the original program does: sparse tensors become dense, and under a precision policy f16 and
 // f64 become f32.
-void restore(Value& tree, bool to_f32, const model::LoadContext& context) {
+void restore(Value& tree, bool to_f32, const state::LoadContext& context) {
   const unsigned threads = context.options.work.threads;
   for_each_tensor(tree, [&](const std::string&, Tensor& tensor) {
     if (!tensor.is_dense()) context.budget->take("payload", dense_bytes(tensor));
     tensor = tensor.to_dense();
     if (to_f32 && (tensor.dtype() == DType::f16 || tensor.dtype() == DType::f64))
-      tensor = model::convert_tensor(tensor, DType::f32, threads);
+      tensor = state::convert_tensor(tensor, DType::f32, threads);
   });
 }
 
@@ -77,7 +77,7 @@ bool has_policy(const Value& metadata) {
          policy->as_string() != "fp32";
 }
 
-void restore(BrainState& brain, const model::LoadContext& context) {
+void restore(BrainState& brain, const state::LoadContext& context) {
   const bool to_f32 = has_policy(brain.metadata);
   for (RegionSet* set : {&brain.regions, &brain.pathways}) {
     for (const std::string& name : set->names()) restore(set->at(name).state, to_f32, context);

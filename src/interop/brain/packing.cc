@@ -12,8 +12,8 @@
 #include "container/write/writer_access.h"
 #include "format/constants.h"
 #include "io/output/save_time.h"
-#include "model/precision/rounding.h"
-#include "model/quantize/quantizer.h"
+#include "state/precision/rounding.h"
+#include "state/quantize/quantizer.h"
 #include "thalia/checkpoint_metadata.h"
 #include "thalia/version.h"
 #include "thalia/wrap.h"
@@ -42,8 +42,8 @@ Value completed_metadata(const BrainState& brain, const BrainSaveOptions& option
   return to_value(metadata);
 }
 
-model::StoreOptions store_options(const BrainSaveOptions& options) {
-  model::StoreOptions store{.sparse = options.sparse,
+state::StoreOptions store_options(const BrainSaveOptions& options) {
+  state::StoreOptions store{.sparse = options.sparse,
                             .include_homeostatic = options.include_homeostatic,
                             .threads = options.save.work.threads,
                             .roles_by_name = options.roles_by_name};
@@ -56,20 +56,20 @@ model::StoreOptions store_options(const BrainSaveOptions& options) {
   return store;
 }
 
-PrecisionStatistics statistics_of(const model::StoredBrain& brain) {
+PrecisionStatistics statistics_of(const state::StoredBrain& brain) {
   PrecisionStatistics statistics;
   // As stored: a converted or sparse tensor counts with the bytes that it takes in the file.
-  model::for_each_stored(brain, [&](const model::StoredTensor& stored, const auto&) {
+  state::for_each_stored(brain, [&](const state::StoredTensor& stored, const auto&) {
     statistics.add(stored.tensor.dtype(), stored.tensor.bytes().size());
   });
   return statistics;
 }
 
-RoundingLoss rounding_of(const model::StoredBrain& brain) {
+RoundingLoss rounding_of(const state::StoredBrain& brain) {
   RoundingLoss rounding;
-  model::for_each_stored(brain, [&](const model::StoredTensor& stored, const auto& shown) {
+  state::for_each_stored(brain, [&](const state::StoredTensor& stored, const auto& shown) {
     // Names are made of the few that lost something.
-    if (stored.loss != codec::ConversionLoss{}) model::add_loss(rounding, shown(), {}, stored.loss);
+    if (stored.loss != codec::ConversionLoss{}) state::add_loss(rounding, shown(), {}, stored.loss);
   });
   return rounding;
 }
@@ -88,59 +88,59 @@ std::optional<Codec> wrapper_for(const path& target, const SaveOptions& options)
                 "the name asks for another codec than the options");
 }
 
-Writer writer_of(const model::StoredBrain& stored, const path& target, const SaveOptions& options) {
+Writer writer_of(const state::StoredBrain& stored, const path& target, const SaveOptions& options) {
   const auto wrapper = wrapper_for(target, options);
   if (!wrapper) {
     Writer writer(target, options);
-    model::declare(writer, stored);
+    state::declare(writer, stored);
     return writer;
   }
   SaveOptions plain = options;
   plain.compression = {};
   Writer writer = container::WriterAccess::in_frames(
       {.path = target, .codec = *wrapper, .level = options.compression.level}, plain);
-  model::declare(writer, stored);
+  state::declare(writer, stored);
   return writer;
 }
 
-model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions& options,
+state::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions& options,
                                 bool check_shapes) {
-  model::StoreOptions store = store_options(options);
+  state::StoreOptions store = store_options(options);
   store.check_shapes = check_shapes;
   Value metadata = completed_metadata(brain, options, /*is_converted=*/!check_shapes);
-  std::optional<model::Quantizer> quantizer;
+  std::optional<state::Quantizer> quantizer;
   if (options.quantization) {
-    quantizer.emplace(*options.quantization, model::lossy_generation_of(metadata),
+    quantizer.emplace(*options.quantization, state::lossy_generation_of(metadata),
                       options.save.work.threads);
     store.quantizer = &*quantizer;
   }
-  model::StoredBrain stored = model::store_brain(brain, store);
+  state::StoredBrain stored = state::store_brain(brain, store);
   // Only now is it known whether any tensor was quantized, so the text is made last.
   if (quantizer && !quantizer->reports().empty()) {
-    model::set_lossy_generation(metadata, quantizer->generation());
+    state::set_lossy_generation(metadata, quantizer->generation());
     stored.quantized = quantizer->reports();
   }
   if (quantizer) stored.not_finite = quantizer->not_finite();
-  stored.metadata_json = model::metadata_text(metadata);
+  stored.metadata_json = state::metadata_text(metadata);
   return stored;
 }
 
-BrainContents contents_of(const model::StoredBrain& stored, const PrecisionPolicy& policy) {
+BrainContents contents_of(const state::StoredBrain& stored, const PrecisionPolicy& policy) {
   BrainContents contents{.connections = stored.connections.size(),
                          .precision_policy = to_string(policy),
                          .precision_statistics = statistics_of(stored),
                          .rounding = rounding_of(stored)};
-  for (const model::StoredRegion& region : stored.regions) {
-    if (region.spec.name.starts_with(model::kPathwayPrefix)) {
+  for (const state::StoredRegion& region : stored.regions) {
+    if (region.spec.name.starts_with(state::kPathwayPrefix)) {
       ++contents.pathways;
-    } else if (region.spec.name != model::kBrainRegion) {
+    } else if (region.spec.name != state::kBrainRegion) {
       ++contents.regions;
     }
   }
   return contents;
 }
 
-BrainSaveResult result_of(const model::StoredBrain& stored, const path& target,
+BrainSaveResult result_of(const state::StoredBrain& stored, const path& target,
                           const BrainSaveOptions& options) {
   return {.path = target,
           .contents = contents_of(stored, options.precision_policy),

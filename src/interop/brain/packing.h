@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "model/brain/stored_brain.h"
+#include "state/brain/stored_brain.h"
 #include "thalia/brain_checkpoint.h"
 #include "thalia/writer.h"
 
@@ -18,12 +18,12 @@ std::optional<Codec> wrapper_for(const std::filesystem::path& target, const Save
 /// A writer that was told everything of the state, which it borrows: in frames where the target's
 /// name asks for them. @throws as Writer; UsageError as wrapper_for(), and for a SHA-256 of a file
 /// in frames.
-Writer writer_of(const model::StoredBrain& stored, const std::filesystem::path& target,
+Writer writer_of(const state::StoredBrain& stored, const std::filesystem::path& target,
                  const SaveOptions& options);
 
 /// The brain as a file holds it, with the metadata of the specification's schema. @throws as
-/// model::store_brain().
-model::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions& options,
+/// state::store_brain().
+state::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions& options,
                                 bool check_shapes = true);
 
 /// BrainCheckpoint::save(). Without `check_shapes` it is what another format held: that is not
@@ -32,10 +32,10 @@ BrainSaveResult save_brain(const BrainState& brain, const std::filesystem::path&
                            const BrainSaveOptions& options, bool check_shapes);
 
 /// But for the totals of neurons and synapses, which the file's save knows.
-BrainContents contents_of(const model::StoredBrain& stored, const PrecisionPolicy& policy);
+BrainContents contents_of(const state::StoredBrain& stored, const PrecisionPolicy& policy);
 
 /// What is known of a save before its file is written, and the rest of it.
-BrainSaveResult result_of(const model::StoredBrain& stored, const std::filesystem::path& target,
+BrainSaveResult result_of(const state::StoredBrain& stored, const std::filesystem::path& target,
                           const BrainSaveOptions& options);
 void complete(BrainSaveResult& result, const SaveResult& saved);
 

@@ -14,7 +14,7 @@
 #include "interop/shared/part_name.h"
 #include "io/file/read_ahead.h"
 #include "io/system/process.h"
-#include "model/tensor/slice.h"
+#include "state/tensor/slice.h"
 #include "thalia/formats/model_index.h"
 
 namespace thalia {
@@ -200,10 +200,10 @@ TensorElements AnyFile::elements(std::size_t i) const {
   if (!elements.read) return elements;
   elements.read = [file = *this, layout = elements.layout, read = std::move(elements.read),
                    whole = elements.all](std::span<const SliceRange> ranges, MutableByteSpan out) {
-    model::check_slice(layout.dtype, layout.shape, ranges, out.size());
+    state::check_slice(layout.dtype, layout.shape, ranges, out.size());
     if (whole) {
       if (const auto part =
-              model::consecutive(whole->dtype(), whole->shape(), whole->bytes(), ranges))
+              state::consecutive(whole->dtype(), whole->shape(), whole->bytes(), ranges))
         file.read_ahead(*whole, *part);
     }
     with_path(file.impl_->path, [&] { read(ranges, out); });

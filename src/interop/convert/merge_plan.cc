@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "model/diff/structure.h"
+#include "state/diff/structure.h"
 #include "thalia/error.h"
 
 namespace thalia::interop {
@@ -97,12 +97,12 @@ std::vector<Taken> plan_regions(const std::vector<Reader>& inputs, const ReadLim
       holders.add(std::string(inputs[i].region(r).name()), {i, r});
   }
   std::vector<Taken> plan;
-  model::TensorFilter everything;
+  state::TensorFilter everything;
   for (const auto& [name, found] : holders.all()) {
     plan.push_back(choose(conflicts, fmt::format("region '{}'", printable(name)), found,
                           [&](const Taken& a, const Taken& b) {
                             // Compares contents; places in the files do not count.
-                            return !model::differs(model::diff_regions(
+                            return !state::differs(state::diff_regions(
                                 inputs[a.input].region(a.number), inputs[b.input].region(b.number),
                                 everything, limits));
                           }));
@@ -120,13 +120,13 @@ std::vector<Taken> plan_connections(const std::vector<Reader>& inputs, MergeConf
     }
   }
   std::vector<Taken> plan;
-  model::TensorFilter everything;
+  state::TensorFilter everything;
   for (const auto& [names, found] : holders.all()) {
     plan.push_back(
         choose(conflicts,
                fmt::format("connection '{}->{}'", printable(names.first), printable(names.second)),
                found, [&](const Taken& a, const Taken& b) {
-                 return !model::diff_connections(inputs[a.input].connection(a.number),
+                 return !state::diff_connections(inputs[a.input].connection(a.number),
                                                  inputs[b.input].connection(b.number), everything);
                }));
   }

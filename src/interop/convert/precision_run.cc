@@ -12,8 +12,8 @@
 #include "interop/pt/source.h"
 #include "json/copy.h"
 #include "json/writer.h"
-#include "model/precision/rounding.h"
-#include "model/value/path_names.h"
+#include "state/precision/rounding.h"
+#include "state/value/path_names.h"
 #include "thalia/brain_region.h"
 #include "thalia/tensor_role.h"
 #include "thalia/value.h"
@@ -64,13 +64,13 @@ DType PrecisionRun::count(const TensorSpec& spec, DType dtype) {
 }
 
 // A policy knows paths alone. Where the first pattern that fits fits REGION/NAME, that is the path.
-DType PrecisionRun::choose(const model::TensorNames& tensor, Role role, const TensorSpec& spec) {
+DType PrecisionRun::choose(const state::TensorNames& tensor, Role role, const TensorSpec& spec) {
   patterns_.see(tensor);
   if (is_number_of_state(spec)) return count(spec, spec.dtype);
   std::string path(tensor.path);
   for (const PrecisionPattern& pattern : policy_.patterns) {
     if (!tensor.fit(pattern.glob)) continue;
-    if (!model::matches_path(pattern.glob, path)) path = tensor.shown();
+    if (!state::matches_path(pattern.glob, path)) path = tensor.shown();
     break;
   }
   const std::uint64_t elements = spec.shape.element_count().value_or(~std::uint64_t{0});
@@ -109,7 +109,7 @@ void PrecisionRun::check_effect() {
 // Without a policy the path does not matter, and is not made for each of many tensors.
 DType PrecisionRun::choose(std::string_view region, const TensorSpec& spec) {
   if (keeps_all_) return count(spec, spec.dtype);
-  const std::string path = model::path_in_region(region, component_of_role(spec.role), spec.name);
+  const std::string path = state::path_in_region(region, component_of_role(spec.role), spec.name);
   return choose({.path = path, .region = region, .name = spec.name},
                 likely_role(spec.role, spec.name, spec.shape.rank()), spec);
 }
@@ -122,7 +122,7 @@ DType PrecisionRun::choose(const RegionGrouping& grouping, const TensorSpec& spe
 DType PrecisionRun::choose(const ConnectionView& connection, std::string_view matrix,
                            const TensorSpec& spec) {
   if (keeps_all_) return count(spec, spec.dtype);
-  const std::string path = model::path_in_connection(connection.source, connection.target, matrix);
+  const std::string path = state::path_in_connection(connection.source, connection.target, matrix);
   return choose({.path = path, .region = {}, .name = {}}, spec.role, spec);
 }
 
@@ -164,7 +164,7 @@ void PrecisionRun::convert_elements(DType from, DType to, ByteSpan elements,
     elements = elements.subspan(in.size());
   }
   // What the tensor at hand lost, which may have lost more in another piece.
-  model::add_loss(result_.rounding, label_, before, loss_);
+  state::add_loss(result_.rounding, label_, before, loss_);
 }
 
 std::string PrecisionRun::note_in(std::string metadata_json, unsigned max_json_depth) const {

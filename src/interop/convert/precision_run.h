@@ -11,7 +11,7 @@
 #include "codec/float/loss.h"
 #include "interop/pt/view_types.h"
 #include "interop/shared/piece_sink.h"
-#include "model/precision/glob.h"
+#include "state/precision/glob.h"
 #include "thalia/convert.h"
 #include "thalia/reader.h"
 #include "thalia/tensor.h"
@@ -48,14 +48,14 @@ class PrecisionRun {
   std::string note_in(std::string metadata_json, unsigned max_json_depth) const;
 
  private:
-  DType choose(const model::TensorNames& tensor, Role role, const TensorSpec& spec);
+  DType choose(const state::TensorNames& tensor, Role role, const TensorSpec& spec);
   DType count(const TensorSpec& spec, DType dtype);
   void convert_elements(DType from, DType to, ByteSpan elements, const PieceSink& sink);
 
   const PrecisionPolicy& policy_;
   ConvertResult& result_;
   const bool keeps_all_;
-  model::PatternUse patterns_;
+  state::PatternUse patterns_;
   std::uint32_t kept_ = 0;     ///< of types that can be converted, which the policy keeps
   std::uint32_t already_ = 0;  ///< that have the type that the policy gives them
   pt::ChangedTypes changed_;

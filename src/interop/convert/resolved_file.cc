@@ -19,7 +19,7 @@
 #include "io/file/open_descriptor.h"
 #include "io/output/atomic_file.h"
 #include "io/output/unnamed_file.h"
-#include "model/delta/save_state.h"
+#include "state/delta/save_state.h"
 #include "thalia/formats/file_format.h"
 #include "thalia/formats/model_index.h"
 #include "thalia/paths.h"
@@ -70,7 +70,7 @@ void refuse_read(const path& target, const FoundState& found) {
 Reader resolved(const FoundState& found, const path& folder, const ReadOptions& read) {
   const path& name = found.files.front();
   io::UniqueFd fd = io::create_unnamed_file(folder);
-  model::save_state(found.state, fd.get(), name,
+  state::save_state(found.state, fd.get(), name,
                     {.output = {.durability = Durability::none},
                      .work = {.threads = read.work.threads, .cancel = read.work.cancel}});
   // As the files that it was made of: a disk may fail under this one too.
@@ -138,7 +138,7 @@ ResolveResult resolve(const path& input, const path& target, const ChainOptions&
   const container::CheckedOptions checked(save);  // before anything is read
   const FoundState found = find_state(input, options);
   refuse_read(target, found);
-  const SaveResult saved = model::save_state(found.state, target, checked);
+  const SaveResult saved = state::save_state(found.state, target, checked);
   return {.input_bytes = found.bytes,
           .output_bytes = saved.file_bytes,
           .depth = found.depth,

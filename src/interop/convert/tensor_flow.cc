@@ -15,7 +15,7 @@
 #include "interop/convert/carried_metadata.h"
 #include "interop/convert/region_ids.h"
 #include "interop/shared/legal_elements.h"
-#include "model/tensor/counted_tensor.h"
+#include "state/tensor/counted_tensor.h"
 #include "thalia/error.h"
 #include "thalia/tensor_role.h"
 #include "thalia/writer.h"
@@ -44,7 +44,7 @@ TensorLayout dense(TensorLayout layout) {
 Tensor with_all_elements(const OpenedFile& source, std::size_t i, const ReadLimits& limits) {
   const Tensor tensor = source.read(i);
   io::MemoryBudget budget(limits, tensor.bytes().size());
-  return model::counted_dense(budget, "payload", tensor);
+  return state::counted_dense(budget, "payload", tensor);
 }
 
 // Hands on tensor i as `to` asks for it.

@@ -15,8 +15,8 @@
 #include "interop/convert/thalia_facts.h"
 #include "interop/convert/thalia_source.h"
 #include "io/memory/allocation_limit.h"
-#include "model/tensor/slice.h"
-#include "model/value/path_names.h"
+#include "state/tensor/slice.h"
+#include "state/value/path_names.h"
 #include "thalia/brain_region.h"
 #include "thalia/delta.h"
 #include "thalia/formats/resolved_file.h"
@@ -36,7 +36,7 @@ void read_rows(const ChainReader& chain, const TensorView& view, const TensorLay
                std::span<const SliceRange> ranges, const ReadLimits& limits, MutableByteSpan out) {
   if (layout.shape.rank() == 0 || dtype_is_packed(layout.dtype)) {
     const Tensor whole = chain.read(view);
-    return model::copy_slice(layout.dtype, layout.shape, whole.bytes(), ranges, out);
+    return state::copy_slice(layout.dtype, layout.shape, whole.bytes(), ranges, out);
   }
   std::vector<std::uint64_t> extents;
   for (unsigned d = 0; d < layout.shape.rank(); ++d) extents.push_back(layout.shape[d]);
@@ -49,7 +49,7 @@ void read_rows(const ChainReader& chain, const TensorView& view, const TensorLay
   chain.read_part(view, rows.size() / extents[0] * ranges[0].begin, rows);
   std::vector<SliceRange> within(ranges.begin(), ranges.end());
   within[0] = {0, extents[0]};
-  model::copy_slice(layout.dtype, shape, rows, within, out);
+  state::copy_slice(layout.dtype, shape, rows, within, out);
 }
 
 class ThaliaFile final : public OpenedFile {
@@ -91,12 +91,12 @@ class ThaliaFile final : public OpenedFile {
     if (tensor.quantization) tensor.bits = tensor.quantization->mean_bits;
     if (at.connection) {
       tensor.path =
-          model::path_in_connection(at.connection->source, at.connection->target, at.matrix);
+          state::path_in_connection(at.connection->source, at.connection->target, at.matrix);
       tensor.name = tensor.path.substr(tensor.path.find('.') + 1);
     } else {
       tensor.region = Reader::region_name(at.view);
       tensor.path =
-          model::path_in_region(tensor.region, component_of_role(at.view.role()), tensor.name);
+          state::path_in_region(tensor.region, component_of_role(at.view.role()), tensor.name);
     }
     return tensor;
   }

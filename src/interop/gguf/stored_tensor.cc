@@ -5,7 +5,7 @@
 #include <span>
 
 #include "interop/gguf/value_types.h"
-#include "model/tensor/counted_tensor.h"
+#include "state/tensor/counted_tensor.h"
 
 namespace thalia::interop::gguf {
 
@@ -29,13 +29,13 @@ Tensor stored_tensor(const GgufTensor& tensor, const std::shared_ptr<const void>
   if (is_aligned(tensor.bytes, layout.dtype)) return Tensor::adopt(layout, tensor.bytes, owner);
   // A file with an alignment of less than an element.
   io::MemoryBudget budget(limits, tensor.bytes.size());
-  return model::counted_copy(budget, "tensors", layout, tensor.bytes);
+  return state::counted_copy(budget, "tensors", layout, tensor.bytes);
 }
 
 Tensor dequantized_tensor(const GgufTensor& tensor, const ReadLimits& limits, unsigned threads) {
   const TensorLayout layout = dequantized_layout(tensor.shape);
   io::MemoryBudget budget(limits, tensor.bytes.size());
-  return model::counted_tensor(budget, "tensors", layout, [&](MutableByteSpan out) {
+  return state::counted_tensor(budget, "tensors", layout, [&](MutableByteSpan out) {
     dequantize_ggml(tensor.type, tensor.bytes,
                     {reinterpret_cast<float*>(out.data()), out.size() / sizeof(float)}, threads);
   });

@@ -18,7 +18,7 @@
 #include "interop/loom/settle.h"
 #include "interop/shared/list_names.h"
 #include "io/file/file_bytes.h"
-#include "model/tensor/counted_tensor.h"
+#include "state/tensor/counted_tensor.h"
 #include "thalia/formats/loom.h"
 #include "thalia/formats/loom_blocks.h"
 
@@ -179,13 +179,13 @@ class LoomSource : public OpenedFile {
     io::MemoryBudget budget(limits_, bytes.size());
     const auto copied = [&](const std::vector<float>& weights) {
       budget.take("weights", weights.size(), sizeof(float));
-      return model::counted_copy(budget, "weights", layout, as_byte_span(weights));
+      return state::counted_copy(budget, "weights", layout, as_byte_span(weights));
     };
     if (blob_kind(blob.path) == BlobKind::q4_0)
       return copied(decode_loom_q4_0(bytes, count, limits_));
     if (blob_kind(blob.path) == BlobKind::bitnet) return copied(decode_loom_bitnet(bytes, limits_));
     check_count(blob);
-    return model::counted_tensor(budget, "weights", layout, [&](MutableByteSpan out) {
+    return state::counted_tensor(budget, "weights", layout, [&](MutableByteSpan out) {
       unpack_to(parse_loom_dtype(blob.dtype), bytes, blob.scale, out);
     });
   }

@@ -8,8 +8,8 @@
 
 #include "base/utf8.h"
 #include "interop/mckp/job.h"
-#include "model/quantize/bit_allocation.h"
-#include "model/quantize/importance.h"
+#include "state/quantize/bit_allocation.h"
+#include "state/quantize/importance.h"
 #include "thalia/error.h"
 
 namespace thalia::interop {
@@ -19,22 +19,22 @@ std::map<std::string, unsigned, std::less<>> bits_by_sensitivity(
     const decltype(QuantizationConfig::sensitivity)& sensitivity, unsigned threads) {
   std::vector<const std::string*> names;
   std::vector<double> elements;
-  std::vector<model::Distortions> errors;  // [i] of i + 1 bits
+  std::vector<state::Distortions> errors;  // [i] of i + 1 bits
   double all = 0;
   for (const auto& [name, tensor] : checkpoint.tensors) {
     if (!tensor.is_dense() || !mckp_quantizes(name, tensor, options)) continue;
     std::vector<double> importance;
     if (const auto given = sensitivity(name, tensor)) {
       try {
-        importance = model::importance_from(*given, tensor.element_count());
+        importance = state::importance_from(*given, tensor.element_count());
       } catch (Error& error) {
         error.add_tensor(printable(name));
         throw;
       }
     }
-    const auto found = model::uniform_errors(tensor.dtype(), tensor.bytes(), importance, threads);
+    const auto found = state::uniform_errors(tensor.dtype(), tensor.bytes(), importance, threads);
     if (!found) continue;  // not finite: it is stored exactly
-    model::Distortions shifted{};
+    state::Distortions shifted{};
     std::copy(found->begin() + 1, found->end(), shifted.begin());
     shifted.back() = *(shifted.end() - 2);  // 9 bits are no better than 8
     names.push_back(&name);
@@ -43,7 +43,7 @@ std::map<std::string, unsigned, std::less<>> bits_by_sensitivity(
     all += elements.back();
   }
   const auto cost = [&](std::uint64_t i, unsigned bits) { return elements[i] * bits; };
-  const std::vector<std::uint8_t> more = model::spend_bits(errors, cost, (options.bits - 1) * all);
+  const std::vector<std::uint8_t> more = state::spend_bits(errors, cost, (options.bits - 1) * all);
   std::map<std::string, unsigned, std::less<>> bits;
   for (std::size_t i = 0; i < names.size(); ++i) bits.emplace(*names[i], more[i] + 1u);
   return bits;

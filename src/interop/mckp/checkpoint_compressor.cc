@@ -23,7 +23,7 @@
 #include "interop/mckp/lru_cache.h"
 #include "io/memory/allocation_limit.h"
 #include "io/memory/huge_pages.h"
-#include "model/value/value_json.h"
+#include "state/value/value_json.h"
 
 namespace thalia {
 namespace {
@@ -262,7 +262,7 @@ Checkpoint CheckpointCompressor::Impl::restore(const MckpChain& chain, bool chec
     }
   }
   Checkpoint checkpoint{.tensors = {},
-                        .metadata = model::parse_json_object(header.metadata, config.input.limits),
+                        .metadata = state::parse_json_object(header.metadata, config.input.limits),
                         .training_step = header.training_step};
   for (std::size_t i = 0; i < tensors.size(); ++i)
     checkpoint.tensors.emplace(tensors[i].name, std::move(restored[i]));

@@ -15,7 +15,7 @@
 #include "interop/mckp/format.h"
 #include "interop/mckp/impl.h"
 #include "io/file/file_bytes.h"
-#include "model/tensor/counted_tensor.h"
+#include "state/tensor/counted_tensor.h"
 
 namespace thalia {
 namespace {
@@ -65,7 +65,7 @@ Tensor MckpFile::Impl::restored(const MckpTensor& tensor, const Tensor* base,
     const interop::MckpBlock block = block_of(tensor);
     io::MemoryBudget budget(options.chain.read.input.limits, tensor.compressed_size);
     Tensor made = in_block(tensor, [&] {
-      return model::counted_tensor(budget, "header", tensor.layout(), [](MutableByteSpan) {});
+      return state::counted_tensor(budget, "header", tensor.layout(), [](MutableByteSpan) {});
     });
     const MutableByteSpan raw = made.mutable_bytes();
     // decode() applies a difference to what is there.

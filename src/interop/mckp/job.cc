@@ -8,7 +8,7 @@
 
 #include "codec/lossy/quantize.h"
 #include "interop/mckp/block.h"
-#include "model/precision/glob.h"
+#include "state/precision/glob.h"
 #include "thalia/tensor_role.h"
 
 namespace thalia::interop {
@@ -33,7 +33,7 @@ std::optional<MckpQuantization> quantization_of(std::string_view name, const Ten
 // As quantize does: what an optimizer keeps, and what is small, stays exact.
 bool mckp_quantizes(std::string_view name, const Tensor& tensor,
                     const MckpQuantizationOptions& options) {
-  const auto fits = [&](const std::string& pattern) { return model::matches_path(pattern, name); };
+  const auto fits = [&](const std::string& pattern) { return state::matches_path(pattern, name); };
   return mckp_can_quantize(tensor.dtype()) &&
          is_weights(role_of_name(name, tensor.shape().rank())) &&
          std::none_of(options.exclude.begin(), options.exclude.end(), fits);

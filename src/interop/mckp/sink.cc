@@ -11,7 +11,7 @@
 #include "format/payload.h"
 #include "interop/mckp/delta_base.h"
 #include "interop/mckp/format.h"
-#include "model/tensor/counted_tensor.h"
+#include "state/tensor/counted_tensor.h"
 #include "thalia/mckp.h"
 #include "thalia/tensor.h"
 
@@ -83,7 +83,7 @@ std::uint64_t write_mckp(const std::filesystem::path& output, const SinkInput& i
     const auto made = [&]() -> Tensor& {
       return tensor ? *tensor
                     : tensor.emplace(
-                          model::counted_tensor(budget, "payload", layout, [](MutableByteSpan) {}));
+                          state::counted_tensor(budget, "payload", layout, [](MutableByteSpan) {}));
     };
     emit(i, [&](ByteSpan piece) {
       const MutableByteSpan out = made().mutable_bytes();

@@ -5,7 +5,7 @@
 
 #include "base/fail.h"
 #include "interop/mithril_quantized/parts.h"
-#include "model/tensor/counted_tensor.h"
+#include "state/tensor/counted_tensor.h"
 
 namespace thalia {
 namespace interop::mithril_quantized {
@@ -66,7 +66,7 @@ void fill_numbers(const MithrilQuantized& tensor, MutableByteSpan out) {
 Tensor dequantize(const MithrilQuantized& tensor, io::MemoryBudget& budget) {
   if (auto misfit = find_misfit(outline_of(tensor)))
     fail_argument(ErrorCode::bad_argument, misfit->field, misfit->value, misfit->bound);
-  return model::counted_tensor(budget, "content", {.dtype = DType::f32, .shape = tensor.shape},
+  return state::counted_tensor(budget, "content", {.dtype = DType::f32, .shape = tensor.shape},
                                [&](MutableByteSpan out) { fill_numbers(tensor, out); });
 }
 

@@ -15,7 +15,7 @@
 #include "interop/mithril_quantized/origin.h"
 #include "interop/mithril_quantized/parts.h"
 #include "interop/shared/lost_metadata.h"
-#include "model/tensor/counted_tensor.h"
+#include "state/tensor/counted_tensor.h"
 #include "thalia/output_file.h"
 
 namespace thalia::interop {
@@ -136,7 +136,7 @@ std::uint64_t write(const std::filesystem::path& output, const SinkInput& input,
   // In the order that they were given in.
   for (std::size_t i = 0; i < input.tensors.size(); ++i) {
     if (i == places.codes) {
-      tensor.codes = model::counted_tensor(budget, "codes", input.tensors[i].layout,
+      tensor.codes = state::counted_tensor(budget, "codes", input.tensors[i].layout,
                                            [&](MutableByteSpan out) { collect(out, i, emit); });
     } else {
       collect(i == places.scales ? std::as_writable_bytes(std::span(tensor.scales))

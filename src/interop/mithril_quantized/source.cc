@@ -6,7 +6,7 @@
 #include "interop/mithril_quantized/origin.h"
 #include "interop/mithril_quantized/parts.h"
 #include "io/file/file_bytes.h"
-#include "model/tensor/counted_tensor.h"
+#include "state/tensor/counted_tensor.h"
 #include "thalia/formats/mithril_quantized.h"
 
 namespace thalia::interop {
@@ -25,7 +25,7 @@ class Source final : public OpenedFile {
       add("tensor", dequantize(tensor, budget), {});
     } else {
       const auto copied = [&](DType dtype, const auto& elements) {
-        return model::counted_copy(budget, "content", {.dtype = dtype, .shape = {elements.size()}},
+        return state::counted_copy(budget, "content", {.dtype = dtype, .shape = {elements.size()}},
                                    std::as_bytes(std::span(elements)));
       };
       add(kCodes, tensor.codes, mithril_method_name(tensor.method));

@@ -19,7 +19,7 @@
 #include "interop/mst/parse.h"
 #include "interop/shared/byte_grouping.h"
 #include "io/file/file_bytes.h"
-#include "model/tensor/counted_tensor.h"
+#include "state/tensor/counted_tensor.h"
 #include "thalia/mst.h"
 
 namespace thalia {
@@ -149,7 +149,7 @@ Tensor MstFile::read(std::string_view name) const {
     const unsigned width = byte_grouping() ? interop::mst::plane_width(tensor.dtype) : 0;
     check_length(frame, tensor.uncompressed_size);
     io::MemoryBudget budget(impl_->limits, frame.size());
-    return model::counted_tensor(
+    return state::counted_tensor(
         budget, "header", {.dtype = tensor.dtype, .shape = tensor.shape},
         [&](MutableByteSpan raw) { decode(frame, width, false, raw, budget); });
   } catch (Error& error) {

@@ -11,7 +11,7 @@
 #include "interop/shared/deflate.h"
 #include "interop/shared/swap_bytes.h"
 #include "interop/shared/zip_directory.h"
-#include "model/tensor/counted_tensor.h"
+#include "state/tensor/counted_tensor.h"
 
 namespace thalia::interop::npz {
 namespace {
@@ -53,7 +53,7 @@ Tensor view_elements(const NpyHeader& header, ByteSpan elements,
   const TensorLayout layout = layout_of(header);
   if (!is_converted(header)) return Tensor::adopt(layout, elements, owner);
   io::MemoryBudget budget(limits, elements.size());
-  return model::counted_tensor(budget, "array", layout, [&](MutableByteSpan out) {
+  return state::counted_tensor(budget, "array", layout, [&](MutableByteSpan out) {
     convert_elements(header, elements, out);
   });
 }
@@ -72,7 +72,7 @@ Tensor inflate_elements(const NpyHeader& header, const ZipMember& member, ByteSp
     stream.finish();
     check_zip_crc(member, integrity::crc32(out, integrity::crc32(head)));
   };
-  return model::counted_tensor(budget, "array", layout, [&](MutableByteSpan out) {
+  return state::counted_tensor(budget, "array", layout, [&](MutableByteSpan out) {
     if (!is_reordered(header)) {
       inflate_into(out);
       return convert_elements(header, out, out);

@@ -10,7 +10,7 @@
 #include "format/little_endian.h"
 #include "interop/onnx/tensor_proto.h"
 #include "interop/onnx/wire.h"
-#include "model/tensor/counted_tensor.h"
+#include "state/tensor/counted_tensor.h"
 
 namespace thalia::interop::onnx {
 namespace {
@@ -123,7 +123,7 @@ std::uint64_t typed_entries(const DataType& type, const Shape& shape) noexcept {
 
 Tensor read_typed(ByteSpan file, const TensorProto& tensor, io::MemoryBudget& budget) {
   const TensorLayout layout{.dtype = tensor.type->dtype, .shape = tensor.shape};
-  return model::counted_tensor(budget, "TensorProto", layout, [&](MutableByteSpan out) {
+  return state::counted_tensor(budget, "TensorProto", layout, [&](MutableByteSpan out) {
     Message message = Message::again(file, tensor.message, "TensorProto");
     ElementWriter writer(tensor, out);
     Field field;

@@ -14,7 +14,7 @@
 #include "base/utf8.h"
 #include "format/little_endian.h"
 #include "format/payload.h"
-#include "model/tensor/counted_tensor.h"
+#include "state/tensor/counted_tensor.h"
 
 namespace thalia::interop::onnx {
 namespace {
@@ -133,7 +133,7 @@ Tensor coo_of(const TensorLayout& layout, const Tensor& values, const Tensor& in
   const bool linear = indices.shape().rank() == 1;
   const bool wide = layout.wide_indices;
   const std::uint64_t width = wide ? 8 : 4;
-  return model::counted_tensor(budget, "SparseTensorProto", layout, [&](MutableByteSpan out) {
+  return state::counted_tensor(budget, "SparseTensorProto", layout, [&](MutableByteSpan out) {
     const std::byte* in = indices.bytes().data();
     Rising rising(shape);
     for (std::uint64_t i = 0; i < layout.nnz; ++i) {

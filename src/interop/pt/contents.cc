@@ -16,7 +16,7 @@
 #include "interop/pt/machine.h"
 #include "interop/shared/list_names.h"
 #include "interop/shared/swap_bytes.h"
-#include "model/tensor/counted_tensor.h"
+#include "state/tensor/counted_tensor.h"
 
 namespace thalia::interop::pt {
 namespace {
@@ -185,7 +185,7 @@ Tensor Contents::read(const Part& part, const Span& span) const {
                            "tensors of several types in the same memory of a big-endian file", {});
   }
   if (!swaps(span.dtype)) return Tensor::adopt(layout, bytes, stored.owner);
-  return model::counted_tensor(budget, "data", layout, [&](MutableByteSpan out) {
+  return state::counted_tensor(budget, "data", layout, [&](MutableByteSpan out) {
     std::memcpy(out.data(), bytes.data(), bytes.size());
     swap_bytes(span.dtype, out);
   });
@@ -196,7 +196,7 @@ Tensor Contents::read_array(const ArrayRecord& array, io::MemoryBudget& budget) 
   const ByteSpan bytes = as_byte_span(array.bytes);
   if (!array.by_columns && !array.big_endian)
     return Tensor::adopt(layout, bytes, shared_from_this());
-  return model::counted_tensor(budget, "data.pkl", layout, [&](MutableByteSpan out) {
+  return state::counted_tensor(budget, "data.pkl", layout, [&](MutableByteSpan out) {
     std::array<std::uint64_t, Shape::kMaxRank> stride{};
     std::uint64_t step = 1;
     const unsigned rank = array.shape.rank();
@@ -221,7 +221,7 @@ Tensor Contents::read_strided(const Part& part, const TensorRecord& tensor, bool
     const std::uint64_t begin = bytes == 0 ? 0 : tensor.offset * (dtype_bits(tensor.dtype) / 8);
     return Tensor::adopt(layout, stored.bytes.subspan(begin, bytes), stored.owner);
   }
-  Tensor elements = model::counted_tensor(budget, "data", layout, [&](MutableByteSpan out) {
+  Tensor elements = state::counted_tensor(budget, "data", layout, [&](MutableByteSpan out) {
     gather(stored.bytes, tensor.dtype, tensor.shape, tensor.stride, tensor.offset, out);
     if (swaps(tensor.dtype)) swap_bytes(tensor.dtype, out);
     if (tensor.conjugate && dtype_is_complex(tensor.dtype)) negate(tensor.dtype, true, out);

@@ -9,7 +9,7 @@
 #include "base/fail.h"
 #include "format/payload.h"
 #include "interop/pt/contents.h"
-#include "model/tensor/counted_tensor.h"
+#include "state/tensor/counted_tensor.h"
 
 namespace thalia::interop::pt {
 namespace {
@@ -144,7 +144,7 @@ Tensor Contents::dequantized(const Part& part, const TensorRecord& tensor, const
     for (unsigned d = quantizer.axis + 1; d < tensor.shape.rank(); ++d) run *= tensor.shape[d];
   }
   const TensorLayout layout{.dtype = DType::f32, .shape = tensor.shape};
-  return model::counted_tensor(budget, "data", layout, [&](MutableByteSpan out) {
+  return state::counted_tensor(budget, "data", layout, [&](MutableByteSpan out) {
     for (std::size_t i = 0; i < out.size() / 4; ++i) {
       const std::size_t channel = i / run % scales.size();
       const double code = code_at(tensor.dtype, codes.bytes(), i);
@@ -168,7 +168,7 @@ Tensor Contents::read_sparse(const Part& part, const TensorRecord& tensor,
   const bool wide = layout.wide_indices;
   // Gaps between the arrays are zeros.
   const auto with_arrays = [&](const auto& write) {
-    return model::counted_tensor(budget, "data", layout, [&](MutableByteSpan out) {
+    return state::counted_tensor(budget, "data", layout, [&](MutableByteSpan out) {
       std::ranges::fill(out, std::byte{0});
       write(*format::sparse_parts(layout), out.data());
     });

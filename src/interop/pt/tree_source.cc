@@ -9,7 +9,7 @@
 #include "interop/pt/plan.h"
 #include "interop/pt/source.h"
 #include "interop/pt/tree.h"
-#include "model/tensor/counted_tensor.h"
+#include "state/tensor/counted_tensor.h"
 #include "thalia/value.h"
 
 namespace thalia::interop::pt {
@@ -84,7 +84,7 @@ class TreeSource final : public OpenedFile {
     }
     io::check_work("view", view_bytes_, limits_, facts_.file_bytes);
     io::MemoryBudget budget(limits_, whole.bytes().size());
-    return model::counted_tensor(budget, "view", layout, [&](MutableByteSpan out) {
+    return state::counted_tensor(budget, "view", layout, [&](MutableByteSpan out) {
       gather(whole.bytes(), record.dtype, record.shape, record.stride, record.offset, out);
     });
   }

@@ -9,7 +9,7 @@
 #include "interop/safetensors/kept_header.h"
 #include "interop/safetensors/opened_model.h"
 #include "interop/safetensors/origin.h"
-#include "model/tensor/slice.h"
+#include "state/tensor/slice.h"
 
 namespace thalia::interop {
 namespace {
@@ -90,12 +90,12 @@ class SafetensorsSource : public OpenedFile {
               const auto offset =
                   static_cast<std::uint64_t>(tensor.bytes.data() - file->bytes().data());
               const std::uint64_t bits = dtype_bits(tensor.dtype);
-              model::for_each_run(
+              state::for_each_run(
                   tensor.shape, ranges, [&](std::uint64_t first, std::uint64_t count) {
                     const std::uint64_t begin = first * bits / 8;
                     file->touch(offset + begin, ((first + count) * bits + 7) / 8 - begin);
                   });
-              model::copy_slice(tensor.dtype, tensor.shape, tensor.bytes, ranges, out);
+              state::copy_slice(tensor.dtype, tensor.shape, tensor.bytes, ranges, out);
             }};
   }
 

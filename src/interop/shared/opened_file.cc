@@ -8,7 +8,7 @@
 #include "base/suggestion.h"
 #include "base/utf8.h"
 #include "format/payload.h"
-#include "model/tensor/slice.h"
+#include "state/tensor/slice.h"
 #include "thalia/error.h"
 
 namespace thalia {
@@ -27,7 +27,7 @@ TensorElements elements_of(Tensor tensor) {
   TensorElements elements{.layout = tensor.layout()};
   if (tensor.is_dense()) {
     elements.read = [tensor](std::span<const SliceRange> ranges, MutableByteSpan out) {
-      model::copy_slice(tensor.dtype(), tensor.shape(), tensor.bytes(), ranges, out);
+      state::copy_slice(tensor.dtype(), tensor.shape(), tensor.bytes(), ranges, out);
     };
   }
   elements.all = std::move(tensor);

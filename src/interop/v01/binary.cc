@@ -23,7 +23,7 @@
 #include "interop/v01/tree.h"
 #include "interop/v01/wrapper.h"
 #include "io/file/file_bytes.h"
-#include "model/value/value_json.h"
+#include "state/value/value_json.h"
 #include "thalia/output_file.h"
 
 namespace thalia {
@@ -175,7 +175,7 @@ Value BinaryReader::read_json(std::uint64_t offset, std::uint64_t length) const 
                  fmt::format("{}, where the checksum begins", impl.body.size()));
     }
     const std::string_view text(reinterpret_cast<const char*>(impl.body.data()) + offset, length);
-    return model::parse_json(text, impl.limits, json::Dialect::python);
+    return state::parse_json(text, impl.limits, json::Dialect::python);
   });
 }
 

@@ -19,7 +19,7 @@
 #include "interop/v01/wrapper.h"
 #include "io/file/file_bytes.h"
 #include "io/memory/allocation_limit.h"
-#include "model/value/value_json.h"
+#include "state/value/value_json.h"
 #include "thalia/error.h"
 #include "thalia/v01.h"
 
@@ -96,7 +96,7 @@ class TensorPlacer {
 Value parse(ByteSpan body, format::Extent extent, const ReadLimits& limits) {
   const std::string_view text(reinterpret_cast<const char*>(body.data()) + extent.offset,
                               extent.length);
-  return model::parse_json_object(text, limits, json::Dialect::python);
+  return state::parse_json_object(text, limits, json::Dialect::python);
 }
 
 Value read_metadata(ByteSpan body, const format::V01Header& header, const ReadLimits& limits,

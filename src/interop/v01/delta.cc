@@ -12,7 +12,7 @@
 #include "interop/v01/header.h"
 #include "interop/v01/wrapper.h"
 #include "io/file/file_bytes.h"
-#include "model/value/value_json.h"
+#include "state/value/value_json.h"
 #include "thalia/v01.h"
 
 namespace thalia {
@@ -53,7 +53,7 @@ std::optional<Value> metadata_at_end(ByteSpan bytes, const ReadLimits& limits) {
     if (claimed != length || text.front() != std::byte{'{'}) continue;
     ++attempts;
     try {
-      return model::parse_json_object({reinterpret_cast<const char*>(text.data()), length}, limits,
+      return state::parse_json_object({reinterpret_cast<const char*>(text.data()), length}, limits,
                                       json::Dialect::python);
     } catch (const FormatError&) {
       // Bytes of the pickle that look like a length: a longer text may be the right one.

@@ -14,9 +14,9 @@
 #include "interop/shared/legal_elements.h"
 #include "interop/shared/list_names.h"
 #include "interop/v01/tensor.h"
-#include "model/tensor/conversion.h"
-#include "model/tensor/counted_tensor.h"
-#include "model/tensor/element_decoder.h"
+#include "state/tensor/conversion.h"
+#include "state/tensor/counted_tensor.h"
+#include "state/tensor/element_decoder.h"
 #include "thalia/brain_region.h"
 #include "thalia/error.h"
 
@@ -32,13 +32,13 @@ namespace {
 // Elements of up to 32 bits, which a double holds exactly.
 template <typename Out>
 Tensor converted(DType dtype, const Shape& shape, ByteSpan bytes, io::MemoryBudget& budget) {
-  Tensor wide = model::counted_tensor(
+  Tensor wide = state::counted_tensor(
       budget, "elements", {.dtype = DTypeOf<Out>::value, .shape = shape}, [](MutableByteSpan) {});
   const std::span<Out> out = wide.mutable_as<Out>();
   std::vector<double> piece(std::min<std::size_t>(out.size(), 4096));
   for (std::size_t at = 0; at < out.size(); at += piece.size()) {
     const auto some = std::span(piece).first(std::min(piece.size(), out.size() - at));
-    model::decode_elements<double>(dtype, bytes, at, some);
+    state::decode_elements<double>(dtype, bytes, at, some);
     std::ranges::transform(some, out.begin() + static_cast<std::ptrdiff_t>(at),
                            [](double element) { return static_cast<Out>(element); });
   }
@@ -52,7 +52,7 @@ Tensor as_signed(const Shape& shape, ByteSpan bytes, io::MemoryBudget& budget) {
     if ((bytes[at] & std::byte{0x80}) != std::byte{0})
       fail_dtype(DType::u64, "elements of at most 2^63 - 1");
   }
-  return model::counted_copy(budget, "elements", {.dtype = DType::i64, .shape = shape}, bytes);
+  return state::counted_copy(budget, "elements", {.dtype = DType::i64, .shape = shape}, bytes);
 }
 
 Tensor widened_elements(DType dtype, DType holder, const Shape& shape, ByteSpan bytes,
@@ -60,7 +60,7 @@ Tensor widened_elements(DType dtype, DType holder, const Shape& shape, ByteSpan 
   if (dtype == DType::u64) return as_signed(shape, bytes, budget);
   if (dtype == DType::bf16) {
     budget.take("elements", bytes.size(), dtype_bits(holder) / dtype_bits(dtype));
-    return model::convert_tensor(Tensor::borrow(dtype, shape, bytes), holder, 1);
+    return state::convert_tensor(Tensor::borrow(dtype, shape, bytes), holder, 1);
   }
   if (holder == DType::i32) return converted<std::int32_t>(dtype, shape, bytes, budget);
   if (holder == DType::i64) return converted<std::int64_t>(dtype, shape, bytes, budget);

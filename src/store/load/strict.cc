@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "model/precision/glob.h"
-#include "model/value/path_names.h"
+#include "state/precision/glob.h"
+#include "state/value/path_names.h"
 #include "thalia/brain_region.h"
 #include "thalia/text.h"
 
@@ -31,8 +31,8 @@ bool is_held(const std::vector<std::string>& patterns, std::string_view region,
              const TensorView& tensor) {
   if (patterns.empty()) return true;
   const std::string path =
-      model::path_in_region(region, component_of_role(tensor.role()), tensor.name());
-  const model::TensorNames names{.path = path, .region = region, .name = tensor.name()};
+      state::path_in_region(region, component_of_role(tensor.role()), tensor.name());
+  const state::TensorNames names{.path = path, .region = region, .name = tensor.name()};
   return std::ranges::any_of(patterns,
                              [&](const std::string& pattern) { return names.fit(pattern); });
 }

@@ -63,7 +63,7 @@ class Carrying {
     see_names(metadata);
     next_.start =
         part_of(std::move(source_),
-                {.keeps_tensor = [&](const model::TensorNames& names,
+                {.keeps_tensor = [&](const state::TensorNames& names,
                                      const TensorSpec&) { return is_carried(names); },
                  .keeps_empty = [&](const std::string& region) { return !is_reset(region); }});
     for (const std::string& tensor : next_.start.gone) next_.reset.push_back(tensor);
@@ -78,8 +78,8 @@ class Carrying {
     const auto see = [&](std::string_view name) {
       resets_.see({.path = name, .region = {}, .name = name});
     };
-    for_each_tensor(source_, [&](const model::TensorNames& names, const TensorSpec&) {
-      for_each_key_of(names, [&](const model::TensorNames& part) {
+    for_each_tensor(source_, [&](const state::TensorNames& names, const TensorSpec&) {
+      for_each_key_of(names, [&](const state::TensorNames& part) {
         carries_.see(part);
         resets_.see(part);
       });
@@ -88,7 +88,7 @@ class Carrying {
       if (region.tensors.empty())
         for_each_key_of(
             {.path = region.spec.name, .region = region.spec.name, .name = region.spec.name},
-            [&](const model::TensorNames& part) { see(part.path); });
+            [&](const state::TensorNames& part) { see(part.path); });
     for (const Value::Member& member : metadata.members()) see(member.name);
     if (const Value* const tree = python_tree(metadata))
       for_each_key(*tree, [&](const std::string& key, const Value&) { see(key); });
@@ -96,7 +96,7 @@ class Carrying {
     resets_.check();
   }
 
-  bool is_carried(const model::TensorNames& names) const {
+  bool is_carried(const state::TensorNames& names) const {
     if (fits_record(plan_.resets, names)) return false;
     return plan_.carries.empty() || fits_record(plan_.carries, names);
   }
@@ -182,8 +182,8 @@ class Carrying {
   }
 
   const TransitionPlan& plan_;
-  model::PatternUse carries_;
-  model::PatternUse resets_;
+  state::PatternUse carries_;
+  state::PatternUse resets_;
   StateSource source_;
   NextState next_;
 };
@@ -228,13 +228,13 @@ void check_model(const NextState& next, std::span<const ExpectedTensor> model,
 
 StatePart anchor_state(const TransitionPlan& plan, const ChainReader& gate) {
   StateSource state = state_source(gate);
-  model::PatternUse use("anchor", plan.anchor);
-  for_each_tensor(state, [&](const model::TensorNames& names, const TensorSpec&) {
-    for_each_key_of(names, [&](const model::TensorNames& part) { use.see(part); });
+  state::PatternUse use("anchor", plan.anchor);
+  for_each_tensor(state, [&](const state::TensorNames& names, const TensorSpec&) {
+    for_each_key_of(names, [&](const state::TensorNames& part) { use.see(part); });
   });
   use.check();
   return part_of(std::move(state), {.keeps_tensor =
-                                        [&](const model::TensorNames& names, const TensorSpec&) {
+                                        [&](const state::TensorNames& names, const TensorSpec&) {
                                           return fits_record(plan.anchor, names);
                                         },
                                     .keeps_empty = [](const std::string&) { return false; },

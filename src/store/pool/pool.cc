@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "model/delta/save_state.h"
+#include "state/delta/save_state.h"
 #include "store/pool/member_text.h"
 #include "store/pool/pool_folder.h"
 #include "store/pool/state_part.h"
@@ -60,15 +60,15 @@ PoolAddResult add_version(const store::Session& session, std::string_view phase,
 
 store::StatePart stripped(const ChainReader& chain, const std::vector<std::string>& patterns) {
   StateSource state = state_source(chain);
-  model::PatternUse use("pool.tensors", patterns);
-  store::for_each_tensor(state, [&](const model::TensorNames& names, const TensorSpec&) {
+  state::PatternUse use("pool.tensors", patterns);
+  store::for_each_tensor(state, [&](const state::TensorNames& names, const TensorSpec&) {
     if (!use.is_empty()) use.see(names);
   });
   use.check();
   const store::TrainingTensors training(state);
   return store::part_of(std::move(state),
                         {.keeps_tensor =
-                             [&](const model::TensorNames& names, const TensorSpec& spec) {
+                             [&](const state::TensorNames& names, const TensorSpec& spec) {
                                return patterns.empty() ? !training.has(names, spec)
                                                        : store::fits_any(patterns, names);
                              },
@@ -116,7 +116,7 @@ PoolAddResult Pool::add(std::string_view phase, std::uint64_t step, const Rating
     of_pool.add("version", member.version);
     of_pool.add("source", std::move(source));
     part.metadata["pool"] = std::move(of_pool);
-    return model::save_state(std::move(part).finish(), member.path,
+    return state::save_state(std::move(part).finish(), member.path,
                              SaveOptions{.sha256 = true,
                                          .output = session.output(false),
                                          .work = {.cancel = session.options.cancel}})

@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "container/file/open_file.h"
 #include "io/file/posix_file.h"
-#include "model/delta/access.h"
+#include "state/delta/access.h"
 #include "store/load/checked_file.h"
 #include "thalia/paths.h"
 #include "thalia/store/pool.h"

@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
-#include "model/brain/edit_tree.h"
-#include "model/brain/stored_region.h"
-#include "model/value/path_names.h"
+#include "state/brain/edit_tree.h"
+#include "state/brain/stored_region.h"
+#include "state/value/path_names.h"
 #include "store/pool/training_state.h"
 #include "store/run/python_tree.h"
 #include "thalia/brain_region.h"
@@ -18,7 +18,7 @@ namespace thalia::store {
 namespace {
 
 std::string path_of_tensor(const RegionSpec& region, const TensorSpec& tensor) {
-  return model::path_in_region(region.name, component_of_role(tensor.role), tensor.name);
+  return state::path_in_region(region.name, component_of_role(tensor.role), tensor.name);
 }
 
 class Parting {
@@ -43,7 +43,7 @@ class Parting {
   }
 
  private:
-  bool keeps(const model::TensorNames& names, const TensorSpec& spec) {
+  bool keeps(const state::TensorNames& names, const TensorSpec& spec) {
     const bool stays = rules_.keeps_tensor(names, spec);
     (stays ? part_.kept : part_.gone).push_back(names.shown());
     return stays;
@@ -53,7 +53,7 @@ class Parting {
     std::erase_if(part_.state.connections, [&](ConnectionSource& connection) {
       const auto keeps_matrix = [&](const char* matrix, const TensorSource& tensor) {
         const std::string path =
-            model::path_in_connection(connection.source, connection.target, matrix);
+            state::path_in_connection(connection.source, connection.target, matrix);
         return keeps({.path = path, .region = {}, .name = tensor.spec.name}, tensor.spec);
       };
       const bool stays = keeps_matrix("weights", connection.weights);
@@ -74,7 +74,7 @@ class Parting {
       edit_texts(region.spec, {});
       return is_end || !rules_.keeps_empty || rules_.keeps_empty(region.spec.name);
     }
-    model::NewNames gone;
+    state::NewNames gone;
     std::erase_if(region.tensors, [&](const TensorSource& tensor) {
       const std::string path = path_of_tensor(region.spec, tensor.spec);
       const bool stays =
@@ -87,27 +87,27 @@ class Parting {
       return !stays;
     });
     // That of a brain itself also has what is no tensor, and of no region.
-    const bool has_more = region.spec.name == model::kBrainRegion && !rules_.keeps_empty;
+    const bool has_more = region.spec.name == state::kBrainRegion && !rules_.keeps_empty;
     if (region.tensors.empty() && !is_end && !has_more) return false;
     edit_texts(region.spec, gone);
     return true;
   }
 
-  void edit_texts(RegionSpec& region, const model::NewNames& gone) const {
+  void edit_texts(RegionSpec& region, const state::NewNames& gone) const {
     const bool tells_of_connections =
-        region.name == model::kBrainRegion &&
+        region.name == state::kBrainRegion &&
         std::ranges::find(connections_gone_, true) != connections_gone_.end();
     const bool changes = !gone.empty() || tells_of_connections || rules_.forgets_training;
     if (region.metadata_json.empty() || !changes) return;
     Value metadata = parse_json(region.metadata_json);
-    if (Value* const tree = metadata.find(model::kTreeMember)) {
+    if (Value* const tree = metadata.find(state::kTreeMember)) {
       if (rules_.forgets_training) {
         forget_training(*tree, Tree::region,
                         [&](const std::string& name) { return !gone.contains(name); });
       }
-      model::edit_tree(*tree, gone);
+      state::edit_tree(*tree, gone);
     }
-    if (tells_of_connections) model::forget_connections(metadata, connections_gone_);
+    if (tells_of_connections) state::forget_connections(metadata, connections_gone_);
     region.metadata_json = to_json(metadata);
   }
 
@@ -142,7 +142,7 @@ void for_each_tensor(const StateSource& state, const TensorVisitor& visit) {
   for (const ConnectionSource& connection : state.connections) {
     const auto visit_matrix = [&](const char* matrix, const TensorSource& tensor) {
       const std::string path =
-          model::path_in_connection(connection.source, connection.target, matrix);
+          state::path_in_connection(connection.source, connection.target, matrix);
       visit({.path = path, .region = {}, .name = tensor.spec.name}, tensor.spec);
     };
     visit_matrix("weights", connection.weights);
@@ -159,13 +159,13 @@ StatePart part_of(StateSource state, const PartRules& rules) {
   return Parting(std::move(state), rules).run();
 }
 
-bool fits_any(const std::vector<std::string>& patterns, const model::TensorNames& names) {
+bool fits_any(const std::vector<std::string>& patterns, const state::TensorNames& names) {
   return std::ranges::any_of(patterns,
                              [&](const std::string& pattern) { return names.fit(pattern); });
 }
 
-void for_each_key_of(const model::TensorNames& names,
-                     const std::function<void(const model::TensorNames&)>& visit) {
+void for_each_key_of(const state::TensorNames& names,
+                     const std::function<void(const state::TensorNames&)>& visit) {
   visit(names);
   if (names.region.empty()) return;
   for (const std::string_view name : {names.region, names.name}) {
@@ -175,9 +175,9 @@ void for_each_key_of(const model::TensorNames& names,
   }
 }
 
-bool fits_record(const std::vector<std::string>& patterns, const model::TensorNames& names) {
+bool fits_record(const std::vector<std::string>& patterns, const state::TensorNames& names) {
   bool fits = false;
-  for_each_key_of(names, [&](const model::TensorNames& part) { fits |= fits_any(patterns, part); });
+  for_each_key_of(names, [&](const state::TensorNames& part) { fits |= fits_any(patterns, part); });
   return fits;
 }
 

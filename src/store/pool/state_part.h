@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "model/precision/glob.h"
+#include "state/precision/glob.h"
 #include "thalia/delta.h"
 #include "thalia/value.h"
 
 namespace thalia::store {
 
-using TensorVisitor = std::function<void(const model::TensorNames& names, const TensorSpec& spec)>;
+using TensorVisitor = std::function<void(const state::TensorNames& names, const TensorSpec& spec)>;
 /// All of a state, matrices of connections among them.
 void for_each_tensor(const StateSource& state, const TensorVisitor& visit);
 
@@ -26,7 +26,7 @@ struct StatePart {
 };
 
 struct PartRules {
-  std::function<bool(const model::TensorNames& names, const TensorSpec& spec)> keeps_tensor;
+  std::function<bool(const state::TensorNames& names, const TensorSpec& spec)> keeps_tensor;
   /// Of regions that have no tensors; not set: they stay.
   std::function<bool(const std::string& region)> keeps_empty{};
   /// What texts have of training goes if no tensor of theirs stays: training_state.h.
@@ -37,13 +37,13 @@ struct PartRules {
 StatePart part_of(StateSource state, const PartRules& rules);
 
 /// True if one of the patterns fits.
-bool fits_any(const std::vector<std::string>& patterns, const model::TensorNames& names);
+bool fits_any(const std::vector<std::string>& patterns, const state::TensorNames& names);
 
 /// Calls visit(names) with the tensor's own names, and with each key of a record that it belongs
 /// to: its region, and what the names of region and tensor begin with, up to a '.' or '/'.
-void for_each_key_of(const model::TensorNames& names,
-                     const std::function<void(const model::TensorNames&)>& visit);
+void for_each_key_of(const state::TensorNames& names,
+                     const std::function<void(const state::TensorNames&)>& visit);
 /// True if one of the patterns fits the tensor, or a key that it belongs to.
-bool fits_record(const std::vector<std::string>& patterns, const model::TensorNames& names);
+bool fits_record(const std::vector<std::string>& patterns, const state::TensorNames& names);
 
 }  // namespace thalia::store

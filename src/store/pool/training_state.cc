@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "model/brain/edit_tree.h"
-#include "model/brain/stored_region.h"
+#include "state/brain/edit_tree.h"
+#include "state/brain/stored_region.h"
 #include "store/run/python_tree.h"
 #include "thalia/tensor_role.h"
 
@@ -49,16 +49,16 @@ bool holds_record(std::string_view key) {
 }
 
 const std::string* tensor_at(const Value& node, Tree kind) {
-  return kind == Tree::file ? tensor_of(node) : model::tensor_in_tree(node);
+  return kind == Tree::file ? tensor_of(node) : state::tensor_in_tree(node);
 }
 
 void for_each_at(Value& node, Tree kind, const Visit& visit) {
-  kind == Tree::file ? for_each_inner(node, visit) : model::for_each_in_tree(node, visit);
+  kind == Tree::file ? for_each_inner(node, visit) : state::for_each_in_tree(node, visit);
 }
 
 void erase_at(Value& node, Tree kind,
               const std::function<bool(const std::string& key, Value& value)>& goes) {
-  kind == Tree::file ? erase_keys(node, goes) : model::erase_in_tree(node, goes);
+  kind == Tree::file ? erase_keys(node, goes) : state::erase_in_tree(node, goes);
 }
 
 void for_each_tensor_at(Value& node, Tree kind,
@@ -110,7 +110,7 @@ TrainingTensors::TrainingTensors(const StateSource& state) {
   for (const RegionSource& region : state.regions) {
     if (region.spec.metadata_json.empty()) continue;
     Value own = parse_json(region.spec.metadata_json);
-    Value* const tree = own.find(model::kTreeMember);
+    Value* const tree = own.find(state::kTreeMember);
     Value* const components = tree == nullptr ? nullptr : components_of(*tree);
     if (components == nullptr) continue;
     for_each_training_tensor(*components, Tree::region, [&](const std::string& name) {
@@ -119,7 +119,7 @@ TrainingTensors::TrainingTensors(const StateSource& state) {
   }
 }
 
-bool TrainingTensors::has(const model::TensorNames& names, const TensorSpec& spec) const {
+bool TrainingTensors::has(const state::TensorNames& names, const TensorSpec& spec) const {
   const Role role = likely_role(spec.role, spec.name, spec.shape.rank());
   if (role == Role::optimizer || role == Role::learning_state) return true;
   for (const std::string_view name : {names.region, names.name})

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "model/precision/glob.h"
+#include "state/precision/glob.h"
 #include "thalia/delta.h"
 #include "thalia/value.h"
 
@@ -21,7 +21,7 @@ class TrainingTensors {
   /// True of what an optimizer or a schedule keeps, of a learning state, and of random numbers: by
   /// the tensor's role and name, by the key of the record that it belongs to, and by the keys under
   /// which it lies in a tree.
-  bool has(const model::TensorNames& names, const TensorSpec& spec) const;
+  bool has(const state::TensorNames& names, const TensorSpec& spec) const;
 
  private:
   std::set<std::string, std::less<>> in_trees_;  ///< REGION/NAME, or NAME in that of the file

@@ -10,7 +10,7 @@
 #include "container/write/file_digest.h"
 #include "io/folder/folder.h"
 #include "io/output/atomic_file.h"
-#include "model/delta/save_state.h"
+#include "state/delta/save_state.h"
 #include "store/pool/next_state.h"
 #include "store/pool/pool_folder.h"
 #include "store/pool/seeded_words.h"
@@ -149,7 +149,7 @@ class Transition {
     origin.add("gate", plan_.gate);
     origin.add("gate_sha256", digest_);
     part.metadata["transition"] = std::move(origin);
-    model::save_state(std::move(part).finish(), path,
+    state::save_state(std::move(part).finish(), path,
                       SaveOptions{.sha256 = true,
                                   .output = session_.output(),
                                   .work = {.cancel = session_.options.cancel}});

@@ -12,7 +12,7 @@
 #include "base/fail.h"
 #include "container/write/check_options.h"
 #include "io/folder/line_log.h"
-#include "model/delta/save_state.h"
+#include "state/delta/save_state.h"
 #include "store/load/checked_file.h"
 #include "store/run/names.h"
 #include "store/run/sidecar.h"
@@ -33,7 +33,7 @@ void squash_delta(const PruneJob& job, const io::Folder& folder, const Checkpoin
   LoadOptions load;
   load.read = files.reading(job.cancel);
   const ChainReader chain = open_chain_checked(files, path, load, MissingDigest::warn);
-  const SaveResult saved = model::save_state(
+  const SaveResult saved = state::save_state(
       state_source(chain), path,
       SaveOptions{
           .sha256 = true, .output = files.output(job.durability), .work = {.cancel = job.cancel}});

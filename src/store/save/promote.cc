@@ -8,7 +8,7 @@
 #include "io/folder/folder.h"
 #include "io/output/atomic_file.h"
 #include "io/output/temporary_file.h"
-#include "model/delta/save_state.h"
+#include "state/delta/save_state.h"
 #include "store/load/checked_file.h"
 #include "store/run/gate_meta.h"
 #include "store/run/names.h"
@@ -51,7 +51,7 @@ WrittenPayload copy_checkpoint(const store::Session& session, const RunConfig& c
       // Where it is announced, its digest has to be known before it gets its name.
       std::optional<io::TemporaryFile> first;
       if (announce) first.emplace(to, output.within);
-      const SaveResult saved = model::save_state(
+      const SaveResult saved = state::save_state(
           state_source(checked), first ? first->path() : to,
           SaveOptions{
               .sha256 = !first,

@@ -7,7 +7,7 @@
 #include "container/write/writer_access.h"
 #include "io/file/posix_file.h"
 #include "io/folder/folder.h"
-#include "model/delta/save_state.h"
+#include "state/delta/save_state.h"
 #include "store/retention/condition.h"
 #include "store/run/record_keys.h"
 #include "store/save/impl.h"
@@ -236,7 +236,7 @@ SaveHandle<StoredCheckpoint> RunWriter::save_async(AsyncSaver& saver, std::strin
         [full, impl = &*impl_](const store::SavePlace& at) {
           tell_overlapped(impl->session());
           const ChainReader chain = impl->folder().files().open_chain(at.path);
-          return saved_file(model::save_state(state_source(chain), at.path, full));
+          return saved_file(state::save_state(state_source(chain), at.path, full));
         });
   }
   const SaveHandle<BrainSaveResult> handle =
@@ -255,7 +255,7 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
       [&](const store::SavePlace& at) {
         tell_overlapped(impl_->session());
         return saved_file(
-            model::save_state(state, at.path, impl_->save_options(options, at.info.replace)));
+            state::save_state(state, at.path, impl_->save_options(options, at.info.replace)));
       },
       [&](const store::SavePlace& at) {
         tell_overlapped(impl_->session(), /*is_delta=*/true);

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "boost_test.h"
-#include "model/brain/brain_sample.h"
+#include "state/brain/brain_sample.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/async_save.h"

@@ -1,6 +1,6 @@
 // What of a state is read and written for states of Python, and by those that read texts alone.
 #include "boost_test.h"
-#include "model/brain/brain_sample.h"
+#include "state/brain/brain_sample.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/brain_checkpoint.h"

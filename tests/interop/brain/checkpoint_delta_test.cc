@@ -1,7 +1,7 @@
 // Deltas of brains: against files and against the snapshot that training still has, with each
 // policy and compression, along chains.
 #include "boost_test.h"
-#include "model/brain/brain_sample.h"
+#include "state/brain/brain_sample.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/brain_checkpoint.h"

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "boost_test.h"
-#include "model/brain/brain_sample.h"
+#include "state/brain/brain_sample.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/brain_checkpoint.h"

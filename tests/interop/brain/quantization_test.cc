@@ -1,6 +1,6 @@
 // Brains whose weights are saved as codes of a few bits.
 #include "boost_test.h"
-#include "model/quantize/quantization_sample.h"
+#include "state/quantize/quantization_sample.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/brain_checkpoint.h"

@@ -4,7 +4,7 @@
 
 #include "boost_test.h"
 #include "io/output/temporary_file.h"
-#include "model/brain/brain_sample.h"
+#include "state/brain/brain_sample.h"
 #include "support/files.h"
 #include "thalia/brain_checkpoint.h"
 #include "thalia/convert.h"

@@ -6,7 +6,7 @@
 #include "interop/brain/checkpoints.h"
 #include "interop/convert/precision_samples.h"
 #include "interop/samples.h"
-#include "model/tensor/conversion.h"
+#include "state/tensor/conversion.h"
 #include "support/files.h"
 #include "thalia/convert.h"
 #include "thalia/error.h"
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(sparse_tensors_become_dense_where_that_is_asked_for) {
         const Tensor read = Tensor::from(back.tensor(name), {});
         BOOST_TEST((read.encoding() == Encoding::dense));
         BOOST_TEST((read.dtype() == (policy[0] == 'k' ? DType::f32 : DType::bf16)));
-        BOOST_TEST((model::convert_tensor(read, DType::f32, 1) == tensor));
+        BOOST_TEST((state::convert_tensor(read, DType::f32, 1) == tensor));
       }
     }
   }

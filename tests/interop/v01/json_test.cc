@@ -4,7 +4,7 @@
 #include <string>
 
 #include "boost_test.h"
-#include "model/value/value_json.h"
+#include "state/value/value_json.h"
 #include "support/errors.h"
 
 using namespace thalia;
@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_SUITE(v01_json)
 namespace {
 
 Value parsed(std::string_view text) {
-  return model::parse_json(text, {}, json::Dialect::python);
+  return state::parse_json(text, {}, json::Dialect::python);
 }
 
 }  // namespace

@@ -1,0 +1,188 @@
+// A brain from a file: docs/format/states.md, "States". A lazy read loads only the brain-wide
+// region and those that were asked for; the others and the connections keep the reader, and with it
+// the mapped file, until they are used. Regions load in parallel, each into a place of its own, and
+// are added in the file's order. Where only some regions are wanted, connections that lead
+// elsewhere are left out and can be named.
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "base/utf8.h"
+#include "container/file/short_name.h"
+#include "state/brain/stored_brain.h"
+#include "state/value/tree_json.h"
+#include "state/value/value_json.h"
+
+namespace thalia::state {
+namespace {
+
+class Reading {
+ public:
+  Reading(const Reader& reader, const BrainReadOptions& options)
+      : reader_(reader),
+        options_(options),
+        context_(options.state, reader.file_bytes(), options.fetch),
+        wanted_(names_wanted()) {
+    context_.read_tensors = options.read_tensors;
+  }
+
+  BrainState run() {
+    BrainState brain;
+    brain.training_steps = reader_.header().training_steps;
+    if (!reader_.metadata_json().empty()) {
+      brain.metadata = read_metadata(reader_.metadata_json(), options_.state.input.limits);
+    }
+    // Before any tensor is read: it decides what becomes of f16 and bf16.
+    context_.policy_was_applied = has_narrowing_policy(brain.metadata);
+    Value origins;
+    add_regions(brain, origins);
+    brain.connectivity = Connectivity(
+        // Everything by value: the loader outlives this object.
+        [reader = reader_, wanted = wanted_, origins = std::move(origins), context = context_] {
+          return read_connections(reader, wanted, origins, context);
+        });
+    if (!options_.lazy) brain.connectivity.all();
+    if (options_.connections_left_out != nullptr && !wanted_.everything) name_left_out();
+    return brain;
+  }
+
+ private:
+  // Which regions of the file belong to the state, and which of them are read now. All belong to it
+  // where it is lazy.
+  struct Wanted {
+    std::vector<std::uint32_t> regions;
+    std::unordered_set<std::string> at_once;  ///< read now
+    bool everything = true;
+  };
+
+  Wanted names_wanted() const {
+    Wanted wanted;
+    for (const std::string& name : options_.regions) {
+      reader_.region(name);  // throws where there is none
+      wanted.at_once.insert(name);
+    }
+    wanted.everything = options_.lazy || options_.regions.empty();
+    for (std::uint32_t i = 0; i < reader_.region_count(); ++i) {
+      const std::string name(reader_.region(i).name());
+      if (wanted.everything || name == kBrainRegion || wanted.at_once.contains(name))
+        wanted.regions.push_back(i);
+    }
+    return wanted;
+  }
+
+  bool is_read_now(std::string_view name) const {
+    if (!options_.lazy) return true;
+    return name == kBrainRegion || wanted_.at_once.contains(std::string(name));
+  }
+
+  // Names the connections that have an end which was not read.
+  void name_left_out() const {
+    std::map<std::string, std::string> all_names;
+    std::unordered_set<std::string> there;
+    for (std::uint32_t i = 0; i < reader_.region_count(); ++i) {
+      const std::string name(reader_.region(i).name());
+      all_names.emplace(container::short_name_string(name), name);
+    }
+    for (const std::uint32_t i : wanted_.regions)
+      there.insert(container::short_name_string(reader_.region(i).name()));
+    const auto full = [&](const std::string& name) {
+      const auto found = all_names.find(name);
+      return found == all_names.end() ? name : found->second;
+    };
+    for (std::uint32_t i = 0; i < reader_.connection_count(); ++i) {
+      const ConnectionView view = reader_.connection(i);
+      if (there.contains(view.source) && there.contains(view.target)) continue;
+      options_.connections_left_out->push_back(full(view.source) + "->" + full(view.target));
+    }
+  }
+
+  // `origins` gets what the metadata of the brain-wide region says of the connections' matrices.
+  void add_regions(BrainState& brain, Value& origins) const {
+    std::vector<BrainRegion> loaded(wanted_.regions.size());
+    parallel_for(wanted_.regions.size(), options_.state.work.threads, [&](std::size_t i) {
+      const RegionView view = reader_.region(wanted_.regions[i]);
+      if (is_read_now(view.name())) loaded[i] = load_region(view, context_);
+    });
+    for (std::size_t i = 0; i < loaded.size(); ++i) {
+      const RegionView view = reader_.region(wanted_.regions[i]);
+      const std::string name(view.name());
+      if (name == kBrainRegion) {
+        brain.state = std::move(loaded[i].state);
+        if (Value* found = loaded[i].metadata.find(kConnectionsMember)) origins = std::move(*found);
+        loaded[i].metadata.erase(kConnectionsMember);
+        brain.state_metadata = std::move(loaded[i].metadata);
+        continue;
+      }
+      const bool is_pathway = name.starts_with(kPathwayPrefix);
+      RegionSet& set = is_pathway ? brain.pathways : brain.regions;
+      std::string own = is_pathway ? name.substr(kPathwayPrefix.size()) : name;
+      if (is_read_now(name)) {
+        set.add(std::move(own), std::move(loaded[i]));
+      } else {
+        set.add_lazy(std::move(own),
+                     [view, context = context_] { return load_region(view, context); });
+      }
+    }
+  }
+
+  static std::vector<BrainConnection> read_connections(const Reader& reader, const Wanted& wanted,
+                                                       const Value& origins,
+                                                       const LoadContext& context) {
+    std::map<std::string, std::string> full_names;
+    for (const std::uint32_t i : wanted.regions) {
+      const std::string name(reader.region(i).name());
+      // Connections hold short names, 32 bytes, which this maps back.
+      full_names.emplace(container::short_name_string(name), name);
+    }
+    std::vector<BrainConnection> connections;
+    for (std::uint32_t i = 0; i < reader.connection_count(); ++i) {
+      const ConnectionView view = reader.connection(i);
+      const auto source = full_names.find(view.source);
+      const auto target = full_names.find(view.target);
+      if (source == full_names.end() || target == full_names.end()) {
+        // The other end was not asked for. In a whole brain it has to exist.
+        if (!wanted.everything) continue;
+        throw FormatError(ErrorCode::inconsistent, "a connection names no region of the file",
+                          {.section = "connectivity",
+                           .field = "source_region",
+                           .value = printable(view.source + " to " + view.target)});
+      }
+      const Value none;
+      // What the matrix was before it was stored, by the number of its connection; null where
+      // nothing is told.
+      const auto origin = [&](std::string_view member) -> const Value& {
+        if (!origins.is_array() || i >= origins.size()) return none;
+        const Value* found = origins.elements()[i].find(member);
+        return found == nullptr ? none : *found;
+      };
+      BrainConnection connection{.source = source->second,
+                                 .target = target->second,
+                                 .weights = load_tensor(view.weights, origin("weights"), context)};
+      if (view.delays) connection.delays = load_tensor(*view.delays, origin("delays"), context);
+      connections.push_back(std::move(connection));
+    }
+    return connections;
+  }
+
+  const Reader& reader_;
+  const BrainReadOptions& options_;
+  LoadContext context_;
+  Wanted wanted_;
+};
+
+}  // namespace
+
+Value read_metadata(std::string_view json, const ReadLimits& limits) {
+  return read_tree(parse_json_object(json, limits));
+}
+
+BrainState read_brain(const Reader& reader, const BrainReadOptions& options) {
+  return Reading(reader, options).run();
+}
+
+}  // namespace thalia::state

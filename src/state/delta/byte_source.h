@@ -1,0 +1,73 @@
+// The logical bytes of a tensor, wherever they are: in memory, or made piece by piece.
+#pragma once
+
+#include <cstdint>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+#include "integrity/content_hash.h"
+#include "thalia/bytes.h"
+#include "thalia/delta.h"
+#include "thalia/tensor_value.h"
+
+namespace thalia::state {
+
+/// Immutable; any number of threads.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  virtual std::uint64_t size() const noexcept = 0;
+  /// [begin, begin + out.size()); both are multiples of 16, but for the tensor's end.
+  virtual void read(std::uint64_t begin, MutableByteSpan out) const = 0;
+  /// The same bytes where they lie in memory, else read into `buffer`.
+  virtual ByteSpan part(std::uint64_t begin, std::uint64_t length,
+                        std::vector<std::byte>& buffer) const {
+    buffer.resize(length);
+    read(begin, buffer);
+    return buffer;
+  }
+  /// Tells the kernel that these bytes are read soon. Never throws for what it cannot say.
+  virtual void prefetch(std::uint64_t begin, std::uint64_t length) const {
+    static_cast<void>(begin), static_cast<void>(length);
+  }
+
+ protected:
+  ByteSource() = default;
+  ByteSource(const ByteSource&) = default;
+  ByteSource(ByteSource&&) = default;
+  ByteSource& operator=(const ByteSource&) = default;
+  ByteSource& operator=(ByteSource&&) = default;
+};
+
+/// A tensor in memory, which it keeps.
+class TensorBytes final : public ByteSource {
+ public:
+  explicit TensorBytes(Tensor tensor) : tensor_(std::move(tensor)) {}
+  std::uint64_t size() const noexcept override { return tensor_.bytes().size(); }
+  void read(std::uint64_t begin, MutableByteSpan out) const override;
+  ByteSpan part(std::uint64_t begin, std::uint64_t length,
+                std::vector<std::byte>& buffer) const override;
+
+ private:
+  Tensor tensor_;
+};
+
+/// Bytes that a function gives.
+class ReadSource final : public ByteSource {
+ public:
+  ReadSource(std::uint64_t size, PartReader read) : size_(size), read_(std::move(read)) {}
+  std::uint64_t size() const noexcept override { return size_; }
+  void read(std::uint64_t begin, MutableByteSpan out) const override { read_(begin, out); }
+
+ private:
+  std::uint64_t size_;
+  PartReader read_;
+};
+
+/// The digest of all bytes, taken piece by piece on up to `threads` threads. @throws
+/// CancelledError.
+integrity::ContentDigest digest_of(const ByteSource& source, unsigned threads,
+                                   const std::stop_token& cancel);
+
+}  // namespace thalia::state

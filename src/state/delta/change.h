@@ -1,0 +1,74 @@
+// What became of one tensor since its base, and the smallest way to say it. docs/format/deltas.md,
+// "Tensors of a delta" and "Thresholds".
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "integrity/content_hash.h"
+#include "state/delta/byte_source.h"
+#include "thalia/delta.h"
+
+namespace thalia::state {
+
+/// Whether elements may keep the base's value: `threshold` is the limit that they stay below, 0 for
+/// exact.
+struct KeptWithin {
+  double threshold = 0;
+  DType dtype = DType::f32;
+
+  bool is_exact() const noexcept { return threshold == 0; }
+  /// Gives elements of `bytes` the base's bits where they moved by less. Both hold the same whole
+  /// elements.
+  void apply(ByteSpan base, MutableByteSpan bytes) const;
+};
+
+/// True of the types whose elements may keep the base's value.
+bool has_threshold(DType dtype) noexcept;
+
+/// The new bytes and the base's, of one length, both made piece by piece. Borrows all; any number
+/// of threads.
+class Change {
+ public:
+  /// Piece i is [i * kPiece, …): a piece of the content hash, and whole blocks of a list whatever
+  /// the width of an element.
+  static constexpr std::uint64_t kPiece = 1 << 20;
+
+  Change(const ByteSource& now, const ByteSource& base, KeptWithin within,
+         const DeltaOptions& options)
+      : now_(now), base_(base), within_(within), options_(options) {}
+
+  std::uint64_t size() const noexcept { return now_.size(); }
+  std::uint64_t pieces() const noexcept { return size() / kPiece + (size() % kPiece != 0); }
+  const DeltaOptions& options() const noexcept { return options_; }
+
+  /// Bytes that each way of storing would take, estimated from a few samples.
+  struct Estimate {
+    double difference = 0;
+    double list = 0;
+    double list_raw = 0;  ///< before compression
+    double whole = 0;
+    bool differs = false;  ///< a sample does: the tensor is not the base's
+  };
+  /// @param width bytes of an element.
+  Estimate estimate(unsigned width) const;
+
+  /// What comes out, and the base, at one place. The buffers are used where bytes do not lie in
+  /// memory.
+  struct Pair {
+    ByteSpan now;
+    ByteSpan base;
+    std::vector<std::byte> now_buffer;
+    std::vector<std::byte> base_buffer;
+  };
+  void read_pair(std::uint64_t begin, std::uint64_t length, Pair& out) const;
+  void read_piece(std::uint64_t i, Pair& out) const;
+
+ private:
+  const ByteSource& now_;
+  const ByteSource& base_;
+  KeptWithin within_;
+  const DeltaOptions& options_;
+};
+
+}  // namespace thalia::state

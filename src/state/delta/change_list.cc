@@ -1,0 +1,131 @@
+// Finds the elements that changed, in one parallel pass that hashes the result as well. The list
+// stays in memory while it is small; a larger one is only counted, and its arrays are made again,
+// piece by piece and in order, each time they are written. A list that reaches its limit is given
+// up early. Whether it is complete does not depend on the order of threads: only the sum of all
+// pieces decides.
+
+#include "state/delta/change_list.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+
+#include "base/parallel.h"
+#include "format/delta.h"
+#include "state/value/in_order.h"
+
+namespace thalia::state {
+namespace {
+
+using format::kDeltaBlockElements;
+
+static_assert(Change::kPiece % (16 * kDeltaBlockElements) == 0);
+
+// Bytes that are compared at once: most of a tensor did not change, and memcmp passes over it
+// quickly.
+constexpr std::size_t kStride = 4096;
+
+}  // namespace
+
+std::uint64_t list_block(ByteSpan base, ByteSpan now, unsigned width, ListPart& out) {
+  const std::size_t before = out.positions.size();
+  for (std::size_t at = 0; at < now.size(); at += kStride) {
+    const std::size_t end = std::min(at + kStride, now.size());
+    if (std::memcmp(base.data() + at, now.data() + at, end - at) == 0) continue;
+    for (std::size_t i = at; i < end; i += width) {
+      const std::byte* const element = now.data() + i;
+      if (std::memcmp(base.data() + i, element, width) == 0) continue;
+      out.positions.push_back(static_cast<std::uint16_t>(i / width));
+      out.values.insert(out.values.end(), element, element + width);
+    }
+  }
+  return out.positions.size() - before;
+}
+
+void list_changes(ByteSpan base, ByteSpan now, unsigned width, ListPart& out) {
+  const std::size_t block = kDeltaBlockElements * width;
+  for (std::size_t at = 0; at < now.size(); at += block) {
+    const std::size_t length = std::min(block, now.size() - at);
+    list_block(base.subspan(at, length), now.subspan(at, length), width, out);
+  }
+}
+
+ChangeList::ChangeList(const Change& change, unsigned width, std::uint64_t most, std::uint64_t kept)
+    : change_(change), width_(width) {
+  const std::uint64_t pieces = change.pieces();
+  const std::uint64_t block = kDeltaBlockElements * width;
+  const std::uint64_t blocks_a_piece = Change::kPiece / block;
+  std::vector<integrity::PieceDigest> digests(pieces);
+  if (most != 0) counts_.resize(change.size() / block + (change.size() % block != 0));
+  parts_.resize(most != 0 ? pieces : 0);
+  std::atomic<std::uint64_t> listed{0};
+  std::mutex dropped;
+  parallel_for(pieces, change.options().work.threads, [&](std::size_t i) {
+    Change::Pair pair;
+    change.read_piece(i, pair);
+    integrity::PieceHasher hasher;
+    hasher.update(pair.now);
+    digests[i] = hasher.finish();
+    // Already too long: only the digest is still wanted.
+    if (listed.load(std::memory_order_relaxed) >= most) return;
+    ListPart part;
+    std::uint64_t number = i * blocks_a_piece;
+    for (std::uint64_t at = 0; at < pair.now.size(); at += block) {
+      const std::uint64_t length = std::min<std::uint64_t>(block, pair.now.size() - at);
+      counts_[number++] = static_cast<std::uint32_t>(
+          list_block(pair.base.subspan(at, length), pair.now.subspan(at, length), width, part));
+    }
+    const std::uint64_t bytes = part.positions.size() * (2 + width);
+    const std::uint64_t sum = listed.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    // Once one thread drops the parts they stay empty: all or none are kept.
+    const std::lock_guard lock(dropped);
+    if (sum > kept) {
+      parts_.clear();
+    } else if (!parts_.empty()) {
+      parts_[i] = std::move(part);
+    }
+  });
+  digest_ = integrity::join_pieces(digests);
+  complete_ = listed < most;
+  if (listed > kept) parts_.clear();
+  for (const std::uint32_t count : counts_) count_ += count;
+}
+
+std::vector<std::uint64_t> ChangeList::pointers() const {
+  std::vector<std::uint64_t> out{0};
+  out.reserve(counts_.size() + 1);
+  for (const std::uint32_t count : counts_) out.push_back(out.back() + count);
+  return out;
+}
+
+template <typename Take>
+void ChangeList::for_each_part(Take take) const {
+  if (!parts_.empty()) {
+    for (const ListPart& part : parts_) take(part);
+    return;
+  }
+  struct Made {
+    Change::Pair pair;
+    ListPart part;
+  };
+  for_each_in_order<Made>(
+      change_.pieces(), change_.options().work.threads,
+      [&](std::size_t i, Made& made) {
+        made.part.positions.clear();
+        made.part.values.clear();
+        change_.read_piece(i, made.pair);
+        list_changes(made.pair.base, made.pair.now, width_, made.part);
+      },
+      [&](const Made& made) { take(made.part); });
+}
+
+void ChangeList::write_positions(const Write& write) const {
+  for_each_part([&](const ListPart& part) { write(as_byte_span(part.positions)); });
+}
+
+void ChangeList::write_values(const Write& write) const {
+  for_each_part([&](const ListPart& part) { write(part.values); });
+}
+
+}  // namespace thalia::state

@@ -1,0 +1,31 @@
+// A whole state as the draft of a delta's container.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "container/write/draft.h"
+#include "state/delta/byte_source.h"
+#include "state/delta/file_chain.h"
+#include "thalia/delta.h"
+
+namespace thalia::state {
+
+struct DeltaSource {
+  const TensorSource* tensor;
+  TensorKey key;
+};
+
+/// The tensors of a state in the order in which a writer counts them: the regions', then each
+/// connection's weights and delays. Borrows the state. @throws UsageError for one without bytes.
+std::vector<DeltaSource> sources_of(const StateSource& state);
+
+/// The draft of what the state declares; its tensors are streamed. @throws UsageError as Writer.
+container::Draft draft_of(const StateSource& state);
+
+/// A source's bytes, checked against its spec. @param size logical bytes. @throws UsageError
+/// (size_mismatch); what the source throws.
+std::shared_ptr<const ByteSource> open_source(const TensorSource& source, std::uint64_t size);
+
+}  // namespace thalia::state

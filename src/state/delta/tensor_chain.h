@@ -1,0 +1,87 @@
+// One tensor of a state, made of what the files of a chain store of it. docs/format/deltas.md,
+// "Resolving".
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "format/constants.h"
+#include "integrity/content_hash.h"
+#include "io/memory/allocation_limit.h"
+#include "state/delta/byte_source.h"
+#include "state/delta/chain_stage.h"
+#include "state/delta/file_chain.h"
+#include "state/delta/stored_bytes.h"
+#include "thalia/delta.h"
+
+namespace thalia::state {
+
+/// Pieces of the content hash of so many bytes.
+constexpr std::uint64_t content_pieces(std::uint64_t bytes) noexcept {
+  return bytes / format::kContentPiece + (bytes % format::kContentPiece != 0);
+}
+
+/// Borrows the chain of files. Immutable but for what it remembers; any number of threads.
+class TensorChain final : public ByteSource {
+ public:
+  /// The tensor as link `top` and those below it have it; nullopt where that link has none.
+  /// @throws FormatError, IntegrityError, naming the file.
+  static std::optional<TensorChain> find(const FileChain& files, std::size_t top,
+                                         const TensorKey& key);
+  /// The same, counting in the budget of a chain above it.
+  static std::optional<TensorChain> find(const FileChain& files, std::size_t top,
+                                         const TensorKey& key,
+                                         std::shared_ptr<io::MemoryBudget> budget);
+  TensorChain(TensorChain&&) noexcept;
+  ~TensorChain() override;
+
+  const ChainTensor& result() const noexcept { return result_; }
+  /// What reading this tensor may take, whatever it is made of: against the bytes of all files of
+  /// the chain, as a small delta may well change a large tensor.
+  io::MemoryBudget& budget() const noexcept { return *budget_; }
+  std::uint32_t crc32() const noexcept { return crc32_; }
+  std::uint64_t size() const noexcept override { return result_.logical_bytes; }
+  /// True if it lies raw in one file; view() hands it out.
+  bool is_in_place() const noexcept;
+  ByteSpan view() const;
+
+  /// Takes the part through all links, from the one that has it whole upwards.
+  void read(std::uint64_t begin, MutableByteSpan out) const override;
+  ByteSpan part(std::uint64_t begin, std::uint64_t length,
+                std::vector<std::byte>& buffer) const override;
+  void prefetch(std::uint64_t begin, std::uint64_t length) const override;
+  /// All of it. @param check whether what comes out is held against the content hash.
+  void read_all(MutableByteSpan out, unsigned threads, bool check) const;
+
+  /// Bytes that are best made at a time, a multiple of a piece of the content hash.
+  std::uint64_t piece_bytes() const;
+  /// Whether what comes out can be checked by its content hash alone: bytes that one file stores
+  /// whole are verified as its blocks or chunks.
+  bool is_made() const noexcept { return !stages_.empty() || !whole_; }
+  /// read(), and the digests of the pieces of 1 MiB while they are in the cache; `begin` is a
+  /// multiple of that. None where `digests` is empty.
+  void make(std::uint64_t begin, MutableByteSpan out,
+            std::span<integrity::PieceDigest> digests) const;
+  /// @param digests of all pieces. @throws IntegrityError where they are not the tensor's.
+  void check(std::span<const integrity::PieceDigest> digests) const;
+
+ private:
+  TensorChain();
+
+  std::shared_ptr<io::MemoryBudget> budget_;  ///< shared with what it is made of
+  ChainTensor result_;
+  std::uint32_t crc32_ = 0;
+  std::vector<std::unique_ptr<ChainStage>> stages_;  ///< the lowest last
+  std::unique_ptr<StoredBytes> whole_;               ///< what the lowest stage changes,
+  std::shared_ptr<const ByteSource> made_;  ///< or this where it is of another shape, or quantized
+};
+
+/// The tensor of the chain's top that `view` names. @throws UsageError (not_found).
+TensorChain find_tensor(const FileChain& files, const TensorView& view);
+TensorChain find_tensor(const FileChain& files, const TensorView& view,
+                        std::shared_ptr<io::MemoryBudget> budget);
+
+}  // namespace thalia::state

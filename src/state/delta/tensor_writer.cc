@@ -1,0 +1,243 @@
+// Chooses how a delta stores each tensor: not at all, whole, as a difference, as a list, as
+// products. The choice is made from samples, and a list is counted before it is written; nothing is
+// written twice. Whatever is chosen, what comes out is the given tensor, bit for bit unless the
+// options allow a loss, and the digest of what comes out is computed from the very bytes that are
+// stored.
+
+#include "state/delta/tensor_writer.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/byte_xor.h"
+#include "base/parallel.h"
+#include "format/delta.h"
+#include "format/payload.h"
+#include "state/delta/converted_base.h"
+#include "state/delta/low_rank_delta.h"
+#include "state/value/in_order.h"
+#include "thalia/error.h"
+#include "thalia/tensor_role.h"
+
+namespace thalia::state {
+namespace {
+
+// A list may become this many times as large as the samples promised before it is given up.
+constexpr double kListSlack = 2;
+// Bytes that a list may have in any case: a few elements that no sample met.
+constexpr std::uint64_t kSmallList = 64 << 10;
+// The part of the allowed memory that a list may take, a quarter; the rest is for chunks.
+constexpr std::uint64_t kListShare = 4;
+
+// Bytes of the list after compression, by the ratio that the samples had. Entries that no sample
+// met are few, and count uncompressed.
+double stored_bytes(const ChangeList& list, const Change::Estimate& estimate) {
+  const auto raw = static_cast<double>(list.entry_bytes());
+  return estimate.list_raw > 0 ? raw * std::min(1.0, estimate.list / estimate.list_raw) : raw;
+}
+
+// Turns a draft of what comes out into one of what is stored; the length stays for the caller to
+// change.
+void become(container::DraftTensor& draft, Encoding encoding, const BaseTensor& base) {
+  format::DeltaTensor out{};
+  out.encoding = draft.spec.encoding;
+  out.flags = draft.spec.wide_indices ? std::uint8_t{1} : std::uint8_t{0};
+  out.logical_length = draft.logical_length;
+  out.nnz = draft.spec.nnz;
+  out.base_content_hash = base.digest().hash;
+  draft.delta = std::make_unique<format::DeltaTensor>(out);
+  draft.spec.encoding = encoding;
+  draft.spec.nnz = 0;
+  draft.spec.wide_indices = false;
+}
+
+// The digest is that of what comes out; the store computes that of the stored bytes.
+void set_digest(container::DraftTensor& draft, const integrity::ContentDigest& digest) {
+  draft.delta->crc32 = digest.crc32;
+  draft.delta->content_hash = digest.hash;
+}
+
+Digest128 hash_of_result(const container::DraftTensor& draft) {
+  return draft.delta ? draft.delta->content_hash : draft.digest.hash;
+}
+
+}  // namespace
+
+void DeltaTensorWriter::store(std::uint32_t id, const DeltaSource& source) {
+  settle(id, source);
+  const container::DraftTensor& draft = draft_.tensors[id];
+  const std::optional<Digest128>& hash = source.tensor->content_hash;
+  // A given content hash is held against what was stored. There is nothing to check of no bytes,
+  // and what a threshold leaves is not what was given.
+  if (!hash || (draft.delta ? options_.threshold > 0 : draft.logical_length == 0)) return;
+  if (draft.spec.encoding == Encoding::low_rank_delta) return;  // nor what low rank leaves
+  if (hash_of_result(draft) != *hash) {
+    throw IntegrityError(ErrorCode::checksum_mismatch,
+                         "the tensor's bytes are not those of its content hash",
+                         {.section = "payload", .field = "content_hash"});
+  }
+}
+
+void DeltaTensorWriter::settle(std::uint32_t id, const DeltaSource& source) {
+  const container::DraftTensor& draft = draft_.tensors[id];
+  const TensorLayout layout = draft.spec.layout();
+  const std::unique_ptr<BaseTensor> base = base_.find(source.key);
+  const bool based = base && can_be_fitted(base->layout(), layout);
+  const bool alike = based && base->layout() == layout;
+  const auto& hash = source.tensor->content_hash;
+  // The given hash alone decides: the tensor is not even opened, and an unchanged state costs no
+  // reading.
+  if (alike && hash == base->digest().hash) return store_same(id, *base);
+  if (alike && draft.logical_length == 0) return store_same(id, *base);
+  const auto now = open_source(*source.tensor, draft.logical_length);
+  if (base && !based) ++result_.unlike;
+  if (!based || now->size() == 0) return store_whole(id, *now);
+  if (base->layout().dtype != layout.dtype) ++result_.converted;
+  store_change(id, source, *now, alike && !hash, *base);
+}
+
+void DeltaTensorWriter::store_same(std::uint32_t id, const BaseTensor& base) {
+  container::DraftTensor& draft = draft_.tensors[id];
+  become(draft, Encoding::same_as_base, base);
+  set_digest(draft, base.digest());
+  draft.logical_length = 0;
+  draft.streamed = false;
+  draft.digest = integrity::content_digest({}, 1);
+  ++result_.same;
+}
+
+void DeltaTensorWriter::store_whole(std::uint32_t id, const ByteSource& now) {
+  ++result_.whole;
+  changed_.insert(id);
+  const std::uint64_t size = now.size();
+  struct Piece {
+    std::vector<std::byte> buffer;
+    ByteSpan bytes;
+  };
+  for_each_in_order<Piece>(
+      size / Change::kPiece + (size % Change::kPiece != 0), options_.work.threads,
+      [&](std::size_t i, Piece& piece) {
+        const std::uint64_t begin = i * Change::kPiece;
+        piece.bytes = now.part(begin, std::min(Change::kPiece, size - begin), piece.buffer);
+      },
+      [&](const Piece& piece) { write(id, piece.bytes); });
+}
+
+// Samples say which ways are worth a try; the true size of a list is known only when it has been
+// counted.
+void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source,
+                                     const ByteSource& now, bool may_be_same, BaseTensor& base) {
+  const TensorSpec& spec = draft_.tensors[id].spec;
+  const bool dense = spec.encoding == Encoding::dense;
+  const bool lossy =
+      options_.threshold > 0 && dense && has_threshold(spec.dtype) && may_keep_base(source);
+  const bool listable = dense && !dtype_is_packed(spec.dtype);
+  const unsigned width = listable ? dtype_bits(spec.dtype) / 8 : 1;
+  const auto fit = fitted(base.open(), base.layout(), spec.layout());
+  const Change change(now, *fit, {lossy ? options_.threshold : 0, spec.dtype}, options_);
+  const Change::Estimate estimate = change.estimate(width);
+  // No sample differs: likely the base's tensor. Only the digest of all bytes makes it certain.
+  if (may_be_same && !lossy && !estimate.differs &&
+      digest_of(now, options_.work.threads, options_.work.cancel).hash == base.digest().hash)
+    return store_same(id, base);
+  const double least = std::min(estimate.difference, estimate.whole);
+  if (base.layout() == spec.layout() &&
+      store_low_rank(id, source, now, base, std::min(least, estimate.list)))
+    return;
+  if (lossy || (listable && estimate.list <= kListSlack * least)) {
+    // Never more than the tensor itself, plus one so that a list of equal size still counts as
+    // complete.
+    const double most =
+        std::min(kListSlack * estimate.list_raw + kSmallList, static_cast<double>(now.size()) + 1);
+    const ChangeList list(change, width, listable ? static_cast<std::uint64_t>(most) : 0,
+                          options_.work.memory_bytes.value_or(kDefaultMemoryBytes) / kListShare);
+    // Under a threshold a changed tensor may come out as the base's.
+    if (list.digest().hash == base.digest().hash && base.layout() == spec.layout())
+      return store_same(id, base);
+    if (list.is_complete() && stored_bytes(list, estimate) <= least)
+      return store_list(id, list, base);
+  }
+  if (estimate.whole <= estimate.difference) return store_whole(id, now);
+  store_difference(id, change, base);
+}
+
+// Under a threshold.
+bool DeltaTensorWriter::may_keep_base(const DeltaSource& source) const {
+  const QuantizationTarget target = target_of(source);
+  return is_weights(likely_role(target.role, target.name, target.shape.rank())) &&
+         !is_excluded(target, options_);
+}
+
+bool DeltaTensorWriter::store_low_rank(std::uint32_t id, const DeltaSource& source,
+                                       const ByteSource& now, BaseTensor& base, double most_bytes) {
+  container::DraftTensor& draft = draft_.tensors[id];
+  if (!may_be_low_rank(source, options_)) return false;
+  std::vector<std::byte> buffers[2];
+  const auto old = base.open();
+  const auto change = low_rank_change(
+      draft.spec.dtype, draft.spec.shape, old->part(0, old->size(), buffers[0]),
+      now.part(0, now.size(), buffers[1]), *options_.low_rank, generation_, options_.work.threads);
+  if (!change || static_cast<double>(change->payload.size()) >= most_bytes) return false;
+  become(draft, Encoding::low_rank_delta, base);
+  set_digest(draft, integrity::content_digest(change->result, options_.work.threads));
+  draft.logical_length = change->payload.size();
+  write(id, change->payload);
+  result_.low_rank.push_back(change->report);
+  result_.low_rank.back().region = source.key.region;
+  result_.low_rank.back().name = source.key.name;
+  changed_.insert(id);
+  return true;
+}
+
+void DeltaTensorWriter::store_list(std::uint32_t id, const ChangeList& list,
+                                   const BaseTensor& base) {
+  container::DraftTensor& draft = draft_.tensors[id];
+  const auto parts = *format::sparse_delta_parts(draft.spec.dtype, draft.spec.shape, list.count());
+  become(draft, Encoding::sparse_delta, base);
+  set_digest(draft, list.digest());
+  draft.spec.nnz = list.count();
+  draft.logical_length = parts.length;
+  const auto write_bytes = [&](ByteSpan bytes) { write(id, bytes); };
+  write_bytes(as_byte_span(list.pointers()));
+  list.write_positions(write_bytes);
+  const std::uint64_t end = parts.positions.offset + parts.positions.length;
+  // Padding before the values, less than one element.
+  write_bytes(container::zero_bytes().first(parts.values.offset - end));
+  list.write_values(write_bytes);
+  ++result_.lists;
+  result_.listed_elements += list.count();
+  changed_.insert(id);
+}
+
+void DeltaTensorWriter::store_difference(std::uint32_t id, const Change& change,
+                                         const BaseTensor& base) {
+  container::DraftTensor& draft = draft_.tensors[id];
+  become(draft, Encoding::xor_base, base);
+  std::vector<integrity::PieceDigest> digests(change.pieces());
+  struct Piece {
+    Change::Pair pair;
+    std::vector<std::byte> difference;
+  };
+  for_each_in_order<Piece>(
+      change.pieces(), options_.work.threads,
+      [&](std::size_t i, Piece& piece) {
+        change.read_piece(i, piece.pair);
+        integrity::PieceHasher hasher;
+        hasher.update(piece.pair.now);
+        digests[i] = hasher.finish();
+        piece.difference.assign(piece.pair.base.begin(), piece.pair.base.end());
+        xor_into(piece.difference, piece.pair.now);
+      },
+      [&](const Piece& piece) { write(id, piece.difference); });
+  set_digest(draft, integrity::join_pieces(digests));
+  ++result_.differences;
+  changed_.insert(id);
+}
+
+void DeltaTensorWriter::write(std::uint32_t id, ByteSpan bytes) {
+  if (!bytes.empty()) store_.write(id, bytes);
+}
+
+}  // namespace thalia::state

@@ -1,0 +1,62 @@
+// Storing one tensor of a delta in the smallest way. docs/format/deltas.md, "Tensors of a delta".
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_set>
+
+#include "container/write/draft.h"
+#include "container/write/payload_store.h"
+#include "state/delta/base_state.h"
+#include "state/delta/change.h"
+#include "state/delta/change_list.h"
+#include "state/delta/draft.h"
+#include "state/quantize/payload.h"
+#include "thalia/delta.h"
+
+namespace thalia::state {
+
+/// Takes the tensors of a draft in the order of the file. What is not in memory passes in pieces
+/// and is never made whole, but for matrices that are tried at low rank. Borrows everything;
+/// externally synchronised.
+class DeltaTensorWriter {
+ public:
+  DeltaTensorWriter(container::Draft& draft, container::PayloadStore& store, const BaseState& base,
+                    const DeltaOptions& options, LossyGeneration generation, DeltaResult& result)
+      : draft_(draft),
+        store_(store),
+        base_(base),
+        options_(options),
+        generation_(generation),
+        result_(result) {}
+
+  /// Finds out what is to be stored of tensor `id` of the draft, and stores it.
+  /// @throws what source and base throw; UsageError, IoError, CancelledError.
+  void store(std::uint32_t id, const DeltaSource& source);
+
+  /// Tensors of the draft that are not the base's.
+  const std::unordered_set<std::uint32_t>& changed() const noexcept { return changed_; }
+
+ private:
+  void settle(std::uint32_t id, const DeltaSource& source);
+  void store_same(std::uint32_t id, const BaseTensor& base);
+  void store_whole(std::uint32_t id, const ByteSource& now);
+  void store_change(std::uint32_t id, const DeltaSource& source, const ByteSource& now,
+                    bool may_be_same, BaseTensor& base);
+  bool may_keep_base(const DeltaSource& source) const;
+  bool store_low_rank(std::uint32_t id, const DeltaSource& source, const ByteSource& now,
+                      BaseTensor& base, double most_bytes);
+  void store_list(std::uint32_t id, const ChangeList& list, const BaseTensor& base);
+  void store_difference(std::uint32_t id, const Change& change, const BaseTensor& base);
+  void write(std::uint32_t id, ByteSpan bytes);
+
+  container::Draft& draft_;
+  container::PayloadStore& store_;
+  const BaseState& base_;
+  const DeltaOptions& options_;
+  const LossyGeneration generation_;  ///< of matrices of low rank
+  DeltaResult& result_;
+  std::unordered_set<std::uint32_t> changed_;
+};
+
+}  // namespace thalia::state

@@ -1,0 +1,201 @@
+// Saves a delta in one pass over the state, in the order of the file: each tensor is stored before
+// the next one is asked for, so that the caller holds one at a time. The prefix that names the base
+// stands before the container and is written first; the file appears under its name at the commit,
+// complete or not at all.
+#include <cmath>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/stopwatch.h"
+#include "base/utf8.h"
+#include "container/file/delta_prefix.h"
+#include "container/write/file_save.h"
+#include "format/constants.h"
+#include "format/delta.h"
+#include "io/file/posix_file.h"
+#include "io/path/base_file.h"
+#include "state/delta/base_state.h"
+#include "state/delta/draft.h"
+#include "state/delta/low_rank_delta.h"
+#include "state/delta/region_changes.h"
+#include "state/delta/save_state.h"
+#include "state/delta/tensor_writer.h"
+#include "thalia/paths.h"
+
+namespace thalia {
+namespace {
+
+namespace fs = std::filesystem;
+
+DeltaOptions settled(DeltaOptions options) {
+  Compression& compression = options.compression;
+  // The estimates need to know the codec that will be used.
+  if (!compression.codec) {
+    compression.codec = compression.level == 0 ? Codec::plane_entropy : Codec::zstd;
+  }
+  return options;
+}
+
+// Checked before the base is looked at.
+container::CheckedOptions save_options(const DeltaOptions& options) {
+  SaveOptions save;
+  save.checksum = options.checksum;
+  save.leaves = options.leaves;
+  save.compression = options.compression;
+  save.timestamp = options.timestamp;
+  save.file_uuid = options.file_uuid;
+  save.output = options.output;
+  save.io = IoMode::buffered;  // what is written is small beside what is read
+  save.work = options.work;
+  save.work.progress = {};  // it is of the state's bytes, not of those that are written
+  container::CheckedOptions checked(std::move(save));
+  if (!(options.threshold >= 0) || std::isinf(options.threshold)) {
+    fail_argument(ErrorCode::bad_argument, "threshold", fmt::format("{}", options.threshold),
+                  "0 or more, and finite");
+  }
+  return checked;
+}
+
+// Also compares paths of files that do not exist yet.
+bool are_one(const fs::path& a, const fs::path& b) {
+  return is_same_file(a, b) || resolved_path(a) == resolved_path(b);
+}
+
+class DeltaWriter {
+ public:
+  DeltaWriter(const StateSource& state, const state::BaseState& base, const fs::path& target,
+              const DeltaOptions& options)
+      : base_(base),
+        identity_(base.identity()),
+        options_(settled(options)),
+        save_(save_options(options_)),
+        draft_(state::draft_of(state)),
+        sources_(state::sources_of(state)) {
+    // Replacing a file of the chain would make the delta the last trace of its own base.
+    for (const fs::path& path : base.files()) {
+      if (!are_one(path, target)) continue;
+      throw UsageError(ErrorCode::bad_argument, "a delta cannot replace a file that it is based on",
+                       {.path = target.string(), .field = "target"});
+    }
+    // Readers find a base by its checksum.
+    if (identity_.closing_checksum == Digest256{}) {
+      throw UsageError(ErrorCode::bad_argument,
+                       "a file without a checksum cannot be told from others, and is no base",
+                       {.path = base.path().string(), .field = "base"});
+    }
+    result_.base_bytes = base.file_bytes();
+    result_.depth = identity_.depth + 1;
+    for (const container::DraftTensor& tensor : draft_.tensors)
+      result_.logical_bytes += tensor.logical_length;
+    state::check_patterns(sources_, options);
+    if (options.low_rank) generation_ = state::mark_low_rank(sources_, options, draft_.metadata);
+  }
+
+  /// @param place of the file; its base is named as from `target`.
+  DeltaResult run(const fs::path& place, const fs::path& target) {
+    const Stopwatch watch;
+    container::FileSave file(place, save_, std::move(draft_));
+    container::Draft& draft = file.draft();
+    const std::vector<std::byte> prefix =
+        build_prefix(place == target ? file.path() : target, draft.training_steps);
+    draft.delta = {.container_offset = prefix.size(),
+                   .base_checksum = identity_.closing_checksum,
+                   .base_step = identity_.training_steps};
+    io::pwrite_all(file.fd(), 0, prefix, file.path());
+    state::DeltaTensorWriter tensors(draft, file.store(), base_, options_, generation_, result_);
+    for (const std::uint32_t id : file.store().layout().file_order()) {
+      stop_if_cancelled(options_.work.cancel);
+      store_tensor(tensors, id, draft.tensors[id].logical_length);
+    }
+    SaveResult saved = file.commit();
+    result_.file_bytes = prefix.size() + saved.file_bytes;
+    result_.regions = saved.regions;
+    result_.tensors = saved.tensors;
+    result_.total_neurons = saved.total_neurons;
+    result_.total_synapses = saved.total_synapses;
+    result_.closing_checksum = saved.closing_checksum;
+    result_.identity = saved.identity;
+    // The save knows nothing of the chain below.
+    result_.identity.depth = result_.depth;
+    result_.digests = std::move(saved.digests);
+    state::note_changed_regions(draft, base_.names(), tensors.changed(), result_);
+    result_.seconds = watch.seconds();
+    return std::move(result_);
+  }
+
+ private:
+  std::vector<std::byte> build_prefix(const fs::path& target, std::uint64_t steps) const {
+    const std::string path = io::base_name(base_.path(), target);
+    if (path.empty() || path.size() > format::kMaxNameLength) {
+      fail_argument(ErrorCode::bad_argument, "base", fmt::format("a path of {} bytes", path.size()),
+                    fmt::format("1 to {}", format::kMaxNameLength));
+    }
+    format::DeltaHeader header{};
+    header.base_checkpoint_hash = identity_.closing_checksum;
+    header.base_step = identity_.training_steps;
+    header.current_step = steps;
+    format::DeltaReference reference{};
+    reference.base_length = identity_.file_length;
+    reference.base_generation = identity_.generation;
+    reference.base_uuid = identity_.file_uuid;
+    reference.depth = result_.depth;
+    return container::build_delta_prefix(header, reference, path);
+  }
+
+  void store_tensor(state::DeltaTensorWriter& tensors, std::uint32_t id, std::uint64_t length) {
+    const state::DeltaSource& source = sources_[id];
+    try {
+      tensors.store(id, source);
+    } catch (Error& error) {
+      error.add_region(printable(source.key.region));
+      error.add_tensor(printable(source.tensor->spec.name));
+      throw;
+    }
+    done_ += length;
+    if (options_.work.progress) options_.work.progress(done_, result_.logical_bytes);
+  }
+
+  const state::BaseState& base_;
+  const FileIdentity identity_;
+  const DeltaOptions options_;
+  const container::CheckedOptions save_;
+  container::Draft draft_;
+  std::vector<state::DeltaSource> sources_;  ///< by tensor of the draft
+  state::LossyGeneration generation_;
+  std::uint64_t done_ = 0;
+  DeltaResult result_;
+};
+
+DeltaResult write(const StateSource& state, const state::BaseState& base, const fs::path& place,
+                  const fs::path& target, const DeltaOptions& options) {
+  return with_path(target.native(),
+                   [&] { return DeltaWriter(state, base, target, options).run(place, target); });
+}
+
+}  // namespace
+
+namespace state {
+
+DeltaResult write_delta_at(const StateSource& state, const ChainReader& base, const fs::path& place,
+                           const fs::path& target, const DeltaOptions& options) {
+  return write(state, *file_base(base), place, target, options);
+}
+
+DeltaResult write_delta_at(const StateSource& state, const SavedState& base, const fs::path& place,
+                           const fs::path& target, const DeltaOptions& options) {
+  return write(state, *memory_base(base, options.work), place, target, options);
+}
+
+}  // namespace state
+
+DeltaResult write_delta(const StateSource& state, const ChainReader& base, const fs::path& target,
+                        const DeltaOptions& options) {
+  return write(state, *state::file_base(base), target, target, options);
+}
+
+DeltaResult write_delta(const StateSource& state, const SavedState& base, const fs::path& target,
+                        const DeltaOptions& options) {
+  return write(state, *state::memory_base(base, options.work), target, target, options);
+}
+
+}  // namespace thalia

@@ -1,0 +1,16 @@
+// A tensor in another element type.
+#pragma once
+
+#include "codec/float/loss.h"
+#include "thalia/tensor_value.h"
+
+namespace thalia::state {
+
+/// The same shape, encoding and indices with each element or value rounded to `dtype`; the tensor
+/// itself where it has that type. Adds what that costs to `loss`, where it is given. `threads`
+/// share the work; 0: one a core. @throws UsageError (dtype_mismatch) where a type is none of f32,
+/// f64, f16 and bf16.
+Tensor convert_tensor(const Tensor& tensor, DType dtype, unsigned threads,
+                      codec::ConversionLoss* loss = nullptr);
+
+}  // namespace thalia::state
