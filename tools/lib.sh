@@ -102,7 +102,7 @@ frameworks_environment=$source_root/.venv-frameworks
 make_frameworks_environment() {
   make_environment "$frameworks_environment" "$source_root/tests/python/frameworks.txt" || return
   # The models are not needed: the test does with those that are there.
-  local models=$source_root/tests/interop/models.txt
+  local models=$source_root/tests/formats/models.txt
   if ! cmp -s "$models" "$frameworks_environment/models.txt" &&
     "$frameworks_environment/bin/python3" -m pip install --quiet --disable-pip-version-check --no-input --no-deps \
       --only-binary :all: -r "$models"; then

@@ -1,7 +1,7 @@
 // Checkpoints: reading, writing, changing, verifying and streaming .thalia files.
 //
 // The states of networks, and what is done to them: thalia/brain.h. Other formats:
-// thalia/interop.h. From C: thalia/c.h.
+// thalia/formats.h. From C: thalia/c.h.
 //
 // A move from a Reader, a view or a handle leaves it usable. A writer or a stream that was moved
 // from throws UsageError (wrong_state) when it is used.

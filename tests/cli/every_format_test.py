@@ -12,7 +12,7 @@ import unittest
 
 import program
 
-DATA = pathlib.Path(sys.argv[4]) / "tests/data/interop"
+DATA = pathlib.Path(sys.argv[4]) / "tests/data/formats"
 # Files that the formats' own programs wrote.
 NATIVE = (
     "mithril/small.mst", "mithril/quant_int8.zst", "mithril/orbax_ck", "gptrs/rust_gpt_small.gptrschk",

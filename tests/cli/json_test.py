@@ -123,7 +123,7 @@ class Json(unittest.TestCase):
         ):
             result = program.run(cls.folder, command)
             assert result.returncode == 0, (command, result.stderr)
-        shutil.copy(ROOT / "tests/data/interop/mithril/small.mst", cls.folder)
+        shutil.copy(ROOT / "tests/data/formats/mithril/small.mst", cls.folder)
         shutil.copy(ROOT / "tests/data/v01/delta_stage1.delta.thalia", cls.folder / "original.delta")
         with open(cls.folder / "longer.thalia", "wb") as longer:
             longer.write((cls.folder / "basic.thalia").read_bytes() + bytes(100))

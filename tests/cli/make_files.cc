@@ -14,7 +14,7 @@
 
 #include "cli/make_grown.h"
 #include "thalia/brain.h"
-#include "thalia/interop.h"
+#include "thalia/formats.h"
 #include "thalia/thalia.h"
 
 using namespace thalia;

@@ -4,9 +4,9 @@
 #include <span>
 #include <string>
 
+#include "formats/gguf/origin.h"
+#include "formats/gguf/write.h"
 #include "fuzz/fuzz_target.h"
-#include "interop/gguf/origin.h"
-#include "interop/gguf/write.h"
 #include "thalia/error.h"
 #include "thalia/formats/gguf.h"
 
@@ -27,15 +27,15 @@ void read_tensor(const GgufFile& file, const GgufTensor& tensor) {
 
 // What was read is planned as it was, and comes back from its metadata.
 void carry(const GgufFile& file) {
-  std::vector<interop::gguf::TensorOrigin> origins;
+  std::vector<formats::gguf::TensorOrigin> origins;
   for (const GgufTensor& tensor : file.tensors())
     origins.push_back({tensor.name, tensor.type, tensor.shape});
-  const std::string text = interop::gguf::origin_to_json(file.key_values(), origins);
-  const interop::gguf::Origin origin = interop::gguf::origin_from_json(text, 64);
+  const std::string text = formats::gguf::origin_to_json(file.key_values(), origins);
+  const formats::gguf::Origin origin = formats::gguf::origin_from_json(text, 64);
   FUZZ_REQUIRE(origin.lost.empty());
   const std::string before =
-      interop::gguf::plan_file(file.tensors(), file.key_values(), true).header;
-  FUZZ_REQUIRE(interop::gguf::plan_file(file.tensors(), origin.key_values, true).header == before);
+      formats::gguf::plan_file(file.tensors(), file.key_values(), true).header;
+  FUZZ_REQUIRE(formats::gguf::plan_file(file.tensors(), origin.key_values, true).header == before);
   FUZZ_REQUIRE(origin.tensors.size() == file.tensors().size());
 }
 
@@ -55,8 +55,8 @@ void run(const std::uint8_t* data, std::size_t size) {
   }
   try {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    const interop::gguf::Origin origin = interop::gguf::origin_from_json(text, 64);
-    static_cast<void>(interop::gguf::plan_file({}, origin.key_values, false));
+    const formats::gguf::Origin origin = formats::gguf::origin_from_json(text, 64);
+    static_cast<void>(formats::gguf::plan_file({}, origin.key_values, false));
   } catch (const FormatError&) {
   }
 }

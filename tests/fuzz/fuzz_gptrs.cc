@@ -4,9 +4,9 @@
 #include <span>
 #include <string>
 
+#include "formats/gptrs/layout.h"
+#include "formats/gptrs/origin.h"
 #include "fuzz/fuzz_target.h"
-#include "interop/gptrs/layout.h"
-#include "interop/gptrs/origin.h"
 #include "thalia/error.h"
 #include "thalia/formats/gptrs.h"
 
@@ -16,7 +16,7 @@ namespace {
 namespace gptrs_target {
 
 void write_again(const GptrsFile& file) {
-  namespace gptrs = interop::gptrs;
+  namespace gptrs = formats::gptrs;
   const gptrs::Origin origin = gptrs::origin_of(file);
   const gptrs::FoundOrigin found =
       gptrs::origin_from_json(gptrs::origin_to_json(origin), ReadLimits{});
@@ -65,7 +65,7 @@ void run_with(ByteSpan bytes, const GptrsReadOptions& options) {
 
 // As the metadata of a .thalia file, which anybody may have edited.
 void run_metadata(std::string_view text) {
-  namespace gptrs = interop::gptrs;
+  namespace gptrs = formats::gptrs;
   try {
     const gptrs::FoundOrigin found = gptrs::origin_from_json(text, ReadLimits{});
     if (!found.origin) return;

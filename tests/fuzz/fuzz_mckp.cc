@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "format/little_endian.h"
+#include "formats/mckp/format.h"
 #include "fuzz/fuzz_target.h"
 #include "integrity/xxh64.h"
-#include "interop/mckp/format.h"
 #include "thalia/error.h"
 #include "thalia/mckp.h"
 
@@ -29,8 +29,8 @@ MckpReadOptions tight() {
 // With the right checksum in the footer: what is behind it is what has to stand anything.
 std::vector<std::byte> sealed(ByteSpan bytes) {
   std::vector<std::byte> file(bytes.begin(), bytes.end());
-  if (file.size() < sizeof(interop::MckpFooter)) return file;
-  const std::size_t end = file.size() - sizeof(interop::MckpFooter);
+  if (file.size() < sizeof(formats::MckpFooter)) return file;
+  const std::size_t end = file.size() - sizeof(formats::MckpFooter);
   const format::le64 sum(integrity::xxh64(ByteSpan(file).first(end)));
   std::ranges::copy(std::as_bytes(std::span(&sum, 1)),
                     file.begin() + static_cast<std::ptrdiff_t>(end));

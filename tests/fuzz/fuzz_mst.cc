@@ -4,8 +4,8 @@
 #include <span>
 #include <string_view>
 
+#include "formats/mst/origin.h"
 #include "fuzz/fuzz_target.h"
-#include "interop/mst/origin.h"
 #include "thalia/error.h"
 #include "thalia/mst.h"
 
@@ -31,8 +31,8 @@ void run(const std::uint8_t* data, std::size_t size) {
   } catch (const UnsupportedError&) {
   }
   try {
-    const interop::mst::Origin origin =
-        interop::mst::origin_from_json({reinterpret_cast<const char*>(data), size}, 64);
+    const formats::mst::Origin origin =
+        formats::mst::origin_from_json({reinterpret_cast<const char*>(data), size}, 64);
     for (const std::size_t place : origin.header_order) FUZZ_REQUIRE(place < origin.order.size());
   } catch (const FormatError&) {
   }

@@ -3,9 +3,9 @@
 #include <span>
 #include <string>
 
+#include "formats/npz/source.h"
+#include "formats/source/npy_header.h"
 #include "fuzz/fuzz_target.h"
-#include "interop/npz/source.h"
-#include "interop/shared/npy_header.h"
 #include "thalia/error.h"
 
 using namespace thalia;
@@ -19,17 +19,17 @@ void run(const std::uint8_t* data, std::size_t size) {
   options.chain.read.input.limits.max_allocation_bytes = 1 << 20;
   try {
     const auto file =
-        interop::open_npy_bytes({.bytes = bytes, .owner = nullptr}, "fuzz.npy", options);
+        formats::open_npy_bytes({.bytes = bytes, .owner = nullptr}, "fuzz.npy", options);
     const std::uint64_t offset = file->facts().tensors[0].offset.value();
     const std::uint64_t stored_bytes = file->facts().tensors[0].stored_bytes.value();
     FUZZ_REQUIRE(offset <= size && stored_bytes == size - offset);
     FUZZ_REQUIRE(file->read(0).bytes().size() == stored_bytes);
-    const interop::NpyHeader header = interop::parse_npy_header(bytes, size);
-    const std::string made = interop::make_npy_header(
+    const formats::NpyHeader header = formats::parse_npy_header(bytes, size);
+    const std::string made = formats::make_npy_header(
         header.descr, header.fortran_order, header.shape, header.header_bytes, header.version);
     const std::string whole = made + std::string(stored_bytes, '\0');
-    const interop::NpyHeader again =
-        interop::parse_npy_header(std::as_bytes(std::span(whole)), whole.size());
+    const formats::NpyHeader again =
+        formats::parse_npy_header(std::as_bytes(std::span(whole)), whole.size());
     FUZZ_REQUIRE(again.shape == header.shape && again.descr == header.descr &&
                  again.fortran_order == header.fortran_order && again.version == header.version);
   } catch (const FormatError&) {

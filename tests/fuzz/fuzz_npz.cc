@@ -3,10 +3,10 @@
 #include <span>
 #include <string_view>
 
+#include "formats/npz/archive.h"
+#include "formats/npz/origin.h"
+#include "formats/npz/source.h"
 #include "fuzz/fuzz_target.h"
-#include "interop/npz/archive.h"
-#include "interop/npz/origin.h"
-#include "interop/npz/source.h"
 #include "thalia/error.h"
 
 using namespace thalia;
@@ -18,7 +18,7 @@ void read_archive(ByteSpan bytes) {
   OpenOptions options;
   options.chain.read.input.limits.max_allocation_bytes = 1 << 20;
   const auto file =
-      interop::open_npz_bytes({.bytes = bytes, .owner = nullptr}, "fuzz.npz", options);
+      formats::open_npz_bytes({.bytes = bytes, .owner = nullptr}, "fuzz.npz", options);
   for (std::size_t i = 0; i < file->tensor_count(); ++i) {
     const AnyTensor& array = file->facts().tensors[i];
     FUZZ_REQUIRE(array.offset <= bytes.size());
@@ -30,10 +30,10 @@ void read_archive(ByteSpan bytes) {
     } catch (const IntegrityError&) {
     }
   }
-  const interop::npz::Archive archive({.bytes = bytes, .owner = nullptr}, options.chain.read);
-  const interop::npz::Origin origin = interop::npz::origin_of(archive);
-  const interop::npz::Origin again =
-      interop::npz::origin_from_json(interop::npz::origin_to_json("npz", origin), 16);
+  const formats::npz::Archive archive({.bytes = bytes, .owner = nullptr}, options.chain.read);
+  const formats::npz::Origin origin = formats::npz::origin_of(archive);
+  const formats::npz::Origin again =
+      formats::npz::origin_from_json(formats::npz::origin_to_json("npz", origin), 16);
   FUZZ_REQUIRE(again.other_keys.empty() && again.arrays.size() == origin.arrays.size());
 }
 
@@ -45,7 +45,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   } catch (const IntegrityError&) {
   }
   try {
-    static_cast<void>(interop::npz::origin_from_json(
+    static_cast<void>(formats::npz::origin_from_json(
         std::string_view(reinterpret_cast<const char*>(data), size), 16));
   } catch (const FormatError&) {
   }

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "format/payload.h"
+#include "formats/onnx/file.h"
+#include "formats/onnx/origin.h"
 #include "fuzz/fuzz_target.h"
-#include "interop/onnx/file.h"
-#include "interop/onnx/origin.h"
 #include "thalia/error.h"
 #include "thalia/formats/onnx.h"
 
@@ -18,13 +18,13 @@ namespace onnx_target {
 
 void run(const std::uint8_t* data, std::size_t size) {
   const ByteSpan bytes = std::as_bytes(std::span(data, size));
-  interop::onnx::OnnxReadOptions options;
+  formats::onnx::OnnxReadOptions options;
   options.input.limits.max_allocation_bytes = 1 << 20;
   try {
-    const interop::onnx::OnnxFile file =
-        interop::onnx::OnnxFile::from_bytes({.bytes = bytes, .owner = nullptr}, "fuzz", options);
+    const formats::onnx::OnnxFile file =
+        formats::onnx::OnnxFile::from_bytes({.bytes = bytes, .owner = nullptr}, "fuzz", options);
     for (std::size_t i = 0; i < file.tensors().size(); ++i) {
-      const interop::onnx::OnnxTensor& tensor = file.tensors()[i];
+      const formats::onnx::OnnxTensor& tensor = file.tensors()[i];
       try {
         const Tensor read = file.read(i);
         FUZZ_REQUIRE(read.layout() == tensor.layout);
@@ -35,8 +35,8 @@ void run(const std::uint8_t* data, std::size_t size) {
       }
     }
     // What a source says, a sink takes as it is.
-    const interop::onnx::Origin origin = interop::onnx::origin_from_json(
-        interop::onnx::origin_to_json(
+    const formats::onnx::Origin origin = formats::onnx::origin_from_json(
+        formats::onnx::origin_to_json(
             {.model = file.model(), .metadata = file.metadata(), .external_data = true}),
         256);
     FUZZ_REQUIRE(origin.model == file.model() && origin.metadata == file.metadata());
@@ -45,7 +45,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   } catch (const UnsupportedError&) {
   }
   try {
-    static_cast<void>(interop::onnx::origin_from_json(
+    static_cast<void>(formats::onnx::origin_from_json(
         std::string_view(reinterpret_cast<const char*>(data), size), 256));
   } catch (const FormatError&) {
   }

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
+#include "formats/orbax/metadata.h"
+#include "formats/orbax/origin.h"
 #include "fuzz/fuzz_target.h"
-#include "interop/orbax/metadata.h"
-#include "interop/orbax/origin.h"
 #include "thalia/error.h"
 
 using namespace thalia;
@@ -21,20 +21,20 @@ void run(const std::uint8_t* data, std::size_t size) {
   ReadLimits limits;
   limits.max_json_depth = kDepth;
   try {
-    const interop::orbax::Metadata metadata = interop::orbax::parse_metadata(text, limits);
+    const formats::orbax::Metadata metadata = formats::orbax::parse_metadata(text, limits);
     for (const auto& array : metadata.arrays) {
-      const auto names = *interop::orbax::array_path(array.name);
+      const auto names = *formats::orbax::array_path(array.name);
       for (const std::string& name : names)
         FUZZ_REQUIRE(!name.empty() && name != ".." && name.find('/') == std::string::npos);
     }
-    const std::string once = interop::orbax::make_metadata(metadata, kDepth);
-    const auto again = interop::orbax::parse_metadata(once, limits);
-    FUZZ_REQUIRE(interop::orbax::make_metadata(again, kDepth) == once);
+    const std::string once = formats::orbax::make_metadata(metadata, kDepth);
+    const auto again = formats::orbax::parse_metadata(once, limits);
+    FUZZ_REQUIRE(formats::orbax::make_metadata(again, kDepth) == once);
   } catch (const FormatError&) {
   } catch (const UnsupportedError&) {
   }
   try {
-    const auto origin = interop::orbax::origin_from_json(text, kDepth);
+    const auto origin = formats::orbax::origin_from_json(text, kDepth);
     for (const auto& [key, value] : origin.others) FUZZ_REQUIRE(key != "arrays");
   } catch (const FormatError&) {
   }

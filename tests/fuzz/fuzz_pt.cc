@@ -2,8 +2,8 @@
 
 #include <span>
 
+#include "formats/pt/source.h"
 #include "fuzz/fuzz_target.h"
-#include "interop/pt/source.h"
 #include "thalia/error.h"
 
 using namespace thalia;
@@ -17,7 +17,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   options.chain.read.input.limits.max_allocation_bytes = 1 << 20;
   try {
     const auto file =
-        interop::pt::open_pt_bytes({.bytes = bytes, .owner = nullptr}, "fuzz", options);
+        formats::pt::open_pt_bytes({.bytes = bytes, .owner = nullptr}, "fuzz", options);
     for (std::size_t i = 0; i < file->tensor_count(); ++i) {
       const AnyTensor& tensor = file->facts().tensors[i];
       try {

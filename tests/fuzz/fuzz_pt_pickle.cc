@@ -3,12 +3,12 @@
 
 #include <span>
 
+#include "formats/pt/listing.h"
+#include "formats/pt/machine.h"
+#include "formats/pt/pickler.h"
+#include "formats/pt/plan.h"
+#include "formats/pt/tree.h"
 #include "fuzz/fuzz_target.h"
-#include "interop/pt/listing.h"
-#include "interop/pt/machine.h"
-#include "interop/pt/pickler.h"
-#include "interop/pt/plan.h"
-#include "interop/pt/tree.h"
 #include "thalia/error.h"
 
 using namespace thalia;
@@ -16,7 +16,7 @@ using namespace thalia;
 namespace {
 namespace pt_pickle_target {
 
-using namespace thalia::interop;
+using namespace thalia::formats;
 
 void run(const std::uint8_t* data, std::size_t size) {
   ReadLimits limits;

@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "formats/pt/tree_source.h"
+#include "formats/pt/view_types.h"
 #include "fuzz/fuzz_target.h"
-#include "interop/pt/tree_source.h"
-#include "interop/pt/view_types.h"
 #include "thalia/error.h"
 #include "thalia/value.h"
 
@@ -16,9 +16,9 @@ using namespace thalia;
 namespace {
 namespace pt_tree_target {
 
-using namespace thalia::interop;
+using namespace thalia::formats;
 
-class FewTensors final : public interop::OpenedFile {
+class FewTensors final : public formats::OpenedFile {
  public:
   explicit FewTensors(std::string metadata) {
     facts_.metadata = std::move(metadata);

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <string>
 
+#include "formats/safetensors/header.h"
+#include "formats/safetensors/kept_header.h"
+#include "formats/safetensors/metadata_slot.h"
+#include "formats/safetensors/origin.h"
+#include "formats/safetensors/parse.h"
 #include "fuzz/fuzz_target.h"
-#include "interop/safetensors/header.h"
-#include "interop/safetensors/kept_header.h"
-#include "interop/safetensors/metadata_slot.h"
-#include "interop/safetensors/origin.h"
-#include "interop/safetensors/parse.h"
 #include "json/reader.h"
 #include "thalia/error.h"
 
@@ -18,9 +18,9 @@ using namespace thalia;
 namespace {
 namespace safetensors_target {
 
-constexpr std::uint64_t kLimit = interop::kSafetensorsHeaderLimit;
+constexpr std::uint64_t kLimit = formats::kSafetensorsHeaderLimit;
 
-void check_extents(ByteSpan file, const interop::ParsedSafetensors& parsed) {
+void check_extents(ByteSpan file, const formats::ParsedSafetensors& parsed) {
   const std::byte* expected = nullptr;
   for (const SafetensorsTensor& tensor : parsed.tensors) {
     FUZZ_REQUIRE(tensor.shape.byte_length(tensor.dtype) == tensor.bytes.size());
@@ -31,15 +31,15 @@ void check_extents(ByteSpan file, const interop::ParsedSafetensors& parsed) {
   FUZZ_REQUIRE(expected == nullptr || expected == file.data() + file.size());
 }
 
-void check_round_trip(const interop::ParsedSafetensors& parsed) {
+void check_round_trip(const formats::ParsedSafetensors& parsed) {
   // Escapes may make the header longer than the one that was read.
-  const auto header = interop::make_safetensors_header(parsed.tensors, parsed.metadata, 6 * kLimit);
+  const auto header = formats::make_safetensors_header(parsed.tensors, parsed.metadata, 6 * kLimit);
   std::string file = header.bytes;
   for (const std::size_t i : header.order) {
     const ByteSpan bytes = parsed.tensors[i].bytes;
     file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
-  const auto again = interop::parse_safetensors(as_byte_span(file), 6 * kLimit);
+  const auto again = formats::parse_safetensors(as_byte_span(file), 6 * kLimit);
   FUZZ_REQUIRE(again.metadata == parsed.metadata);
   FUZZ_REQUIRE(again.tensors.size() == parsed.tensors.size());
   for (std::size_t i = 0; i < again.tensors.size(); ++i) {
@@ -53,13 +53,13 @@ void check_round_trip(const interop::ParsedSafetensors& parsed) {
 }
 
 // By way of the metadata of a .thalia file.
-void check_kept(ByteSpan file, const interop::ParsedSafetensors& parsed) {
-  const interop::SafetensorsOrigin kept{.metadata = parsed.metadata,
+void check_kept(ByteSpan file, const formats::ParsedSafetensors& parsed) {
+  const formats::SafetensorsOrigin kept{.metadata = parsed.metadata,
                                         .other_keys = {},
-                                        .header = interop::safetensors::header_to_keep(parsed)};
-  const auto origin = interop::origin_from_json(interop::origin_to_json(kept), 64);
+                                        .header = formats::safetensors::header_to_keep(parsed)};
+  const auto origin = formats::origin_from_json(formats::origin_to_json(kept), 64);
   FUZZ_REQUIRE(origin.found && origin.header == kept.header && origin.metadata == kept.metadata);
-  const auto header = interop::safetensors::kept_or_new_header(origin.header, parsed.tensors,
+  const auto header = formats::safetensors::kept_or_new_header(origin.header, parsed.tensors,
                                                                origin.metadata, kLimit, {});
   std::string again = header.bytes;
   for (const std::size_t i : header.order) {
@@ -69,8 +69,8 @@ void check_kept(ByteSpan file, const interop::ParsedSafetensors& parsed) {
   FUZZ_REQUIRE(std::ranges::equal(as_byte_span(again), file));
 }
 
-void check_slot(const interop::ParsedSafetensors& parsed) {
-  const auto slot = interop::safetensors::find_metadata_slot(parsed.header);
+void check_slot(const formats::ParsedSafetensors& parsed) {
+  const auto slot = formats::safetensors::find_metadata_slot(parsed.header);
   FUZZ_REQUIRE(slot.has_value() == parsed.metadata.has_value());
   if (!slot) return;
   FUZZ_REQUIRE(slot->begin < slot->end && slot->end < parsed.header.size());
@@ -84,7 +84,7 @@ void check_slot(const interop::ParsedSafetensors& parsed) {
 void run(const std::uint8_t* data, std::size_t size) {
   const ByteSpan file = std::as_bytes(std::span(data, size));
   try {
-    const auto parsed = interop::parse_safetensors(file, kLimit);
+    const auto parsed = formats::parse_safetensors(file, kLimit);
     check_extents(file, parsed);
     check_round_trip(parsed);
     check_kept(file, parsed);

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "formats/safetensors/index.h"
+#include "formats/safetensors/kept_header.h"
+#include "formats/safetensors/origin.h"
+#include "formats/safetensors/shard_plan.h"
 #include "fuzz/fuzz_target.h"
-#include "interop/safetensors/index.h"
-#include "interop/safetensors/kept_header.h"
-#include "interop/safetensors/origin.h"
-#include "interop/safetensors/shard_plan.h"
 #include "thalia/error.h"
 
 using namespace thalia;
@@ -19,7 +19,7 @@ using namespace thalia;
 namespace {
 namespace safetensors_index_target {
 
-using namespace interop::safetensors;
+using namespace formats::safetensors;
 
 constexpr std::uint64_t kMostFiles = 1000;
 
@@ -51,12 +51,12 @@ void check_planned(const ModelIndex& index, std::string_view text) {
   for (const IndexedTensor& tensor : index.tensors)
     tensors.push_back({.name = tensor.name, .dtype = DType::u8, .shape = {1}, .bytes = {}});
   const std::string json =
-      interop::origin_to_json({.metadata = {},
+      formats::origin_to_json({.metadata = {},
                                .other_keys = {},
                                .model = OriginModel{.index_name = "model.safetensors.index.json",
                                                     .index_text = std::string(text),
                                                     .tensor_bytes = tensors.size()}});
-  const auto origin = interop::origin_from_json(json, 64);
+  const auto origin = formats::origin_from_json(json, 64);
   FUZZ_REQUIRE(origin.found && origin.model && origin.model->index_text == text);
   try {
     const auto plan =
@@ -80,7 +80,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   }
   // As metadata of a .thalia file, any of it may be an origin.
   try {
-    const auto origin = interop::origin_from_json(text, 64);
+    const auto origin = formats::origin_from_json(text, 64);
     const std::vector<SafetensorsTensor> tensors{
         {.name = "a", .dtype = DType::f32, .shape = {2}, .bytes = {}}};
     const auto plan =

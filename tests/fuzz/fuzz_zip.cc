@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
+#include "formats/zip/zip_directory.h"
 #include "fuzz/fuzz_target.h"
-#include "interop/shared/zip_directory.h"
 #include "thalia/error.h"
 
 using namespace thalia;
@@ -12,7 +12,7 @@ using namespace thalia;
 namespace {
 namespace zip_target {
 
-void read_member(const interop::ZipDirectory& zip, const interop::ZipMember& member,
+void read_member(const formats::ZipDirectory& zip, const formats::ZipMember& member,
                  const ReadLimits& limits) {
   try {
     const std::vector<std::byte> raw = zip.read(member, limits);
@@ -29,9 +29,9 @@ void run(const std::uint8_t* data, std::size_t size) {
   ReadLimits limits;
   limits.max_allocation_bytes = 1 << 20;
   try {
-    const interop::ZipDirectory zip = interop::ZipDirectory::parse(bytes, limits);
+    const formats::ZipDirectory zip = formats::ZipDirectory::parse(bytes, limits);
     std::uint64_t stored = 0;
-    for (const interop::ZipMember& member : zip.members()) {
+    for (const formats::ZipMember& member : zip.members()) {
       FUZZ_REQUIRE(member.offset <= size && member.stored_bytes <= size - member.offset);
       FUZZ_REQUIRE(zip.find(member.name) == &member);
       stored += member.stored_bytes;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <thalia/brain.h>
-#include <thalia/interop.h>
+#include <thalia/formats.h>
 #include <thalia/thalia.h>
 
 int main(int argc, char** argv) {

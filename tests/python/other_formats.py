@@ -9,7 +9,7 @@ import pytest
 import thalia_checkpoint as thalia
 from onnx import numpy_helper
 
-DATA = Path(__file__).resolve().parents[1] / "data/interop"
+DATA = Path(__file__).resolve().parents[1] / "data/formats"
 PACKED = {"int4", "uint4", "int2", "uint2", "float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"}
 
 

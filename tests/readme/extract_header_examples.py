@@ -52,7 +52,7 @@ HEAD = """#include <cstddef>
 
 #include "thalia/brain.h"
 #include "thalia/c.h"
-#include "thalia/interop.h"
+#include "thalia/formats.h"
 #include "thalia/store.h"
 #include "thalia/thalia.h"
 

@@ -90,7 +90,7 @@ class BrokenTrees(unittest.TestCase):
                     self.refuses(f"src/{one}/a.cc", f'"{other}/b.h"')
 
     def test_lower_layers_do_not_see_upper_ones(self):
-        order = ("base", "format", "io", "container", "interop")
+        order = ("base", "format", "io", "container", "formats")
         for i, lower in enumerate(order):
             for upper in order[i + 1 :]:
                 self.refuses(f"src/{lower}/a.cc", f'"{upper}/b.h"')
@@ -103,7 +103,7 @@ class BrokenTrees(unittest.TestCase):
         self.refuses("src/container/a.cc", '"thalia/surprise.h"')
         self.accepts("src/container/a.cc", '"thalia/reader.h"')
         self.accepts("src/c/a.cc", '"thalia/reader.h"')
-        self.refuses("src/interop/a.cc", '"thalia/c.h"')
+        self.refuses("src/formats/a.cc", '"thalia/c.h"')
         self.refuses("include/thalia/thalia.h", '"thalia/c.h"')
 
     def test_public_headers_are_self_contained(self):
@@ -134,7 +134,7 @@ class BrokenTrees(unittest.TestCase):
         self.refuses("examples/demo/main.cc", '"cli/print.h"')
 
     def test_sizes_that_a_file_decides_are_counted(self):
-        def found(text, path="src/interop/new/source.cc"):
+        def found(text, path="src/formats/new/source.cc"):
             with tempfile.TemporaryDirectory() as folder:
                 file = Path(folder, path)
                 file.parent.mkdir(parents=True)
@@ -168,7 +168,7 @@ class BrokenTrees(unittest.TestCase):
             ("<xxhash.h>", "src/integrity/content_hash.cc", "src/integrity/block_tree.cc"),
             ("<openssl/evp.h>", "src/integrity/sha256.cc", "src/container/writer.cc"),
             ("<isa-l/crc.h>", "src/integrity/crc32.cc", "src/codec/store.cc"),
-            ("<simdjson.h>", "src/json/reader.cc", "src/interop/safetensors.cc"),
+            ("<simdjson.h>", "src/json/reader.cc", "src/formats/safetensors.cc"),
             ("<zstd.h>", "src/codec/frame/zstd_frame.cc", "src/codec/chunk/codec.cc"),
             ("<lz4frame.h>", "src/codec/frame/lz4_frame.cc", "src/codec/frame/zstd_frame.cc"),
             ("<CLI/CLI.hpp>", "src/cli/main.cc", "examples/spiking/main.cc"),

@@ -60,7 +60,7 @@ HABITS = (
 # Under src/ and python/, modules that are being replaced keep theirs until they are.
 NOT_LOOKED_INTO = (
     "src/inspect/",
-    "src/interop/convert/",
+    "src/convert/",
     "src/python/",
     "python/thalia_checkpoint/_brain_",
     "python/thalia_checkpoint/brain.py",

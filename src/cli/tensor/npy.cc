@@ -1,7 +1,7 @@
 #include "cli/tensor/npy.h"
 
 #include "base/dtype_facts.h"
-#include "interop/shared/npy_header.h"
+#include "formats/source/npy_header.h"
 #include "thalia/element.h"
 
 namespace thalia::cli {
@@ -15,13 +15,13 @@ struct NumpyType {
 };
 
 NumpyType numpy_type(DType dtype) {
-  const std::string_view descr = interop::npy_descr(dtype);
+  const std::string_view descr = formats::npy_descr(dtype);
   if (dtype == DType::boolean) return {descr, Form::as_byte};
   // Of the others NumPy has those that are no bare bytes ("V").
   if (!descr.empty() && descr.find('V') == std::string_view::npos) return {descr};
   const DTypeKind kind = dtype_facts(dtype).kind;
-  if (kind == DTypeKind::floating) return {interop::npy_descr(DType::f32), Form::as_f32};
-  return {interop::npy_descr(kind == DTypeKind::signed_integer ? DType::i8 : DType::u8),
+  if (kind == DTypeKind::floating) return {formats::npy_descr(DType::f32), Form::as_f32};
+  return {formats::npy_descr(kind == DTypeKind::signed_integer ? DType::i8 : DType::u8),
           Form::as_byte};
 }
 
@@ -32,7 +32,7 @@ std::string npy_dtype(DType dtype) {
 }
 
 std::string npy_header(DType dtype, const Shape& shape) {
-  return interop::make_npy_header(numpy_type(dtype).descr, false, shape);
+  return formats::make_npy_header(numpy_type(dtype).descr, false, shape);
 }
 
 void append_npy(std::string& out, DType dtype, ByteSpan bytes, std::uint64_t count) {

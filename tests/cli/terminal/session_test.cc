@@ -11,7 +11,7 @@
 #include "boost_test.h"
 #include "support/files.h"
 #include "thalia/brain.h"
-#include "thalia/interop.h"
+#include "thalia/formats.h"
 #include "thalia/thalia.h"
 
 using namespace thalia;

@@ -12,7 +12,7 @@ import torch
 from states import lies_in, same_state
 from thalia_checkpoint import _torch_tree
 
-DATA = Path(__file__).resolve().parents[2] / "data/interop/pt"
+DATA = Path(__file__).resolve().parents[2] / "data/formats/pt"
 
 
 def attributes(state, path=""):

@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(a_file_of_torch_tells_of_its_keys) {
   const TemporaryRun run(config);
   RunWriter writer = run.writer();
   const std::filesystem::path folder =
-      std::filesystem::path(THALIA_SOURCE_ROOT) / "tests/data/interop/pt";
+      std::filesystem::path(THALIA_SOURCE_ROOT) / "tests/data/formats/pt";
   writer.save_file("train", 1, folder / "protocol5.pt");
   BOOST_CHECK_EXCEPTION(writer.save_file("train", 2, folder / "shared.pt"), UsageError,
                         says(ErrorCode::not_found, "required keys"));

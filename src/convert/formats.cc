@@ -1,0 +1,258 @@
+#include "convert/formats.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cctype>
+#include <iterator>
+#include <string>
+
+#include "convert/original_file.h"
+#include "convert/thalia_file.h"
+#include "convert/thalia_shards.h"
+#include "formats/gguf/source.h"
+#include "formats/gptrs/sink.h"
+#include "formats/gptrs/source.h"
+#include "formats/loom/source.h"
+#include "formats/mckp/sink.h"
+#include "formats/mckp/source.h"
+#include "formats/mithril_quantized/sink.h"
+#include "formats/mithril_quantized/source.h"
+#include "formats/mst/sink.h"
+#include "formats/mst/source.h"
+#include "formats/npz/sink.h"
+#include "formats/npz/source.h"
+#include "formats/onnx/sink.h"
+#include "formats/onnx/source.h"
+#include "formats/orbax/sink.h"
+#include "formats/orbax/source.h"
+#include "formats/pt/sink.h"
+#include "formats/pt/source.h"
+#include "formats/safetensors/place.h"
+#include "formats/safetensors/sink.h"
+#include "formats/safetensors/source.h"
+
+namespace thalia {
+namespace formats {
+namespace {
+
+constexpr std::array kFormats{
+    FormatRow{.format = FileFormat::thalia,
+              .name = "thalia",
+              .words = "a .thalia file",
+              .extensions = ".thalia",
+              .open = open_thalia,
+              .verify = verify_thalia,
+              .names_files = true,
+              .holds_sparse = true,
+              .holds_views = true},
+    FormatRow{.format = FileFormat::safetensors,
+              .name = "safetensors",
+              .words = "a safetensors file",
+              .extensions = ".safetensors",
+              .open = open_safetensors_source,
+              .write = write_safetensors_tensors,
+              .verify = verify_safetensors,
+              .names_files = true,
+              .holds_texts = true,
+              .is_made_of = is_safetensors_made_of,
+              .is_note_only = is_safetensors_note_only},
+    FormatRow{.format = FileFormat::thalia_0_1,
+              .name = "thalia-0.1",
+              .words = "a .thalia file of version 0.1",
+              .extensions = "",
+              .open = open_original,
+              .verify = verify_original,
+              .holds_sparse = true},
+    FormatRow{.format = FileFormat::mckp,
+              .name = "mckp",
+              .words = "an MCKP file",
+              .extensions = ".mckp",
+              .open = open_mckp_source,
+              .write = write_mckp,
+              .verify = verify_mckp,
+              .names_files = true,
+              .takes_whole = true,
+              .holds_sparse = true},
+    FormatRow{.format = FileFormat::mst,
+              .name = "mst",
+              .words = "a mithril .mst file",
+              .extensions = ".mst",
+              .open = open_mst_source,
+              .write = write_mst,
+              .takes_whole = true,
+              .holds_texts = true,
+              .is_made_of = is_mst_made_of},
+    FormatRow{.format = FileFormat::mithril_quantized,
+              .name = "mithril-quantized",
+              .words = "a quantized tensor of mithril",
+              .extensions = "",
+              .open = open_mithril_quantized_source,
+              .write = write_mithril_quantized},
+    FormatRow{.format = FileFormat::orbax,
+              .name = "mithril-orbax",
+              .words = "a folder of arrays, as mithril lays out for Orbax",
+              .extensions = "",
+              .open = open_orbax_source,
+              .write = write_orbax,
+              .holds_texts = true,
+              .is_made_of = is_orbax_made_of},
+    FormatRow{.format = FileFormat::gptrs,
+              .name = "gptrs",
+              .words = "a model of gpt.rs",
+              .extensions = ".gptrs.gptrschk.chk",
+              .open = open_gptrs_source,
+              .write = write_gptrs,
+              .is_made_of = is_gptrs_made_of},
+    FormatRow{.format = FileFormat::gptrsten,
+              .name = "gptrsten",
+              .words = "an archive of tensors of gpt.rs",
+              .extensions = ".gptrsten",
+              .open = open_gptrs_source,
+              .write = write_gptrsten},
+    FormatRow{.format = FileFormat::entity,
+              .name = "entity",
+              .words = "a network of Loom",
+              .extensions = ".entity",
+              .open = open_entity_source,
+              .write = write_entity},
+    FormatRow{.format = FileFormat::loom_json,
+              .name = "loom-json",
+              .words = "a network of Loom, as JSON",
+              .extensions = ".json",
+              .open = open_loom_json_source,
+              .write = write_loom_json},
+    FormatRow{.format = FileFormat::pt,
+              .name = "pt",
+              .words = "a PyTorch file",
+              .extensions = ".pt.pth.ckpt",
+              .open = pt::open_pt_source,
+              .write = pt::write_pt,
+              .holds_sparse = true,
+              .holds_views = true},
+    FormatRow{.format = FileFormat::npz,
+              .name = "npz",
+              .words = "a NumPy archive",
+              .extensions = ".npz",
+              .open = open_npz_source,
+              .write = write_npz,
+              .is_note_only = is_npz_note_only},
+    FormatRow{.format = FileFormat::npy,
+              .name = "npy",
+              .words = "a NumPy array",
+              .extensions = ".npy",
+              .open = open_npy_source,
+              .write = write_npy},
+    FormatRow{.format = FileFormat::gguf,
+              .name = "gguf",
+              .words = "a GGUF file",
+              .extensions = ".gguf",
+              .open = gguf::open_gguf_source,
+              .write = gguf::write_gguf,
+              .tells_part = true,
+              .holds_texts = true,
+              .is_made_of = gguf::is_gguf_made_of},
+    FormatRow{.format = FileFormat::onnx,
+              .name = "onnx",
+              .words = "an ONNX model",
+              .extensions = ".onnx",
+              .open = open_onnx_source,
+              .write = write_onnx,
+              .names_files = true,
+              .holds_sparse = true,
+              .holds_texts = true,
+              .is_made_of = is_onnx_made_of},
+    FormatRow{.format = FileFormat::thalia_shards,
+              .name = "thalia-shards",
+              .words = "a model in several .thalia files",
+              .extensions = "",
+              .open = open_thalia_shards,
+              .verify = verify_thalia_shards,
+              .names_files = true,
+              .holds_sparse = true},
+};
+
+constexpr auto kNumbers = [] {
+  std::array<FileFormat, kFormats.size()> numbers{};
+  for (std::size_t i = 0; i < kFormats.size(); ++i) numbers[i] = kFormats[i].format;
+  return numbers;
+}();
+
+constexpr bool rows_are_in_order() {
+  for (std::size_t i = 0; i < kFormats.size(); ++i)
+    if (static_cast<std::size_t>(kFormats[i].format) != i) return false;
+  return true;
+}
+static_assert(rows_are_in_order());
+
+}  // namespace
+
+const FormatRow& format_row(FileFormat format) noexcept {
+  const auto i = static_cast<std::size_t>(format);
+  assert(i < kFormats.size());
+  return kFormats[i];
+}
+
+std::optional<FileFormat> format_of_name(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  if (safetensors::index_prefix(name)) return FileFormat::safetensors;
+  if (safetensors::index_prefix(name, ShardKind::thalia)) return FileFormat::thalia_shards;
+  const std::string extension = path.extension().string();
+  if (extension.empty()) return std::nullopt;
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) ==
+           std::tolower(static_cast<unsigned char>(b));
+  };
+  for (const FormatRow& row : kFormats) {
+    // Each begins with its dot.
+    for (std::size_t at = 0; at < row.extensions.size();) {
+      const std::size_t end = std::min(row.extensions.find('.', at + 1), row.extensions.size());
+      if (std::ranges::equal(row.extensions.substr(at, end - at), extension, same))
+        return row.format;
+      at = end;
+    }
+  }
+  return std::nullopt;
+}
+
+bool is_note_only(std::string_view metadata, unsigned max_json_depth) {
+  return std::ranges::any_of(kFormats, [&](const FormatRow& row) {
+    return row.is_note_only != nullptr && row.is_note_only(metadata, max_json_depth);
+  });
+}
+
+std::string written_formats() {
+  std::string names;
+  for (const FormatRow& row : kFormats) {
+    if (!file_format_is_written(row.format)) continue;
+    if (!names.empty()) names += ", ";
+    names += row.name;
+  }
+  return names;
+}
+
+}  // namespace formats
+
+std::string_view file_format_name(FileFormat format) noexcept {
+  return formats::format_row(format).name;
+}
+
+std::string_view file_format_words(FileFormat format) noexcept {
+  return formats::format_row(format).words;
+}
+
+std::optional<FileFormat> file_format_from_name(std::string_view name) noexcept {
+  const auto found = std::ranges::find(formats::kFormats, name, &formats::FormatRow::name);
+  return found == formats::kFormats.end() ? std::nullopt : std::optional(found->format);
+}
+
+std::span<const FileFormat> file_formats() noexcept {
+  return formats::kNumbers;
+}
+
+bool file_format_is_written(FileFormat format) noexcept {
+  return format == FileFormat::thalia || format == FileFormat::thalia_0_1 ||
+         formats::format_row(format).write != nullptr;
+}
+
+}  // namespace thalia

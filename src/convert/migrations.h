@@ -1,0 +1,18 @@
+// The migrations that migrate() and convert() are made of. Each puts the output in its place and
+// fills in its bytes, losses and warnings.
+#pragma once
+
+#include <filesystem>
+
+#include "thalia/migrate.h"
+
+namespace thalia::formats {
+
+void v01_to_thalia(const std::filesystem::path& source, const std::filesystem::path& target,
+                   const MigrateOptions& options, MigrateResult& result);
+void thalia_to_v01(const std::filesystem::path& source, const std::filesystem::path& target,
+                   const MigrateOptions& options, MigrateResult& result);
+void v01_to_v01(const std::filesystem::path& source, const std::filesystem::path& target,
+                const MigrateOptions& options, MigrateResult& result);
+
+}  // namespace thalia::formats

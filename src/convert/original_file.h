@@ -1,0 +1,19 @@
+// Files of version 0.1, for those who only look: conversions go through their migration.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "formats/source/file_report.h"
+#include "formats/source/opened_file.h"
+
+namespace thalia::formats {
+
+/// Reads the whole file. A tensor's name is its region's and its path there, with a dot between;
+/// with OpenOptions::as_stored its path. So opened, a delta tells of itself and has no tensors.
+std::shared_ptr<const OpenedFile> open_original(const std::filesystem::path& path,
+                                                const OpenOptions& options);
+VerifyReport verify_original(const std::filesystem::path& path, const OpenOptions& options,
+                             const VerifyOptions& verify, bool resolve);
+
+}  // namespace thalia::formats

@@ -1,0 +1,257 @@
+// Each file is opened as one by itself, and what it has is held against the index. An index that is
+// replaced meanwhile is opened anew: a save puts its index in place in one step, and removes files
+// of the older model only behind that.
+#include "convert/thalia_shards.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <iterator>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "convert/conversions.h"
+#include "convert/merge_plan.h"
+#include "convert/thalia_file.h"
+#include "convert/thalia_source.h"
+#include "formats/safetensors/index_match.h"
+#include "formats/safetensors/opened_model.h"
+#include "io/file/file_bytes.h"
+#include "io/file/posix_file.h"
+#include "io/path/base_file.h"
+#include "thalia/delta.h"
+#include "thalia/formats/model_index.h"
+#include "thalia/formats/resolved_file.h"
+#include "thalia/paths.h"
+
+namespace thalia::formats {
+namespace {
+
+using Shards = std::vector<std::shared_ptr<const ThaliaSource>>;
+
+// All parts of a model, held against their index.
+struct OpenedShards {
+  ModelIndex content;
+  std::uint64_t index_bytes;
+  std::vector<Reader> readers;
+  Shards sources;
+};
+
+// What an index names was named by a stranger: a regular file, and within the policy's folder.
+void check_shard(const path& file, const ChainOptions& options) {
+  const io::BaseFile found = io::open_base(file, options.read.input.access, options.bases);
+  if (found.bytes) return;
+  const ErrorContext context{.path = file.string(), .section = "index"};
+  if (found.reason.empty()) throw IoError("open of a file that the index names", ENOENT, context);
+  throw FormatError(ErrorCode::bad_value, "the index names this file: " + found.reason, context);
+}
+
+Reader open_shard(const path& file, const ChainOptions& options) {
+  stop_if_cancelled(options.read.work.cancel);
+  check_shard(file, options);
+  return with_path(file.native(), [&] { return ResolvedFile(file, {}, options).reader(); });
+}
+
+class ThaliaShards final : public OpenedFile {
+ public:
+  ThaliaShards(path index, const ModelIndex& content, std::uint64_t index_bytes, Shards shards,
+               const OpenOptions& options)
+      : index_(std::move(index)), shards_(std::move(shards)), options_(options) {
+    options_.as_stored = true;
+    facts_.file_bytes = index_bytes;
+    for (std::size_t f = 0; f < shards_.size(); ++f) {
+      files_.push_back(folder_of(index_) / content.files[f]);
+      add_shard(content.files[f], shards_[f]->facts(), f);
+    }
+  }
+
+  std::vector<path> files() const override {
+    std::vector<path> files{index_};
+    files.insert(files.end(), files_.begin(), files_.end());
+    return files;
+  }
+  std::vector<LinkFacts> links(const std::string&) const override {
+    std::vector<LinkFacts> links;
+    for (const path& file : files_)
+      std::ranges::move(open_thalia(file, options_)->links(file.string()),
+                        std::back_inserter(links));
+    return links;
+  }
+  Tensor read(std::size_t i) const override {
+    const Place& at = places_.at(i);
+    return with_path(files_[at.file].native(), [&] { return shards_[at.file]->read(at.tensor); });
+  }
+  void visit(std::size_t i, const PieceSink& sink) const override {
+    const Place& at = places_.at(i);
+    with_path(files_[at.file].native(), [&] { shards_[at.file]->visit(at.tensor, sink); });
+  }
+  std::optional<RegionPlace> place(std::size_t i) const override {
+    return shards_[places_[i].file]->place(places_[i].tensor);
+  }
+
+ private:
+  struct Place {
+    std::size_t file;
+    std::size_t tensor;
+  };
+
+  void add_shard(const std::string& name, const OpenedFacts& shard, std::size_t file) {
+    if (file == 0) {
+      facts_.version = shard.version;
+      facts_.metadata = shard.metadata;
+    } else if (shard.metadata != facts_.metadata) {
+      facts_.losses.push_back(
+          fmt::format("metadata of {}: other than those of the first file", printable(name)));
+    }
+    if (!facts_.training_steps) facts_.training_steps = shard.training_steps;
+    facts_.file_bytes += shard.file_bytes;
+    for (const std::string& loss : shard.losses)
+      if (std::ranges::find(facts_.losses, loss) == facts_.losses.end())
+        facts_.losses.push_back(loss);
+    facts_.place_losses.insert(facts_.place_losses.end(), shard.place_losses.begin(),
+                               shard.place_losses.end());
+    for (std::size_t i = 0; i < shard.tensors.size(); ++i) {
+      AnyTensor tensor = shard.tensors[i];
+      tensor.offset.reset();  // of several files it tells nothing
+      facts_.tensors.push_back(std::move(tensor));
+      places_.push_back({.file = file, .tensor = i});
+    }
+  }
+
+  path index_;
+  std::vector<path> files_;
+  Shards shards_;
+  OpenOptions options_;
+  std::vector<Place> places_;
+};
+
+OpenedShards open_once(const path& index, const io::FileBytes& text, const ChainOptions& options) {
+  OpenedShards opened{.content = read_model_index(index, options.read.input.limits),
+                      .index_bytes = text.bytes().size(),
+                      .readers = {},
+                      .sources = {}};
+  const ModelIndex& content = opened.content;
+  if (content.kind != ShardKind::thalia && !content.files.empty()) {
+    throw FormatError(ErrorCode::bad_value, "the index names no .thalia files",
+                      {.path = index.string(), .section = "index", .value = content.files.front()});
+  }
+  std::vector<safetensors::ShardContent> held;
+  for (const std::string& name : content.files) {
+    const path file = folder_of(index) / name;
+    const Reader& reader = opened.readers.emplace_back(open_shard(file, options));
+    with_path(file.native(), [&] {
+      opened.sources.push_back(
+          std::make_shared<const ThaliaSource>(reader, RegionGrouping{}, options.read));
+    });
+    safetensors::ShardContent& one = held.emplace_back();
+    one.is_known = true;
+    for (const AnyTensor& tensor : opened.sources.back()->facts().tensors)
+      one.tensors.push_back(tensor.name);
+  }
+  safetensors::refuse_mismatch(safetensors::compare_with_index(content, held), content,
+                               index.string());
+  return opened;
+}
+
+OpenedShards open_shards(const path& index, const ChainOptions& options) {
+  for (int tries = 1;; ++tries) {
+    const auto text = io::FileBytes::open(index, options.read.input.access);
+    try {
+      return open_once(index, *text, options);
+    } catch (const Error&) {
+      if (tries >= safetensors::kOpenTries || io::is_at_path(text->fd(), index)) throw;
+    }
+  }
+}
+
+bool is_same(const RegionSpec& a, const RegionSpec& b) {
+  const auto facts = [](const RegionSpec& spec) {
+    return std::tie(spec.config_json, spec.metadata_json, spec.n_neurons, spec.n_inputs,
+                    spec.neuron_type, spec.homeostatic_updated);
+  };
+  return facts(a) == facts(b);
+}
+
+// The regions of all parts, those of one name as one.
+class JoinedRegions {
+ public:
+  void add(RegionSource region, const path& file) {
+    const auto [place, is_new] = places_.emplace(region.spec.name, regions_.size());
+    if (is_new) {
+      regions_.push_back(std::move(region));
+      return;
+    }
+    RegionSource& found = regions_[place->second];
+    if (!is_same(found.spec, region.spec)) {
+      throw UsageError(ErrorCode::duplicate, "an earlier part has other texts or sizes for it",
+                       {.path = file.string(), .region = printable(region.spec.name)});
+    }
+    std::ranges::move(region.tensors, std::back_inserter(found.tensors));
+  }
+  std::vector<RegionSource> finish() && { return std::move(regions_); }
+
+ private:
+  std::unordered_map<std::string, std::size_t> places_;
+  std::vector<RegionSource> regions_;
+};
+
+}  // namespace
+
+std::shared_ptr<const OpenedFile> open_thalia_shards(const std::filesystem::path& path,
+                                                     const OpenOptions& options) {
+  const std::filesystem::path index = find_model(path);
+  OpenedShards opened = open_shards(index, options.chain);
+  return std::make_shared<ThaliaShards>(index, opened.content, opened.index_bytes,
+                                        std::move(opened.sources), options);
+}
+
+VerifyReport verify_thalia_shards(const std::filesystem::path& path, const OpenOptions& options,
+                                  const VerifyOptions& verify, bool /*resolve*/) {
+  FileReport report(verify);
+  report.find_of_named([&] {
+    for (const std::string& name : read_model_index(path, options.chain.read.input.limits).files) {
+      report.find_of_named([&] {
+        VerifyReport one =
+            verify_chain(folder_of(path) / name, verify, options.chain.search, options.chain.bases);
+        for (Finding& finding : one.findings)
+          finding.message = fmt::format("{}: {}", printable(name), finding.message);
+        report.add(one);
+      });
+    }
+    // Opening would fail with the first of these.
+    if (report.ok()) open_thalia_shards(path, options);
+  });
+  return std::move(report).finish();
+}
+
+ShardsState open_shards_state(const std::filesystem::path& path, const ChainOptions& options) {
+  const std::filesystem::path index = find_model(path);
+  const OpenedShards opened = open_shards(index, options);
+  ShardsState out{.state = {}, .files = {index}, .file_bytes = opened.index_bytes};
+  StateSource& joined = out.state;
+  const MergePreference none;
+  MergeConflicts conflicts(opened.readers, none);
+  std::string metadata = merge_metadata(opened.readers, options.read.input.limits, conflicts);
+  conflicts.throw_if_open();
+  if (!metadata.empty()) joined.metadata_json = std::move(metadata);
+  JoinedRegions regions;
+  for (const Reader& reader : opened.readers) {
+    out.files.push_back(reader.path());
+    out.file_bytes += reader.file_bytes();
+    StateSource part = state_source(ChainReader::open(reader, options));
+    joined.training_steps = std::max(joined.training_steps, part.training_steps);
+    for (RegionSource& region : part.regions) regions.add(std::move(region), reader.path());
+    std::ranges::move(part.connections, std::back_inserter(joined.connections));
+  }
+  joined.regions = std::move(regions).finish();
+  return out;
+}
+
+}  // namespace thalia::formats

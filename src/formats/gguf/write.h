@@ -1,0 +1,38 @@
+// Writing a GGUF file whose payloads come one after the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "formats/source/tensor_sink.h"
+#include "thalia/formats/gguf.h"
+
+namespace thalia::formats::gguf {
+
+/// What stands in front of the payloads, and where those end.
+struct Plan {
+  std::string header;  ///< padded to the alignment
+  std::uint32_t alignment = 0;
+  std::vector<std::uint64_t> payload_bytes{};
+};
+
+/// The `bytes` and offsets of the tensors are not looked at. @throws UsageError, UnsupportedError
+/// as save_gguf().
+Plan plan_file(const std::vector<GgufTensor>& tensors, const GgufKeyValues& key_values,
+               bool long_names);
+
+struct WriteOptions {
+  OutputOptions output{};
+  Work work{};
+};
+
+/// `emit` is asked for each tensor in order. @throws UsageError (size_mismatch) where it hands on
+/// another number of bytes; IoError. @return bytes of the file.
+std::uint64_t write_file(const std::filesystem::path& path, const Plan& plan,
+                         const WriteOptions& options, const EmitPayload& emit);
+
+}  // namespace thalia::formats::gguf

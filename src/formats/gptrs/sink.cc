@@ -1,0 +1,156 @@
+// Metadata of these formats give their files back byte for byte. Of other metadata a config is
+// made: it is one, or it is put into one of kind "thalia".
+#include "formats/gptrs/sink.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "formats/gptrs/origin.h"
+#include "formats/gptrs/writer.h"
+#include "formats/source/list_names.h"
+#include "formats/source/lost_metadata.h"
+#include "json/writer.h"
+
+namespace thalia::formats::gptrs {
+namespace {
+
+// Where each tensor goes: in the order of the names' bytes, or first those that the origin lists,
+// in its order.
+std::vector<std::size_t> file_order(const std::vector<SinkTensor>& tensors, const Origin& origin) {
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (const std::string& name : origin.order) places.emplace(name, places.size());
+  const auto place = [&](std::size_t i) {
+    const auto found = places.find(tensors[i].name);
+    return found == places.end() ? places.size() : found->second;
+  };
+  std::vector<std::size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const std::size_t first = place(a), second = place(b);
+    return first != second ? first < second : tensors[a].name < tensors[b].name;
+  });
+  return order;
+}
+
+bool is_config(std::string_view metadata, const ReadLimits& limits) {
+  try {
+    static_cast<void>(parse_gptrs_config(metadata, limits));
+    return true;
+  } catch (const FormatError&) {
+    return false;
+  }
+}
+
+std::vector<std::string> keys_of(const FoundOrigin& found) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : found.rest) keys.push_back(key);
+  return keys;
+}
+
+// Of a checkpoint. Names what of the metadata it leaves out.
+std::string config_for(const FoundOrigin& found, std::string_view metadata,
+                       const ReadLimits& limits, std::vector<std::string>& lost_keys) {
+  if (found.origin && found.origin->format == GptrsFormat::checkpoint) {
+    lost_keys = keys_of(found);
+    return found.origin->config;
+  }
+  if (is_config(metadata, limits)) return std::string(metadata);
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("kind", "thalia").key("config").begin_object();
+  for (const auto& [key, value] : found.rest) json.key(key).raw(value);
+  json.end_object().end_object();
+  return text;
+}
+
+PlannedTensor planned(const SinkTensor& tensor, const Origin& origin,
+                      const std::unordered_set<std::string_view>& ids) {
+  if (tensor.layout.encoding != Encoding::dense) {
+    throw UnsupportedError(ErrorCode::unsupported_feature, "the format has dense tensors only",
+                           {.field = "encoding", .tensor = printable(tensor.name)});
+  }
+  const auto flag = origin.requires_grad.find(tensor.name);
+  return {.name = tensor.name,
+          .dtype = tensor.layout.dtype,
+          .shape = tensor.layout.shape.rank() == 0 ? Shape({1}) : tensor.layout.shape,
+          .requires_grad = flag == origin.requires_grad.end() ? std::uint8_t{0} : flag->second,
+          .store_id = origin.all_ids.value_or(ids.contains(tensor.name))};
+}
+
+// All that can be refused is, and what is left out is announced, before the output is created.
+struct SinkPlan {
+  std::vector<std::size_t> order;
+  PlannedFile file;
+  std::vector<std::string> losses;
+};
+
+SinkPlan plan_sink(GptrsFormat format, const SinkInput& input, const SinkOptions& options) {
+  const FoundOrigin found = origin_from_json(input.metadata, options.limits);
+  const Origin origin = found.origin.value_or(Origin{});
+  SinkPlan plan;
+  std::vector<std::string> lost_keys, scalars;
+  std::string config;
+  if (format == GptrsFormat::checkpoint) {
+    config = config_for(found, input.metadata, options.limits, lost_keys);
+  } else {
+    lost_keys = keys_of(found);
+    if (found.origin && origin.format == GptrsFormat::checkpoint)
+      plan.losses.emplace_back("the model's config and the ids: an archive has none");
+  }
+  plan.order = file_order(input.tensors, origin);
+  const std::unordered_set<std::string_view> ids(origin.ids_of.begin(), origin.ids_of.end());
+  std::vector<PlannedTensor> tensors;
+  for (const std::size_t i : plan.order) {
+    tensors.push_back(planned(input.tensors[i], origin, ids));
+    if (input.tensors[i].layout.shape.rank() == 0) scalars.push_back(input.tensors[i].name);
+  }
+  plan.file = plan_file(format, tensors, config, options.all_types);
+  add_lost_metadata(plan.losses, input, lost_keys);
+  if (!scalars.empty()) {
+    plan.losses.push_back(
+        fmt::format("scalars become tensors of one dimension: {}", list_names(scalars)));
+  }
+  return plan;
+}
+
+std::uint64_t write_either(GptrsFormat format, const std::filesystem::path& output,
+                           const SinkInput& input, const SinkOptions& options,
+                           const EmitPayload& emit) {
+  const SinkPlan plan =
+      with_path(output.native(), [&] { return plan_sink(format, input, options); });
+  if (options.announce) options.announce(plan.losses);
+  return write_planned(output, plan.file, plan.order.size(), options.save.output, options.save.work,
+                       [&](std::size_t i, const PieceSink& sink) { emit(plan.order[i], sink); });
+}
+
+}  // namespace
+}  // namespace thalia::formats::gptrs
+
+namespace thalia::formats {
+
+std::uint64_t write_gptrs(const std::filesystem::path& output, const SinkInput& input,
+                          const SinkOptions& options, const EmitPayload& emit) {
+  return gptrs::write_either(GptrsFormat::checkpoint, output, input, options, emit);
+}
+
+bool is_gptrs_made_of(const SinkInput& input, std::string_view metadata, unsigned max_json_depth) {
+  const ReadLimits limits{.max_json_depth = max_json_depth};
+  std::vector<std::string> lost_keys;
+  const gptrs::FoundOrigin found = gptrs::origin_from_json(input.metadata, limits);
+  const std::string config = gptrs::config_for(found, input.metadata, limits, lost_keys);
+  return gptrs::origin_to_json({.config = config}) == metadata;
+}
+
+std::uint64_t write_gptrsten(const std::filesystem::path& output, const SinkInput& input,
+                             const SinkOptions& options, const EmitPayload& emit) {
+  return gptrs::write_either(GptrsFormat::archive, output, input, options, emit);
+}
+
+}  // namespace thalia::formats

@@ -1,0 +1,105 @@
+// Each tensor of a source has a name of its own: of entries with one name the last is shown, the
+// one that a look-up finds, and the others are named as lost.
+#include "formats/gptrs/source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/utf8.h"
+#include "formats/gptrs/origin.h"
+#include "formats/gptrs/parse.h"
+#include "formats/source/list_names.h"
+
+namespace thalia::formats::gptrs {
+namespace {
+
+// Where the first payload may stand: behind an index without bytes that mean nothing.
+std::uint64_t front_bytes(const GptrsFile& file) {
+  const bool is_checkpoint = file.format() == GptrsFormat::checkpoint;
+  std::uint64_t bytes = kCheckpointMagic.size() + 4 + 4 + 4;  // version, index_len, tensor_count
+  if (is_checkpoint) bytes += 4 + file.config_text().size();
+  for (const GptrsTensor& tensor : file.tensors())
+    bytes +=
+        kLeastEntry + (is_checkpoint ? kIdBytes : 0) + tensor.name.size() + 8 * tensor.shape.rank();
+  return bytes;
+}
+
+// Behind index and payloads, and between them. In version 1 entries stand there.
+bool has_other_bytes(const GptrsFile& file) {
+  if (file.version() == 1) {
+    if (file.tensors().empty()) return false;
+    return file.tensors().back().offset + file.tensors().back().stored_bytes < file.file_bytes();
+  }
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> extents;
+  for (const GptrsTensor& tensor : file.tensors()) {
+    const bool fits = tensor.offset <= file.file_bytes() &&
+                      tensor.stored_bytes <= file.file_bytes() - tensor.offset;
+    if (fits && tensor.stored_bytes > 0) extents.emplace_back(tensor.offset, tensor.stored_bytes);
+  }
+  std::sort(extents.begin(), extents.end());
+  std::uint64_t end = front_bytes(file);
+  for (const auto& [offset, length] : extents) {
+    if (offset > end) return true;
+    end = std::max(end, offset + length);
+  }
+  return end < file.file_bytes();
+}
+
+class GptrsSource final : public OpenedFile {
+ public:
+  explicit GptrsSource(GptrsFile file) : file_(std::move(file)) {
+    facts_.version = std::to_string(file_.version());
+    facts_.file_bytes = file_.file_bytes();
+    facts_.metadata = origin_to_json(origin_of(file_));
+    std::vector<std::string> hidden;
+    for (std::size_t i = 0; i < file_.tensors().size(); ++i) {
+      const GptrsTensor& tensor = file_.tensors()[i];
+      if (file_.find(tensor.name) != &tensor) {
+        hidden.push_back(tensor.name);
+        continue;
+      }
+      entries_.push_back(i);
+      facts_.tensors.push_back({.name = tensor.name,
+                                .layout = {.dtype = tensor.dtype, .shape = tensor.shape},
+                                .offset = tensor.offset,
+                                .stored_bytes = tensor.stored_bytes,
+                                .in_place = true});
+    }
+    // A config that was made of another format's metadata is them.
+    if (file_.format() == GptrsFormat::checkpoint && file_.model_config().kind == "thalia")
+      facts_.carried = fmt::format(R"({{"metadata":{}}})", file_.model_config().config);
+    if (!hidden.empty()) {
+      facts_.losses.push_back(
+          fmt::format("earlier tensors of a name that stands there again: {}", list_names(hidden)));
+    }
+    if (has_other_bytes(file_)) facts_.losses.emplace_back("bytes that are no tensor's");
+  }
+
+  Tensor read(std::size_t i) const override { return file_.read_entry(entries_.at(i)); }
+
+ private:
+  GptrsFile file_;
+  std::vector<std::size_t> entries_;  ///< of facts().tensors, in the file's index
+};
+
+}  // namespace
+}  // namespace thalia::formats::gptrs
+
+namespace thalia::formats {
+
+std::shared_ptr<const OpenedFile> gptrs_source(GptrsFile file) {
+  return std::make_shared<const gptrs::GptrsSource>(std::move(file));
+}
+
+std::shared_ptr<const OpenedFile> open_gptrs_source(const std::filesystem::path& path,
+                                                    const OpenOptions& options) {
+  return gptrs_source(GptrsFile::open(path, {.input = options.chain.read.input,
+                                             .strict = !options.chain.read.input.legacy,
+                                             .version_1 = options.chain.read.input.legacy,
+                                             .untagged_config = options.chain.read.input.legacy,
+                                             .work = options.chain.read.work}));
+}
+
+}  // namespace thalia::formats

@@ -1,0 +1,20 @@
+// GPTRSCHK and GPTRSTEN files as conversions read them.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "formats/source/opened_file.h"
+#include "thalia/formats/gptrs.h"
+
+namespace thalia::formats {
+
+/// InputOptions::legacy takes, beside files of version 1 and configs without a kind, whatever the
+/// original takes: without it files are read strictly. @throws as GptrsFile::open().
+std::shared_ptr<const OpenedFile> open_gptrs_source(const std::filesystem::path& path,
+                                                    const OpenOptions& options);
+
+/// Of an open file.
+std::shared_ptr<const OpenedFile> gptrs_source(GptrsFile file);
+
+}  // namespace thalia::formats

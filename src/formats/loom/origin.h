@@ -1,0 +1,30 @@
+// What a .thalia file holds of a file of loom: {"format":NAME,NAME:{"network":…,"transformer":…,
+// "blobs":[…]}}, the header of a .entity file without places.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/loom/document.h"
+
+namespace thalia::formats::loom {
+
+enum class FileKind { entity, checkpoint };
+/// "entity", "loom_json".
+std::string_view kind_name(FileKind kind) noexcept;
+
+std::string origin_to_json(FileKind kind, const Document& document);
+
+struct Origin {
+  FileKind kind = FileKind::entity;
+  Document document;
+};
+/// nullopt unless the metadata are as above; they may have been edited since.
+/// @param other_keys gets the names of all other members. @throws FormatError where the text is no
+/// JSON object.
+std::optional<Origin> origin_from_json(std::string_view metadata, const ReadLimits& limits,
+                                       std::vector<std::string>& other_keys);
+
+}  // namespace thalia::formats::loom

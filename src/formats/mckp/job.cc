@@ -1,0 +1,90 @@
+// How one tensor is stored, and the piece of work that a thread does for it. A plan is made on the
+// caller's thread and does not change until all jobs of its tensor are done; threads only read it,
+// except for the digest, which has its own lock.
+#include "formats/mckp/job.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "codec/lossy/quantize.h"
+#include "formats/mckp/block.h"
+#include "state/precision/glob.h"
+#include "thalia/tensor_role.h"
+
+namespace thalia::formats {
+namespace {
+
+std::optional<MckpQuantization> quantization_of(std::string_view name, const Tensor& tensor,
+                                                const MckpWriteOptions& options) {
+  if (!options.quantization || !tensor.is_dense() ||
+      !mckp_quantizes(name, tensor, *options.quantization))
+    return std::nullopt;
+  const auto own = options.quantization->bits_of.find(name);
+  const unsigned bits =
+      own == options.quantization->bits_of.end() ? options.quantization->bits : own->second;
+  // No scale where an element is not finite: such a tensor is stored exactly.
+  const auto scale = codec::uniform_scale(tensor.dtype(), tensor.bytes(), bits);
+  if (!scale) return std::nullopt;
+  return MckpQuantization{.bits = bits, .minimum = scale->minimum, .scale = scale->scale};
+}
+
+}  // namespace
+
+// As quantize does: what an optimizer keeps, and what is small, stays exact.
+bool mckp_quantizes(std::string_view name, const Tensor& tensor,
+                    const MckpQuantizationOptions& options) {
+  const auto fits = [&](const std::string& pattern) { return state::matches_path(pattern, name); };
+  return mckp_can_quantize(tensor.dtype()) &&
+         is_weights(role_of_name(name, tensor.shape().rank())) &&
+         std::none_of(options.exclude.begin(), options.exclude.end(), fits);
+}
+
+std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
+                                           std::optional<Tensor> base,
+                                           const MckpWriteOptions& options) {
+  auto work = std::make_shared<MckpWork>(options.content_digests, tensor.bytes().size());
+  MckpTensor& stored = work->stored;
+  stored.dtype = tensor.dtype();
+  stored.shape = tensor.shape();
+  stored.original_size = tensor.bytes().size();
+  stored.method.codec = codec_of(options);
+  stored.quantization = quantization_of(name, tensor, options);
+  stored.method.quantized = stored.quantization.has_value();
+  if (!tensor.is_dense()) {
+    stored.sparse = {.encoding = tensor.encoding(),
+                     .nnz = tensor.nnz(),
+                     .wide_indices = tensor.layout().wide_indices};
+    stored.method.sparse = true;
+  }
+  stored.name = std::move(name);
+  const bool fits = base && base->layout() == tensor.layout() && !tensor.bytes().empty();
+  if (fits && !stored.method.quantized) {
+    stored.method.delta = true;
+    work->base = *std::move(base);
+  }
+  // A difference is mostly zeros, and so are the upper bytes of indices. Codecs that look at
+  // exponents find none in them, zstd finds the runs.
+  if ((stored.method.delta || stored.method.sparse) && stored.method.codec != Codec::lz4 &&
+      stored.method.codec != Codec::none)
+    stored.method.codec = Codec::zstd;
+  const bool groups = stored.method.codec == Codec::zstd || stored.method.codec == Codec::lz4;
+  if (options.byte_grouping && groups && !stored.method.quantized)
+    stored.method.plane_width = mckp_plane_width(stored.dtype);
+  // A stored difference saves nothing and would only need its base.
+  if (stored.method.codec == Codec::none) stored.method.delta = false;
+  work->tensor = std::move(tensor);
+  return work;
+}
+
+void MckpJob::run(int level) {
+  MckpWork& work = *tensor;
+  const ByteSpan raw = work.tensor.bytes();
+  const ByteSpan base = work.stored.method.delta ? work.base.bytes() : ByteSpan();
+  encode_mckp_piece(work.stored, level, raw, base, begin, end, out);
+  // An empty tensor has one empty piece, which is its block, and nothing to hash.
+  if (end == begin) return;
+  const auto [first, count] = mckp_raw_range(work.stored, begin, end - begin);
+  work.digest.advance(work.stored, raw, first, first + count);
+}
+
+}  // namespace thalia::formats

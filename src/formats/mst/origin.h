@@ -1,0 +1,31 @@
+// What a .mst file holds beside its tensors, as the metadata of a .thalia file hold it.
+// docs/format/mithril.md, "Through a .thalia file".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "thalia/mst.h"
+
+namespace thalia::formats::mst {
+
+struct Origin {
+  std::uint32_t version = 1;
+  int level = 3;
+  bool byte_grouping = true;
+  std::vector<std::pair<std::string, std::string>> metadata{};
+  std::vector<std::string> order{};          ///< of the frames, by name
+  std::vector<std::size_t> header_order{};   ///< as MstFile::header_order()
+  std::vector<std::string> other_members{};  ///< what has no place in a .mst file
+};
+
+std::string origin_to_json(const MstFile& file);
+/// Of the metadata of any .thalia file: of what is no .mst file's, texts become metadata.
+/// @throws FormatError where it is no JSON object.
+Origin origin_from_json(std::string_view metadata_json, unsigned max_json_depth);
+
+}  // namespace thalia::formats::mst

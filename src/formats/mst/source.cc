@@ -1,0 +1,58 @@
+#include "formats/mst/source.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "formats/mst/origin.h"
+#include "formats/source/list_names.h"
+#include "thalia/mst.h"
+
+namespace thalia::formats {
+namespace mst {
+namespace {
+
+// Groups the bytes of these types only, where it groups any.
+bool has_byte_planes(const MstFile& file, DType dtype) {
+  return file.byte_grouping() &&
+         (dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16);
+}
+
+class Source final : public OpenedFile {
+ public:
+  explicit Source(MstFile file) : file_(std::move(file)) {
+    facts_.version = std::to_string(file_.version());
+    for (const MstTensor& tensor : file_.tensors()) {
+      facts_.tensors.push_back({.name = tensor.name,
+                                .layout = {.dtype = tensor.dtype, .shape = tensor.shape},
+                                .offset = tensor.offset,
+                                .stored_bytes = tensor.compressed_size,
+                                .codecs = {Codec::zstd},
+                                .byte_planes = has_byte_planes(file_, tensor.dtype)});
+    }
+    facts_.metadata = origin_to_json(file_);
+    for (const auto& [key, text] : file_.metadata())
+      if (key == kCarriedMetadata) facts_.carried = text;
+    facts_.file_bytes = file_.file_bytes();
+    if (!file_.unknown_members().empty()) {
+      facts_.losses.push_back(
+          fmt::format("members of the header: {}", list_names(file_.unknown_members())));
+    }
+    if (file_.has_other_bytes()) facts_.losses.emplace_back("bytes that are no tensor's");
+  }
+
+  Tensor read(std::size_t i) const override { return file_.read(file_.tensors()[i].name); }
+
+ private:
+  MstFile file_;
+};
+
+}  // namespace
+}  // namespace mst
+
+std::shared_ptr<const OpenedFile> open_mst_source(const std::filesystem::path& path,
+                                                  const OpenOptions& options) {
+  return std::make_shared<mst::Source>(MstFile::open(path, options.chain.read));
+}
+
+}  // namespace thalia::formats

@@ -1,0 +1,12 @@
+// .mst files, read through the interface of all formats.
+#pragma once
+
+#include "formats/source/opened_file.h"
+
+namespace thalia::formats {
+
+/// An OpenFormat.
+std::shared_ptr<const OpenedFile> open_mst_source(const std::filesystem::path& path,
+                                                  const OpenOptions& options);
+
+}  // namespace thalia::formats

@@ -1,0 +1,118 @@
+// Both files are open at once, so that each tensor is asked for once, in the order of the input.
+// The data file is put in place first: a model is never there without its data.
+#include "formats/onnx/write.h"
+
+#include <cassert>
+#include <utility>
+
+#include "base/fail.h"
+#include "formats/onnx/data_file.h"
+#include "formats/onnx/plan.h"
+#include "formats/onnx/sparse.h"
+#include "io/output/atomic_file.h"
+#include "io/path/real_path.h"
+#include "thalia/output_file.h"
+#include "thalia/paths.h"
+
+namespace thalia::formats::onnx {
+namespace {
+
+Plan make_fitting_plan(const std::filesystem::path& path, const std::vector<SinkTensor>& tensors,
+                       const OnnxMetadata& metadata, const OnnxModel& model,
+                       const WriteOptions& options, DataFileName& data) {
+  Plan plan = make_plan(tensors, metadata, model, {});
+  const bool is_too_large = plan.model_bytes > options.most_model_bytes;
+  if (options.external_data.value_or(is_too_large)) {
+    data = data_file_name(io::real_path(path), options.output);
+    plan = make_plan(tensors, metadata, model, data.name);
+  }
+  if (plan.model_bytes > options.most_model_bytes || plan.data_bytes > std::uint64_t{1} << 62) {
+    throw UnsupportedError(ErrorCode::unsupported_feature,
+                           "the model is longer than a message of protobuf can be",
+                           {.value = fmt::format("{} bytes", plan.model_bytes),
+                            .bound = std::to_string(options.most_model_bytes)});
+  }
+  return plan;
+}
+
+void pad(OutputFile& out, std::uint64_t size) {
+  constexpr std::array<std::byte, kDataAlignment> kZeros{};
+  out.write(ByteSpan(kZeros).first(size - out.size()));
+}
+
+}  // namespace
+
+std::uint64_t write_model(const std::filesystem::path& path, const std::vector<SinkTensor>& tensors,
+                          const OnnxMetadata& metadata, OnnxModel model,
+                          const WriteOptions& options, const std::function<void()>& checked,
+                          const EmitPayload& emit) {
+  DataFileName data;
+  const Plan plan = with_path(path.native(), [&] {
+    check_input(tensors, metadata, model);
+    return make_fitting_plan(path, tensors, metadata, model, options, data);
+  });
+  checked();
+  OutputFile out(path, options.output, options.work.cancel);
+  std::optional<OutputFile> data_out;
+  const std::filesystem::path folder = folder_of(out.path());
+  for (const std::string& name : {data.name, data.unused})
+    if (!name.empty()) io::refuse_read(folder / name, options.sources);
+  if (plan.data_bytes > 0)
+    data_out.emplace(folder / data.name, options.output.beside(), options.work.cancel);
+
+  std::uint64_t done = 0;
+  out.write(as_byte_span(plan.front));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const PlannedTensor& planned = plan.tensors[i];
+    out.write(as_byte_span(planned.head));
+    OutputFile& target = planned.external ? *data_out : out;
+    if (planned.external) pad(target, planned.offset);
+    [[maybe_unused]] const std::uint64_t before = done;
+    PieceSink sink = [&](ByteSpan piece) { target.write(piece); };
+    std::optional<SparseWriter> sparse;
+    if (is_sparse(tensors[i].layout.encoding)) {
+      bool is_first = true;
+      sparse.emplace(
+          tensors[i].layout, [&](ByteSpan positions) { out.write(positions); },
+          [&, is_first](ByteSpan values) mutable {
+            if (std::exchange(is_first, false)) out.write(as_byte_span(planned.middle));
+            out.write(values);
+          });
+      sink = [&](ByteSpan piece) { sparse->take(piece); };
+    }
+    emit(i, [&](ByteSpan piece) {
+      sink(piece);
+      done += piece.size();
+      if (options.work.progress) options.work.progress(done, plan.payload_bytes);
+    });
+    // Without values nothing has put it there.
+    if (sparse && tensors[i].layout.nnz == 0) out.write(as_byte_span(planned.middle));
+    // Lengths in the model rely on it.
+    assert(done - before == planned.payload_bytes);
+  }
+  out.write(as_byte_span(plan.back));
+  assert(out.size() == plan.model_bytes);
+  if (data_out) data_out->commit();
+  out.commit();
+  if (data_out && !data.unused.empty()) static_cast<void>(remove_file(folder / data.unused));
+  return plan.model_bytes + plan.data_bytes;
+}
+
+}  // namespace thalia::formats::onnx
+
+namespace thalia {
+
+std::uint64_t save_onnx(const std::filesystem::path& path,
+                        const std::vector<std::pair<std::string, Tensor>>& tensors,
+                        const OnnxMetadata& metadata, const OnnxSaveOptions& options) {
+  std::vector<formats::SinkTensor> layouts;
+  for (const auto& [name, tensor] : tensors)
+    layouts.push_back({.name = name, .layout = tensor.layout()});
+  return formats::onnx::write_model(
+      path, layouts, metadata, options.model,
+      {.external_data = options.external_data, .output = options.output, .work = options.work},
+      [] {},
+      [&](std::size_t i, const formats::PieceSink& sink) { sink(tensors[i].second.bytes()); });
+}
+
+}  // namespace thalia

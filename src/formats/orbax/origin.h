@@ -1,0 +1,23 @@
+// What a folder holds beside its arrays, as the metadata of a .thalia file hold it.
+// docs/format/mithril.md, "Through a .thalia file".
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "json/copy.h"
+
+namespace thalia::formats::orbax {
+
+struct Origin {
+  json::Members others{};                   ///< as Metadata::others
+  std::vector<std::string> lost_members{};  ///< what has no place in such a folder
+};
+
+std::string origin_to_json(const json::Members& others);
+/// Of the metadata of any .thalia file: of what is no such folder's, all members become members of
+/// the folder's own metadata. @throws FormatError where it is no JSON object.
+Origin origin_from_json(std::string_view metadata_json, unsigned max_json_depth);
+
+}  // namespace thalia::formats::orbax

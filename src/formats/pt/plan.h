@@ -1,0 +1,42 @@
+// The object that a .pt file is written of: a graph over the tensors of a sink.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/pt/value.h"
+#include "formats/source/tensor_sink.h"
+#include "thalia/value.h"
+
+namespace thalia::formats::pt {
+
+/// What the bytes of a storage are, of one tensor of the sink.
+enum class PayloadPart : std::uint8_t { whole, indices, columns, values };
+
+struct Payload {
+  std::size_t tensor = 0;
+  PayloadPart part = PayloadPart::whole;
+};
+
+struct Plan {
+  /// Keys of its storages are not set.
+  Graph graph{};
+  std::vector<Payload> payloads{};  ///< for each storage
+  std::string folder = "archive";
+  std::string version = "3";
+  std::string serialization_id{};  ///< empty: none is known
+  /// Records that newer versions of torch write.
+  bool format_version = true, storage_alignment = true, byte_order = true, with_id = true;
+  std::vector<std::string> losses{};
+};
+
+/// By the tree in the metadata, where it fits the tensors; else a dictionary of all of them.
+/// Nothing of the metadata is trusted. @throws UnsupportedError for tensors that torch has none of.
+Plan make_plan(const SinkInput& input, const ReadLimits& limits);
+
+/// By that tree alone; nullopt where there is none that fits the tensors.
+std::optional<Plan> plan_of_tree(const SinkInput& input, const Value& metadata);
+
+}  // namespace thalia::formats::pt

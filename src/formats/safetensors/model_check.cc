@@ -1,0 +1,74 @@
+// All that is wrong with a model, for a user who wants to know and not to open it.
+#include <fmt/format.h>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+#include "formats/safetensors/opened_model.h"
+#include "thalia/error.h"
+#include "thalia/formats/safetensors_model.h"
+
+namespace thalia::formats::safetensors {
+namespace {
+
+// A limit says nothing about the file.
+SafetensorsFinding finding_of_fault(const ModelFile& file) {
+  try {
+    std::rethrow_exception(file.fault);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::limit_exceeded) throw;
+    std::string_view text = error.what();
+    const std::string code = std::string(error_code_name(error.code())) + ": ";
+    if (text.starts_with(code)) text.remove_prefix(code.size());
+    return {.file = file.name,
+            .tensor = {},
+            .message = std::string(text),
+            .code = error.code(),
+            .severity = Severity::error};
+  }
+}
+
+std::vector<SafetensorsFinding> check(const std::filesystem::path& path,
+                                      const SafetensorsModelOptions& options) {
+  OpenedModel model = open_files(path, options);
+  for (int tries = 1; tries < kOpenTries && was_replaced(model); ++tries)
+    model = open_files(path, options);
+  std::vector<SafetensorsFinding> findings;
+  bool is_whole = true;
+  std::uint64_t bytes = 0;
+  for (const ModelFile& file : model.files) {
+    for (const SafetensorsTensor& tensor : file.parsed.tensors) bytes += tensor.bytes.size();
+    if (!file.fault) continue;
+    is_whole = false;
+    findings.push_back(finding_of_fault(file));
+  }
+  for (const Mismatch& mismatch : compare_with_index(model)) {
+    is_whole = false;
+    findings.push_back({.file = model.files[mismatch.file].name,
+                        .tensor = printable(mismatch.tensor),
+                        .message = describe(mismatch, model.index),
+                        .code = ErrorCode::inconsistent,
+                        .severity = Severity::error});
+  }
+  // Of parts of a model the sum tells nothing.
+  if (is_whole && model.index.total_size && *model.index.total_size != bytes) {
+    findings.push_back({.file = {},
+                        .tensor = {},
+                        .message = fmt::format("total_size is {}, and the tensors have {} bytes",
+                                               *model.index.total_size, bytes),
+                        .code = ErrorCode::inconsistent,
+                        .severity = Severity::warning});
+  }
+  return findings;
+}
+
+}  // namespace
+}  // namespace thalia::formats::safetensors
+
+namespace thalia {
+
+std::vector<SafetensorsFinding> check_safetensors_model(const std::filesystem::path& path,
+                                                        const SafetensorsModelOptions& options) {
+  return formats::safetensors::check(path, options);
+}
+
+}  // namespace thalia

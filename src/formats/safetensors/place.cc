@@ -1,0 +1,180 @@
+// Folders are looked through by name alone; what is in a file shows when it is opened.
+#include "formats/safetensors/place.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/fail.h"
+#include "formats/source/list_names.h"
+#include "formats/source/part_name.h"
+#include "io/folder/folder.h"
+#include "thalia/error.h"
+#include "thalia/formats/safetensors_model.h"
+#include "thalia/paths.h"
+#include "thalia/text.h"
+
+namespace thalia::formats::safetensors {
+namespace {
+
+constexpr std::string_view kDefaultPrefix = "model";
+
+// Takes all digits off the end.
+bool take_digits(std::string_view& text) noexcept {
+  const std::size_t end = text.find_last_not_of("0123456789") + 1;
+  const bool has_some = end < text.size();
+  text = text.substr(0, end);
+  return has_some;
+}
+
+bool take_text(std::string_view& text, std::string_view end) noexcept {
+  if (!text.ends_with(end)) return false;
+  text.remove_suffix(end.size());
+  return true;
+}
+
+// What stands in front of -00001-of-00002.safetensors.
+std::optional<std::string_view> shard_prefix(std::string_view name) noexcept {
+  const auto part = part_name(name);
+  if (!part || part->extension != kFileSuffix) return std::nullopt;
+  return part->prefix;
+}
+
+std::filesystem::path only(const io::Folder& folder, std::vector<std::string> names) {
+  if (names.size() == 1) return folder.path() / names.front();
+  std::ranges::sort(names);
+  throw UsageError(ErrorCode::bad_argument, "the folder has several models, name one of them",
+                   {.path = folder.path().string(), .value = list_names(names)});
+}
+
+// In this order: as transformers does, a whole file before an index.
+constexpr std::array kUsualNames{"model.thalia", "model.thalia.index.json", "model.safetensors",
+                                 "model.safetensors.index.json"};
+constexpr std::span kUsualSafetensors = std::span(kUsualNames).subspan<2>();
+
+// A link that leads nowhere counts: what it stood for must not become another model in silence.
+std::optional<std::filesystem::path> usual_in(const io::Folder& folder,
+                                              std::span<const char* const> names) {
+  for (const char* const name : names) {
+    const auto facts = folder.facts(name);
+    if (facts && facts->kind != io::FileKind::folder) return folder.path() / name;
+  }
+  return std::nullopt;
+}
+
+// nullopt where the folder has no safetensors file.
+std::optional<std::filesystem::path> other_in(const io::Folder& folder) {
+  std::vector<std::string> files, indexes, shards;
+  for (const io::FolderEntry& entry : folder.entries()) {
+    if (entry.name.starts_with('.')) continue;
+    const bool is_index = index_prefix(entry.name).has_value();
+    if (!is_index && !entry.name.ends_with(kFileSuffix)) continue;
+    // Links count as what they lead to: caches of models consist of them.
+    if (!is_file(folder.path() / entry.name)) continue;
+    (is_index ? indexes : is_shard_name(entry.name) ? shards : files).push_back(entry.name);
+  }
+  if (files.size() == 1) return folder.path() / files.front();
+  if (!indexes.empty()) return only(folder, std::move(indexes));
+  if (!files.empty()) return only(folder, std::move(files));
+  if (shards.empty()) return std::nullopt;
+  std::ranges::sort(shards);
+  throw UsageError(ErrorCode::not_found, "the folder has shards and no index",
+                   {.path = folder.path().string(), .value = list_names(shards)});
+}
+
+}  // namespace
+
+std::string_view file_suffix(ShardKind kind) noexcept {
+  return kind == ShardKind::thalia ? ".thalia" : kFileSuffix;
+}
+
+bool is_shard_name(std::string_view name) noexcept {
+  return shard_prefix(name).has_value();
+}
+
+std::string shard_name(std::string_view prefix, std::uint64_t i, std::uint64_t count,
+                       unsigned generation) {
+  if (generation == 1) return fmt::format("{}-{:05}-of-{:05}{}", prefix, i, count, kFileSuffix);
+  return fmt::format("{}-{}-{:05}-of-{:05}{}", prefix, generation, i, count, kFileSuffix);
+}
+
+bool is_shard_of(std::string_view name, std::string_view prefix) noexcept {
+  auto found = shard_prefix(name);
+  if (!found) return false;
+  if (*found == prefix) return true;
+  return take_digits(*found) && take_text(*found, "-") && *found == prefix;
+}
+
+// Variants are what diffusers writes.
+std::optional<std::string> index_prefix(std::string_view name, ShardKind kind) {
+  const std::string stem = std::string(file_suffix(kind)) + ".index.";
+  const std::size_t middle = name.find(stem);
+  if (middle == 0 || middle == std::string_view::npos) return std::nullopt;
+  std::string_view variant = name.substr(middle + stem.size());
+  if (variant == "json") return std::string(name.substr(0, middle));
+  if (!take_text(variant, ".json") || variant.empty()) return std::nullopt;
+  return fmt::format("{}.{}", name.substr(0, middle), variant);
+}
+
+bool is_index_path(const std::filesystem::path& path) {
+  return path.extension() == ".json";
+}
+
+std::filesystem::path ModelTarget::file() const {
+  return folder / (prefix + std::string(kFileSuffix));
+}
+
+ModelTarget model_target(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  ModelTarget target{.folder = folder_of(path)};
+  const bool is_folder = io::Folder::find(path).has_value();
+  const auto prefix = index_prefix(name);
+  if (!is_folder && prefix) {
+    target.prefix = *prefix;
+    target.index_name = name;
+    target.is_index_wanted = true;
+    return target;
+  }
+  if (!is_folder && name.size() > kFileSuffix.size() && name.ends_with(kFileSuffix)) {
+    target.prefix = name.substr(0, name.size() - kFileSuffix.size());
+  } else if (path.empty()) {
+    throw UsageError(ErrorCode::bad_argument, "names no folder", {.field = "path"});
+  } else {
+    target = {.folder = path, .prefix = std::string(kDefaultPrefix), .is_folder = true};
+  }
+  target.index_name = target.prefix + std::string(kIndexSuffix);
+  return target;
+}
+
+}  // namespace thalia::formats::safetensors
+
+namespace thalia {
+
+std::filesystem::path find_safetensors_model(const std::filesystem::path& path) {
+  namespace st = formats::safetensors;
+  const auto folder = io::Folder::find(path);
+  if (!folder) return path;
+  if (const auto found = st::usual_in(*folder, st::kUsualSafetensors)) return *found;
+  if (const auto found = st::other_in(*folder)) return *found;
+  throw UsageError(ErrorCode::not_found, "the folder has no safetensors file",
+                   {.path = path.string()});
+}
+
+std::filesystem::path find_model(const std::filesystem::path& path) {
+  namespace st = formats::safetensors;
+  const auto folder = io::Folder::find(path);
+  if (!folder) return path;
+  // Arrays as mithril lays them out for Orbax: the folder itself is the checkpoint.
+  if (folder->facts("_CHECKPOINT_METADATA")) return path;
+  if (const auto found = st::usual_in(*folder, st::kUsualNames)) return *found;
+  if (const auto found = st::other_in(*folder)) return *found;
+  throw IoError(fmt::format("search for {} in this folder", fmt::join(st::kUsualNames, ", ")),
+                ENOENT, {.path = path.string()});
+}
+
+}  // namespace thalia

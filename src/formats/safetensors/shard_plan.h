@@ -1,0 +1,60 @@
+// What a model will consist of, before anything of it is written: which tensors are in which file,
+// the headers, the index.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "formats/safetensors/header.h"
+#include "formats/safetensors/origin.h"
+#include "formats/safetensors/place.h"
+#include "thalia/options.h"
+#include "thalia/safetensors.h"
+
+namespace thalia::formats::safetensors {
+
+struct PlannedFile {
+  std::string name;
+  SafetensorsHeader header;  ///< its order: positions in all tensors of the model
+};
+
+struct ModelPlan {
+  std::filesystem::path folder;
+  std::string prefix;          ///< of the names of the model's files
+  std::filesystem::path path;  ///< of the index, or of the only file
+  std::vector<PlannedFile> files;
+  std::optional<std::string> index_text{};  ///< nullopt: one file without an index
+  std::uint64_t data_bytes = 0;             ///< of all tensors
+};
+
+struct PlanOptions {
+  std::uint64_t max_shard_bytes = 0;
+  std::uint64_t align = 8;
+  std::uint64_t max_header_bytes = 0;
+  ReadLimits limits{};
+};
+
+/// The tensors of each shard, as positions: in order, a new shard where the next does not fit, and
+/// one of its own, before the shard that is being filled, for what is larger than a shard. This is
+/// what huggingface_hub's split_torch_state_dict_into_shards() does.
+std::vector<std::vector<std::size_t>> split_into_shards(std::span<const std::uint64_t> bytes,
+                                                        std::uint64_t max_shard_bytes);
+
+/// As save_safetensors_model(). @throws as that, before anything is written.
+ModelPlan plan_model(const std::filesystem::path& path,
+                     const std::vector<SafetensorsTensor>& tensors,
+                     const std::optional<SafetensorsMetadata>& metadata,
+                     const PlanOptions& options);
+
+/// The model that the origin remembers, for the same tensors; nullopt where it is none, or the
+/// tensors are others.
+std::optional<ModelPlan> plan_kept_model(const std::filesystem::path& path,
+                                         const std::vector<SafetensorsTensor>& tensors,
+                                         const SafetensorsOrigin& origin,
+                                         const PlanOptions& options);
+
+}  // namespace thalia::formats::safetensors

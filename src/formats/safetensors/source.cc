@@ -1,0 +1,146 @@
+// What a source tells beside its tensors is what its sink needs to write the same files again:
+// texts, the headers of other writers, the index and which file each tensor was in.
+#include "formats/safetensors/source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/fail.h"
+#include "formats/safetensors/kept_header.h"
+#include "formats/safetensors/opened_model.h"
+#include "formats/safetensors/origin.h"
+#include "state/tensor/slice.h"
+
+namespace thalia::formats {
+namespace {
+
+using safetensors::ModelFile;
+using safetensors::OpenedModel;
+using safetensors::OriginFile;
+using safetensors::OriginModel;
+
+SafetensorsOrigin origin_of(const OpenedModel& model) {
+  SafetensorsOrigin origin{.metadata = {}, .other_keys = {}};
+  if (!model.files.empty()) origin.metadata = model.files.front().parsed.metadata;
+  if (!model.index_text) {
+    origin.header = safetensors::header_to_keep(model.files.front().parsed);
+    return origin;
+  }
+  origin.model =
+      OriginModel{.index_name = model.path.filename().string(), .index_text = *model.index_text};
+  std::uint64_t bytes = 0;
+  for (const ModelFile& file : model.files)
+    for (const SafetensorsTensor& tensor : file.parsed.tensors) bytes += tensor.bytes.size();
+  if (model.index.total_size && *model.index.total_size != bytes)
+    origin.model->tensor_bytes = bytes;
+  for (const ModelFile& file : model.files) {
+    OriginFile one{.name = file.name,
+                   .metadata = file.parsed.metadata,
+                   .header = safetensors::header_to_keep(file.parsed)};
+    if (one.metadata != origin.metadata || !one.header.empty())
+      origin.model->files.push_back(std::move(one));
+  }
+  return origin;
+}
+
+class SafetensorsSource : public OpenedFile {
+ public:
+  explicit SafetensorsSource(OpenedModel model) : model_(std::move(model)) {
+    if (model_.index_text) facts_.file_bytes = model_.index_text->size();
+    for (const ModelFile& file : model_.files) {
+      const ByteSpan bytes = file.bytes->bytes();
+      facts_.file_bytes += bytes.size();
+      for (const SafetensorsTensor& tensor : file.parsed.tensors) {
+        AnyTensor& told = facts_.tensors.emplace_back();
+        told.name = tensor.name;
+        told.layout = {.dtype = tensor.dtype, .shape = tensor.shape};
+        told.stored_bytes = tensor.bytes.size();
+        told.in_place = true;
+        // Of several files an offset alone tells nothing.
+        if (!model_.index_text)
+          told.offset = static_cast<std::uint64_t>(tensor.bytes.data() - bytes.data());
+        tensors_.emplace_back(&file, &tensor);
+      }
+    }
+    facts_.metadata = origin_to_json(origin_of(model_));
+    if (model_.files.empty()) return;
+    for (const auto& [key, text] :
+         model_.files.front().parsed.metadata.value_or(SafetensorsMetadata{}))
+      if (key == kCarriedMetadata) facts_.carried = text;
+  }
+
+  std::vector<std::filesystem::path> files() const override {
+    std::vector<std::filesystem::path> files{model_.path};
+    for (const ModelFile& file : model_.files) files.push_back(file.path);
+    return files;
+  }
+
+  Tensor read(std::size_t i) const override {
+    return safetensors::tensor_of(*tensors_.at(i).first, *tensors_.at(i).second);
+  }
+
+  // In memory is what was asked for, where the file is not mapped.
+  TensorElements elements(std::size_t i) const override {
+    const auto& [file, tensor] = tensors_.at(i);
+    if (file->bytes->access() != Access::copied)
+      return elements_of(safetensors::tensor_of(*file, *tensor));
+    return {.layout = facts_.tensors[i].layout,
+            .read = [file = file->bytes, tensor = *tensor](std::span<const SliceRange> ranges,
+                                                           MutableByteSpan out) {
+              const auto offset =
+                  static_cast<std::uint64_t>(tensor.bytes.data() - file->bytes().data());
+              const std::uint64_t bits = dtype_bits(tensor.dtype);
+              state::for_each_run(
+                  tensor.shape, ranges, [&](std::uint64_t first, std::uint64_t count) {
+                    const std::uint64_t begin = first * bits / 8;
+                    file->touch(offset + begin, ((first + count) * bits + 7) / 8 - begin);
+                  });
+              state::copy_slice(tensor.dtype, tensor.shape, tensor.bytes, ranges, out);
+            }};
+  }
+
+  bool is_mapped(std::size_t i) const override {
+    return tensors_[i].first->bytes->access() != Access::copied;
+  }
+  void visit(std::size_t i, const PieceSink& sink) const override {
+    safetensors::visit_tensor(*tensors_.at(i).first, *tensors_.at(i).second, sink);
+  }
+  void check(std::size_t i) const override {
+    visit(i, [](ByteSpan) {});
+  }
+
+ private:
+  OpenedModel model_;
+  std::vector<std::pair<const ModelFile*, const SafetensorsTensor*>> tensors_;
+};
+
+}  // namespace
+
+std::shared_ptr<const OpenedFile> open_safetensors_source(const std::filesystem::path& path,
+                                                          const OpenOptions& options) {
+  return std::make_shared<SafetensorsSource>(safetensors::open_model(
+      path, {.chain = options.chain, .max_header_bytes = options.max_safetensors_header_bytes}));
+}
+
+VerifyReport verify_safetensors(const std::filesystem::path& path, const OpenOptions& options,
+                                const VerifyOptions& verify, bool /*resolve*/) {
+  FileReport report(verify);
+  report.find([&] {
+    const std::filesystem::path only = find_safetensors_model(path).filename();
+    for (SafetensorsFinding& found : check_safetensors_model(path, {.chain = options.chain})) {
+      if (found.file == only) continue;  // no index: opening the file tells more of what it has
+      Finding finding;
+      finding.severity = found.severity;
+      finding.code = found.code;
+      finding.section = found.file.empty() ? "index" : "file";
+      finding.tensor = std::move(found.tensor);
+      finding.message = std::move(found.message);
+      report.add(std::move(finding));
+    }
+    if (!report.ok()) return;  // opening would fail with the first of them
+    check_tensors(*open_safetensors_source(path, options), verify, report);
+  });
+  return std::move(report).finish();
+}
+
+}  // namespace thalia::formats

@@ -1,0 +1,23 @@
+// A safetensors model as a source of tensors.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "formats/source/file_report.h"
+#include "formats/source/opened_file.h"
+
+namespace thalia::formats {
+
+/// Of a .safetensors file, a *.json index, or a folder with either. Every file's header is read and
+/// checked, several at a time; of the tensors nothing is. A model that is replaced meanwhile is
+/// opened anew. @throws IoError; UsageError as find_safetensors_model(); FormatError naming the
+/// file and tensors: also where index and files do not have the same tensors, or two files have one
+/// of a name; UnsupportedError as SafetensorsFile::open().
+std::shared_ptr<const OpenedFile> open_safetensors_source(const std::filesystem::path& path,
+                                                          const OpenOptions& options);
+/// A VerifyFormat: of a model of several files all that is wrong with each, and with its index.
+VerifyReport verify_safetensors(const std::filesystem::path& path, const OpenOptions& options,
+                                const VerifyOptions& verify, bool resolve);
+
+}  // namespace thalia::formats
