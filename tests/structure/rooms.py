@@ -73,12 +73,12 @@ ROOMS = {
         "pool": ("load", "run", "save"),
     },
     "cli": {
+        "documents": (),
         "terminal": (),
         "print": ("terminal",),
         "tensor": ("print", "terminal"),
-        "draw": ("print", "tensor", "terminal"),
-        "report": ("draw", "print", "tensor", "terminal"),
-        "command": ("draw", "print", "report", "tensor", "terminal"),
+        "report": ("print", "tensor", "terminal"),
+        "command": ("print", "report", "tensor", "terminal"),
         "store": ("command", "print", "terminal"),
     },
 }

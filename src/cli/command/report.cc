@@ -4,8 +4,8 @@
 #include <string>
 
 #include "cli/command/command.h"
-#include "cli/draw/file_growth.h"
 #include "cli/print/print.h"
+#include "cli/report/file_growth.h"
 #include "cli/report/file_report.h"
 #include "cli/report/report_page.h"
 #include "cli/terminal/escape.h"

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "cli/draw/change_svg.h"
 #include "cli/print/print.h"
 #include "cli/print/tensor_table.h"
+#include "cli/report/change_svg.h"
 #include "cli/report/page_table.h"
 
 namespace thalia::cli {

@@ -2,7 +2,7 @@
 
 #include <cassert>
 
-#include "cli/draw/svg.h"
+#include "cli/report/svg.h"
 
 namespace thalia::cli {
 

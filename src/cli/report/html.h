@@ -10,7 +10,7 @@
 
 namespace thalia::cli {
 
-/// All text goes through xml_text() of cli/draw/svg.h, so that no name from a file can become an
+/// All text goes through xml_text() of cli/report/svg.h, so that no name from a file can become an
 /// element. Externally synchronised.
 class Html {
  public:

@@ -1,6 +1,6 @@
 #include "cli/report/page_style.h"
 
-#include "cli/draw/theme.h"
+#include "cli/report/theme.h"
 
 namespace thalia::cli {
 

@@ -12,14 +12,14 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/draw/axis.h"
-#include "cli/draw/chain_svg.h"
-#include "cli/draw/histogram_svg.h"
 #include "cli/print/facts_text.h"
 #include "cli/print/json_text.h"
 #include "cli/print/print.h"
 #include "cli/print/verify_text.h"
+#include "cli/report/axis.h"
+#include "cli/report/chain_svg.h"
 #include "cli/report/change_section.h"
+#include "cli/report/histogram_svg.h"
 #include "cli/report/html.h"
 #include "cli/report/layer_map.h"
 #include "cli/report/page_style.h"

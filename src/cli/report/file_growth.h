@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "cli/draw/svg.h"
+#include "cli/report/svg.h"
 #include "thalia/formats/any_file.h"
 #include "thalia/growth_history.h"
 

@@ -1,6 +1,6 @@
 // One table of colours for pictures and pages. Pictures have them as plain rules, since librsvg
 // does not know custom properties.
-#include "cli/draw/theme.h"
+#include "cli/report/theme.h"
 
 #include <fmt/format.h>
 

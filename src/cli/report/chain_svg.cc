@@ -1,4 +1,4 @@
-#include "cli/draw/chain_svg.h"
+#include "cli/report/chain_svg.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "cli/draw/axis.h"
 #include "cli/print/print.h"
+#include "cli/report/axis.h"
 
 namespace thalia::cli {
 namespace {

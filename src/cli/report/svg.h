@@ -19,7 +19,7 @@ std::string svg_number(double value);
 /// has picture_style().
 enum class SvgPlace { document, page };
 
-/// Self-contained: it names no file, font or address. Colours are classes of cli/draw/theme.h.
+/// Self-contained: it names no file, font or address. Colours are classes of cli/report/theme.h.
 /// Externally synchronised.
 class Svg {
  public:

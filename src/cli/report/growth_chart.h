@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/draw/svg.h"
+#include "cli/report/svg.h"
 #include "thalia/growth_history.h"
 
 namespace thalia::cli {

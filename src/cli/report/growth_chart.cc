@@ -1,7 +1,7 @@
 // A history tells changes, not sizes. Where the region still exists, its curve is reckoned back
 // from what it has now; else it begins with what its first event says. A curve never goes below
 // zero, whatever a history claims, since metadata are written by anybody.
-#include "cli/draw/growth_chart.h"
+#include "cli/report/growth_chart.h"
 
 #include <algorithm>
 #include <map>

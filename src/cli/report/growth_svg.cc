@@ -6,12 +6,12 @@
 #include <cmath>
 #include <string>
 
-#include "cli/draw/axis.h"
-#include "cli/draw/growth_chart.h"
-#include "cli/draw/svg.h"
-#include "cli/draw/theme.h"
 #include "cli/print/growth_text.h"
 #include "cli/print/print.h"
+#include "cli/report/axis.h"
+#include "cli/report/growth_chart.h"
+#include "cli/report/svg.h"
+#include "cli/report/theme.h"
 
 namespace thalia::cli {
 namespace {

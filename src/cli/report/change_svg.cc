@@ -1,6 +1,6 @@
 // Bars are linear from zero, since their length is what is compared; the numbers beside them tell
 // the small ones apart.
-#include "cli/draw/change_svg.h"
+#include "cli/report/change_svg.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <cmath>
 #include <limits>
 
-#include "cli/draw/axis.h"
 #include "cli/print/print.h"
+#include "cli/report/axis.h"
 #include "cli/tensor/largest.h"
 
 namespace thalia::cli {

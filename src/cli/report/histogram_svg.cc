@@ -1,6 +1,6 @@
 // A panel: the name and what the tensor is, bars over a baseline, the ends of the range and where
 // zero is. Shares are of all elements, so that panels of pruned tensors tell the truth.
-#include "cli/draw/histogram_svg.h"
+#include "cli/report/histogram_svg.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "cli/draw/axis.h"
-#include "cli/draw/svg.h"
 #include "cli/print/print.h"
 #include "cli/print/tensor_table.h"
+#include "cli/report/axis.h"
+#include "cli/report/svg.h"
 
 namespace thalia::cli {
 namespace {
@@ -34,7 +34,7 @@ double share(std::uint64_t part, const TensorStatistics& of) {
 }
 
 // "f32 768×768, 12 % zero, 3 NaN"
-std::string what_it_is(const Histogram& histogram) {
+std::string caption_of(const Histogram& histogram) {
   const TensorStatistics& of = histogram.tensor.statistics;
   std::string shape;
   for (unsigned d = 0; d < histogram.tensor.layout.shape.rank(); ++d)
@@ -90,7 +90,7 @@ void draw_panel(Svg& svg, const Histogram& histogram) {
       tensor.region.empty() ? tensor.name : fmt::format("{}/{}", tensor.region, tensor.name);
   svg.title(name);
   svg.text(0, 11, short_name(name, kPanelNameLength), {{"class", "panel-name ink"}});
-  svg.text(0, 25, what_it_is(histogram), {{"class", "muted small"}});
+  svg.text(0, 25, caption_of(histogram), {{"class", "muted small"}});
   if (histogram.bins.empty()) {
     const bool all_zero = tensor.statistics.zeros > 0;
     svg.text(kPanelWidth / 2, (kPanelBarsTop + kPanelBarsBottom) / 2,

@@ -1,12 +1,12 @@
 // All text goes through xml_text(), and every number through svg_number(), so that no name from a
 // file can break the document.
-#include "cli/draw/svg.h"
+#include "cli/report/svg.h"
 
 #include <fmt/format.h>
 
 #include <cassert>
 
-#include "cli/draw/theme.h"
+#include "cli/report/theme.h"
 #include "cli/terminal/escape.h"
 
 namespace thalia::cli {

@@ -1,4 +1,4 @@
-#include "cli/draw/axis.h"
+#include "cli/report/axis.h"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/draw/svg.h"
+#include "cli/report/svg.h"
 #include "cli/tensor/tensor_changes.h"
 
 namespace thalia::cli {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "cli/draw/svg.h"
+#include "cli/report/svg.h"
 #include "thalia/formats/file_facts.h"
 
 namespace thalia::cli {

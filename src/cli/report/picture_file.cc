@@ -1,6 +1,6 @@
 // rsvg-convert reads the picture from a file in memory, and writes and complains into two others:
 // whatever it reads or leaves, neither it nor this program waits for the other, as with pipes.
-#include "cli/draw/picture_file.h"
+#include "cli/report/picture_file.h"
 
 #include <fmt/format.h>
 #include <signal.h>

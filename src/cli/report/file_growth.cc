@@ -1,8 +1,8 @@
-#include "cli/draw/file_growth.h"
+#include "cli/report/file_growth.h"
 
 #include <vector>
 
-#include "cli/draw/growth_chart.h"
+#include "cli/report/growth_chart.h"
 
 namespace thalia::cli {
 
