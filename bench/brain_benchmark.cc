@@ -12,7 +12,7 @@
 #include "paired.h"
 #include "scratch.h"
 #include "settings.h"
-#include "thalia/brain_checkpoint.h"
+#include "thalia/state/checkpoint.h"
 
 namespace thalia::bench::brain_subject {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "measure/samples.h"
-#include "thalia/brain_checkpoint.h"
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
+#include "thalia/state/checkpoint.h"
 
 namespace {
 

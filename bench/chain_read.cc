@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/stopwatch.h"
-#include "thalia/delta.h"
 #include "thalia/error.h"
+#include "thalia/state/delta.h"
 
 using namespace thalia;
 

@@ -12,7 +12,7 @@
 #include "measure/samples.h"
 #include "paired.h"
 #include "settings.h"
-#include "thalia/safetensors.h"
+#include "thalia/formats/safetensors.h"
 
 namespace thalia::bench::codec_subject {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "codec/cpu/element_layout.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::bench {
 

@@ -15,7 +15,7 @@
 #include "paired.h"
 #include "scratch.h"
 #include "settings.h"
-#include "thalia/checkpoint_compressor.h"
+#include "thalia/formats/compressor.h"
 #include "thalia/reader.h"
 
 namespace thalia::bench::compressed_subject {

@@ -6,7 +6,7 @@
 
 #include "measure/disk.h"
 #include "measure/memory.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::bench {
 

@@ -11,8 +11,8 @@
 #include "paired.h"
 #include "scratch.h"
 #include "settings.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/reader.h"
-#include "thalia/safetensors.h"
 
 namespace thalia::bench::open_subject {
 namespace {

@@ -11,8 +11,8 @@
 #include "floors.h"
 #include "measure/samples.h"
 #include "scratch.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/reader.h"
-#include "thalia/safetensors.h"
 #include "thalia/stream.h"
 
 namespace thalia::bench {

@@ -13,8 +13,8 @@
 #include "scratch.h"
 #include "settings.h"
 #include "store/run/journal.h"
-#include "thalia/delta.h"
 #include "thalia/output_file.h"
+#include "thalia/state/delta.h"
 #include "thalia/store.h"
 
 namespace thalia::bench::store_subject {

@@ -8,8 +8,8 @@
 #include "demo/print.h"
 #include "demo/process.h"
 #include "demo/table.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/reader.h"
-#include "thalia/safetensors.h"
 
 namespace demo {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "spiking/network.h"
-#include "thalia/brain_checkpoint.h"
+#include "thalia/state/checkpoint.h"
 
 namespace spiking {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "spiking/network.h"
-#include "thalia/bytes.h"
 #include "thalia/tensor.h"
+#include "thalia/types.h"
 
 namespace spiking {
 

@@ -9,7 +9,7 @@
 
 #include <cstddef>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia {
 

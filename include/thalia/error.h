@@ -22,7 +22,7 @@
 #include <string>
 #include <string_view>
 
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 namespace thalia {
 

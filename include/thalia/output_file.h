@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <stop_token>
 
-#include "thalia/bytes.h"
 #include "thalia/detail/held.h"
 #include "thalia/options.h"
+#include "thalia/types.h"
 
 namespace thalia {
 

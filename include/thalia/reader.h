@@ -15,11 +15,11 @@
 #include <string>
 #include <string_view>
 
-#include "thalia/bytes.h"
 #include "thalia/detail/held.h"
 #include "thalia/options.h"
 #include "thalia/region.h"
 #include "thalia/tensor.h"
+#include "thalia/types.h"
 #include "thalia/version.h"
 
 namespace thalia {
@@ -102,8 +102,8 @@ class Reader {
   std::string_view metadata_json() const;
   Digest256 closing_checksum() const noexcept;  ///< the last 32 bytes: the file's identity
   /// nullopt of a full file. A reader of a delta shows what the delta stores: tensors that need the
-  /// base are listed, and thalia/delta.h resolves them. Offsets count from the first byte of the
-  /// delta's container.
+  /// base are listed, and thalia/state/delta.h resolves them. Offsets count from the first byte of
+  /// the delta's container.
   std::optional<DeltaBase> delta_base() const;
 
   std::uint32_t region_count() const noexcept;

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/bytes.h"
 #include "thalia/options.h"
+#include "thalia/types.h"
 
 namespace thalia {
 
@@ -60,7 +60,7 @@ RecoverResult recover(const std::filesystem::path& path, const RecoverOptions& o
 enum class SalvageSource {
   header,         ///< the file's own header and tables
   commit_record,  ///< the copy of a header that a save or an append left: maybe an older state
-  side_file,      ///< NAME.meta next to the file (thalia/metadata_file.h)
+  side_file,      ///< NAME.meta next to the file (thalia/side_file.h)
 };
 
 /// "header", "commit_record", "side_file". Static storage.

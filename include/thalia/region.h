@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "thalia/detail/held.h"
-#include "thalia/neuron_type.h"
 #include "thalia/tensor.h"
+#include "thalia/types.h"
 
 namespace thalia {
 

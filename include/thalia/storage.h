@@ -15,9 +15,9 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/bytes.h"
 #include "thalia/detail/thread_lock.h"
 #include "thalia/options.h"
+#include "thalia/types.h"
 
 namespace thalia {
 

@@ -18,13 +18,13 @@
 #include <span>
 #include <string>
 
-#include "thalia/bytes.h"
 #include "thalia/detail/held.h"
 #include "thalia/error.h"
 #include "thalia/options.h"
 #include "thalia/reader.h"
 #include "thalia/region.h"
 #include "thalia/tensor.h"
+#include "thalia/types.h"
 
 namespace thalia {
 
@@ -107,7 +107,7 @@ struct StreamResult {
 /// region; from then on nothing is handed out, and no memory is written to any more. Damaged
 /// tensors alone may be passed over: StreamOptions::damaged.
 ///
-/// A delta has its tensors in several files: ChainReader::stream() of thalia/delta.h.
+/// A delta has its tensors in several files: ChainReader::stream() of thalia/state/delta.h.
 ///
 /// The tables are read as the Reader reads them. A file that shrinks after the constructor has
 /// returned is a FormatError (truncated).

@@ -12,12 +12,9 @@
 #include <variant>
 #include <vector>
 
-#include "thalia/bytes.h"
 #include "thalia/detail/held.h"
-#include "thalia/dtype.h"
 #include "thalia/options.h"
-#include "thalia/shape.h"
-#include "thalia/tensor_layout.h"
+#include "thalia/types.h"
 
 namespace thalia {
 

@@ -15,12 +15,11 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/bytes.h"
 #include "thalia/detail/held.h"
-#include "thalia/file_identity.h"
 #include "thalia/options.h"
 #include "thalia/region.h"
 #include "thalia/tensor.h"
+#include "thalia/types.h"
 
 namespace thalia {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "thalia/dtype.h"
+#include "thalia/types.h"
 
 namespace thalia {
 

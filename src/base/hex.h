@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia {
 

@@ -1,5 +1,5 @@
 // Extents come from files as well as from callers, so every product is checked for overflow.
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/fail.h"
-#include "thalia/bytes.h"
 #include "thalia/c/reader.h"
+#include "thalia/types.h"
 
 namespace thalia::c {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/fail.h"
-#include "thalia/neuron_type.h"
 #include "thalia/options.h"
+#include "thalia/types.h"
 
 namespace thalia::c {
 

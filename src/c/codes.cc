@@ -9,9 +9,9 @@
 #include "base/suggestion.h"
 #include "c/arguments.h"
 #include "c/guard.h"
-#include "thalia/dtype.h"
 #include "thalia/tensor.h"
 #include "thalia/text.h"
+#include "thalia/types.h"
 #include "thalia/version.h"
 
 using namespace thalia;

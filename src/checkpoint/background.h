@@ -15,7 +15,7 @@
 #include "container/background/writer_save.h"
 #include "state/brain/stored_brain.h"
 #include "thalia/async_save.h"
-#include "thalia/brain_checkpoint.h"
+#include "thalia/state/checkpoint.h"
 
 namespace thalia::checkpoint {
 

@@ -6,7 +6,7 @@
 //
 // No function keeps state between calls. The options that save() and save_async() share are checked
 // by the same code in packing.cc.
-#include "thalia/brain_checkpoint.h"
+#include "thalia/state/checkpoint.h"
 
 #include <exception>
 #include <optional>
@@ -21,10 +21,10 @@
 #include "checkpoint/packing.h"
 #include "format/constants.h"
 #include "state/delta/access.h"
-#include "thalia/checkpoint_metadata.h"
-#include "thalia/delta.h"
 #include "thalia/paths.h"
 #include "thalia/reader.h"
+#include "thalia/state/delta.h"
+#include "thalia/state/metadata.h"
 #include "thalia/verify.h"
 #include "thalia/version.h"
 

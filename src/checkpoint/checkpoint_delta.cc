@@ -14,9 +14,9 @@
 #include "checkpoint/packing.h"
 #include "io/output/temporary_file.h"
 #include "state/delta/save_state.h"
-#include "thalia/brain_checkpoint.h"
-#include "thalia/delta.h"
 #include "thalia/paths.h"
+#include "thalia/state/checkpoint.h"
+#include "thalia/state/delta.h"
 
 namespace thalia {
 namespace {

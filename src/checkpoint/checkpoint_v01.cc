@@ -14,9 +14,9 @@
 #include "state/brain/stored_region.h"
 #include "state/brain/stored_tensor.h"
 #include "state/tensor/conversion.h"
-#include "thalia/checkpoint_metadata.h"
 #include "thalia/error.h"
-#include "thalia/v01.h"
+#include "thalia/formats/v01.h"
+#include "thalia/state/metadata.h"
 
 namespace thalia::checkpoint {
 namespace {

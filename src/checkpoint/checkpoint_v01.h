@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "thalia/brain_checkpoint.h"
+#include "thalia/state/checkpoint.h"
 
 namespace thalia::checkpoint {
 

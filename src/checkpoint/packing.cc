@@ -14,9 +14,9 @@
 #include "io/output/save_time.h"
 #include "state/precision/rounding.h"
 #include "state/quantize/quantizer.h"
-#include "thalia/checkpoint_metadata.h"
+#include "thalia/compress.h"
+#include "thalia/state/metadata.h"
 #include "thalia/version.h"
-#include "thalia/wrap.h"
 
 namespace thalia::checkpoint {
 namespace {

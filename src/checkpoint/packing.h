@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "state/brain/stored_brain.h"
-#include "thalia/brain_checkpoint.h"
+#include "thalia/state/checkpoint.h"
 #include "thalia/writer.h"
 
 namespace thalia::checkpoint {

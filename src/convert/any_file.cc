@@ -15,7 +15,7 @@
 #include "io/file/read_ahead.h"
 #include "io/system/process.h"
 #include "state/tensor/slice.h"
-#include "thalia/formats/model_index.h"
+#include "thalia/formats/safetensors.h"
 
 namespace thalia {
 namespace {

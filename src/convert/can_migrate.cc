@@ -1,10 +1,10 @@
-// What leads from one version to another (thalia/migrate.h). Any minor version of a known major one
-// is read; only the two versions below are written. Nothing is opened here, so this answers for
-// versions as such and not for what one file holds.
+// What leads from one version to another (thalia/formats/convert.h). Any minor version of a known
+// major one is read; only the two versions below are written. Nothing is opened here, so this
+// answers for versions as such and not for what one file holds.
 #include <fmt/format.h>
 
 #include "format/constants.h"
-#include "thalia/migrate.h"
+#include "thalia/formats/convert.h"
 
 namespace thalia {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "thalia/convert.h"
 #include "thalia/formats/any_tensor.h"
+#include "thalia/formats/convert.h"
 #include "thalia/formats/file_format.h"
 #include "thalia/formats/resolved_file.h"
 #include "thalia/reader.h"

@@ -3,7 +3,7 @@
 // (conversions.h, migrations.h). What two formats cannot both hold is refused here, before the
 // output is created. Whatever a conversion gives up on the way is named in result.losses; a
 // conversion that loses nothing leaves that empty.
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
 
 #include <fmt/format.h>
 
@@ -25,11 +25,11 @@
 #include "io/file/posix_file.h"
 #include "io/output/atomic_file.h"
 #include "io/output/temporary_file.h"
-#include "thalia/delta.h"
 #include "thalia/formats/any_file.h"
-#include "thalia/metadata_file.h"
 #include "thalia/paths.h"
-#include "thalia/tensor_role.h"
+#include "thalia/side_file.h"
+#include "thalia/state/delta.h"
+#include "thalia/types.h"
 
 namespace thalia {
 namespace {

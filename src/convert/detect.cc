@@ -32,7 +32,7 @@
 #include "io/file/posix_file.h"
 #include "io/folder/folder.h"
 #include "thalia/error.h"
-#include "thalia/formats/model_index.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/paths.h"
 #include "thalia/tensor.h"
 

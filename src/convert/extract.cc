@@ -14,8 +14,8 @@
 #include "convert/formats.h"
 #include "convert/tensor_flow.h"
 #include "convert/thalia_shards.h"
-#include "thalia/convert.h"
-#include "thalia/formats/model_index.h"
+#include "thalia/formats/convert.h"
+#include "thalia/formats/safetensors.h"
 
 namespace thalia {
 namespace {

@@ -11,7 +11,7 @@
 #include "convert/merge_plan.h"
 #include "convert/tensor_flow.h"
 #include "convert/thalia_copy.h"
-#include "thalia/merge.h"
+#include "thalia/formats/convert.h"
 
 namespace thalia {
 

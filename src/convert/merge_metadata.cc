@@ -14,7 +14,7 @@
 #include "json/copy.h"
 #include "json/writer.h"
 #include "thalia/error.h"
-#include "thalia/growth_history.h"
+#include "thalia/state/metadata.h"
 
 namespace thalia::formats {
 namespace {

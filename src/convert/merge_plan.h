@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/merge.h"
+#include "thalia/formats/convert.h"
 #include "thalia/reader.h"
 
 namespace thalia::formats {

@@ -2,7 +2,7 @@
 // and the source is never changed: that is why the two must be different files. Payloads are
 // converted as they are stored, without restoring sparse tensors or half precision, so that
 // as little as possible changes on the way.
-#include "thalia/migrate.h"
+#include "thalia/formats/convert.h"
 
 #include <fmt/format.h>
 
@@ -18,12 +18,11 @@
 #include "formats/v01/state.h"
 #include "formats/v01/text.h"
 #include "formats/v01/wrapper.h"
-#include "thalia/brain_checkpoint.h"
-#include "thalia/convert.h"
-#include "thalia/formats/model_index.h"
 #include "thalia/formats/resolved_file.h"
+#include "thalia/formats/safetensors.h"
+#include "thalia/formats/v01.h"
 #include "thalia/paths.h"
-#include "thalia/v01.h"
+#include "thalia/state/checkpoint.h"
 
 namespace thalia {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "thalia/migrate.h"
+#include "thalia/formats/convert.h"
 
 namespace thalia::formats {
 

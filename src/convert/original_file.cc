@@ -12,11 +12,11 @@
 #include "base/utf8.h"
 #include "convert/thalia_file.h"
 #include "json/writer.h"
-#include "thalia/brain_region.h"
+#include "thalia/formats/v01.h"
 #include "thalia/paths.h"
+#include "thalia/state/brain.h"
+#include "thalia/state/value.h"
 #include "thalia/text.h"
-#include "thalia/v01.h"
-#include "thalia/value.h"
 
 namespace thalia::formats {
 namespace {

@@ -14,9 +14,9 @@
 #include "json/writer.h"
 #include "state/precision/rounding.h"
 #include "state/value/path_names.h"
-#include "thalia/brain_region.h"
-#include "thalia/tensor_role.h"
-#include "thalia/value.h"
+#include "thalia/state/brain.h"
+#include "thalia/state/value.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 namespace {

@@ -12,7 +12,7 @@
 #include "formats/pt/view_types.h"
 #include "formats/source/piece_sink.h"
 #include "state/precision/glob.h"
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
 #include "thalia/reader.h"
 #include "thalia/tensor.h"
 

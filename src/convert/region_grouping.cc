@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "format/constants.h"
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
 
 namespace thalia {
 namespace {

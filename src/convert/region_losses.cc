@@ -7,7 +7,7 @@
 
 #include "formats/source/list_names.h"
 #include "json/reader.h"
-#include "thalia/tensor_role.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
 #include "thalia/reader.h"
 
 namespace thalia::formats {

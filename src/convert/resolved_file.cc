@@ -21,9 +21,9 @@
 #include "io/output/unnamed_file.h"
 #include "state/delta/save_state.h"
 #include "thalia/formats/file_format.h"
-#include "thalia/formats/model_index.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/paths.h"
-#include "thalia/quantization.h"
+#include "thalia/state/quantization.h"
 
 namespace thalia {
 namespace {

@@ -17,7 +17,7 @@
 #include "formats/source/legal_elements.h"
 #include "state/tensor/counted_tensor.h"
 #include "thalia/error.h"
-#include "thalia/tensor_role.h"
+#include "thalia/types.h"
 #include "thalia/writer.h"
 
 namespace thalia::formats {

@@ -7,7 +7,7 @@
 #include "convert/formats.h"
 #include "convert/precision_run.h"
 #include "formats/source/opened_file.h"
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
 
 namespace thalia::formats {
 

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "thalia/metadata_file.h"
+#include "thalia/compress.h"
 #include "thalia/paths.h"
+#include "thalia/side_file.h"
 #include "thalia/text.h"
-#include "thalia/wrap.h"
 
 namespace thalia::formats {
 namespace {

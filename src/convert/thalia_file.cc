@@ -17,11 +17,11 @@
 #include "io/memory/allocation_limit.h"
 #include "state/tensor/slice.h"
 #include "state/value/path_names.h"
-#include "thalia/brain_region.h"
-#include "thalia/delta.h"
 #include "thalia/formats/resolved_file.h"
 #include "thalia/paths.h"
 #include "thalia/reader.h"
+#include "thalia/state/brain.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::formats {
 namespace {

@@ -26,10 +26,10 @@
 #include "io/file/file_bytes.h"
 #include "io/file/posix_file.h"
 #include "io/path/base_file.h"
-#include "thalia/delta.h"
-#include "thalia/formats/model_index.h"
 #include "thalia/formats/resolved_file.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/paths.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::formats {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "formats/source/file_report.h"
 #include "formats/source/opened_file.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::formats {
 

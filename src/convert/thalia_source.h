@@ -8,7 +8,7 @@
 
 #include "convert/precision_run.h"
 #include "formats/source/opened_file.h"
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
 #include "thalia/reader.h"
 
 namespace thalia::formats {

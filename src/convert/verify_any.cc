@@ -6,7 +6,7 @@
 #include "convert/formats.h"
 #include "formats/source/file_report.h"
 #include "thalia/formats/any_file.h"
-#include "thalia/formats/model_index.h"
+#include "thalia/formats/safetensors.h"
 
 namespace thalia {
 

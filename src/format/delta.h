@@ -4,7 +4,7 @@
 
 #include "format/little_endian.h"
 #include "format/tensor.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::format {
 

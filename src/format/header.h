@@ -3,8 +3,8 @@
 #pragma once
 
 #include "format/little_endian.h"
-#include "thalia/bytes.h"
 #include "thalia/options.h"
+#include "thalia/types.h"
 
 namespace thalia::format {
 

@@ -6,7 +6,7 @@
 
 #include "base/fail.h"
 #include "format/extent.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::format {
 

@@ -8,9 +8,7 @@
 #include "format/delta.h"
 #include "format/extent.h"
 #include "format/tensor.h"
-#include "thalia/dtype.h"
-#include "thalia/shape.h"
-#include "thalia/tensor_layout.h"
+#include "thalia/types.h"
 
 namespace thalia::format {
 

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "format/little_endian.h"
-#include "thalia/neuron_type.h"
-#include "thalia/tensor_layout.h"
+#include "thalia/types.h"
 
 namespace thalia::format {
 

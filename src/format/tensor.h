@@ -3,9 +3,7 @@
 #pragma once
 
 #include "format/little_endian.h"
-#include "thalia/bytes.h"
-#include "thalia/dtype.h"
-#include "thalia/tensor_layout.h"
+#include "thalia/types.h"
 
 namespace thalia::format {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "format/little_endian.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::format {
 

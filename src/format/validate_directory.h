@@ -14,7 +14,7 @@
 #include "format/region.h"
 #include "format/tensor.h"
 #include "thalia/options.h"
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 namespace thalia::format {
 

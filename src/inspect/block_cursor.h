@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "thalia/dtype.h"
 #include "thalia/tensor.h"
+#include "thalia/types.h"
 
 namespace thalia::inspect {
 

@@ -5,7 +5,7 @@
 
 #include "inspect/file_tensors.h"
 #include "thalia/formats/file_format.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::inspect {
 namespace {

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "inspect/file_facts.h"
-#include "thalia/delta.h"
 #include "thalia/formats/any_file.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::inspect {
 

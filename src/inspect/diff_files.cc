@@ -15,7 +15,7 @@
 #include "inspect/file_tensors.h"
 #include "inspect/shown_name.h"
 #include "thalia/formats/file_format.h"
-#include "thalia/formats/model_index.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/reader.h"
 
 namespace thalia::inspect {

@@ -1,9 +1,9 @@
 #include "inspect/facts_json.h"
 
 #include "inspect/json_members.h"
-#include "thalia/dtype.h"
-#include "thalia/growth_history.h"
+#include "thalia/state/metadata.h"
 #include "thalia/text.h"
+#include "thalia/types.h"
 
 namespace thalia::inspect {
 namespace {

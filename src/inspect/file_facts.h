@@ -9,10 +9,10 @@
 
 #include "inspect/tensor_totals.h"
 #include "inspect/training_progress.h"
-#include "thalia/bytes.h"
 #include "thalia/formats/file_facts.h"
 #include "thalia/formats/file_format.h"
-#include "thalia/growth_history.h"
+#include "thalia/state/metadata.h"
+#include "thalia/types.h"
 
 namespace thalia::inspect {
 

@@ -10,8 +10,8 @@
 #include "inspect/opened_tensor.h"
 #include "inspect/selection.h"
 #include "state/precision/glob.h"
-#include "thalia/delta.h"
 #include "thalia/formats/any_file.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::inspect {
 

@@ -6,8 +6,8 @@
 
 #include "inspect/sparse_entries.h"
 #include "thalia/formats/any_tensor.h"
-#include "thalia/statistics.h"
-#include "thalia/tensor_layout.h"
+#include "thalia/state/statistics.h"
+#include "thalia/types.h"
 
 namespace thalia::inspect {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "thalia/tensor_role.h"
+#include "thalia/types.h"
 
 namespace thalia::inspect {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "thalia/options.h"
-#include "thalia/quantization.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/quantization.h"
+#include "thalia/state/tensor_value.h"
 
 namespace thalia::inspect {
 

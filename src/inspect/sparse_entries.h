@@ -6,9 +6,9 @@
 #include <span>
 #include <variant>
 
-#include "thalia/bytes.h"
+#include "thalia/state/tensor_value.h"
 #include "thalia/tensor.h"
-#include "thalia/tensor_value.h"
+#include "thalia/types.h"
 
 namespace thalia::inspect {
 

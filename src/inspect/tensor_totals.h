@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "inspect/packed_words.h"
-#include "thalia/dtype.h"
 #include "thalia/formats/any_tensor.h"
 #include "thalia/options.h"
+#include "thalia/types.h"
 
 namespace thalia::inspect {
 

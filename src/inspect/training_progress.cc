@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "thalia/error.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::inspect {
 namespace {

@@ -1,7 +1,7 @@
 // BLAKE3, its default hash: what identifies the parameters of GPTRSCHK files.
 #pragma once
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::integrity {
 

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "format/header.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::integrity {
 

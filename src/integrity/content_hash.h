@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::integrity {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::integrity {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::integrity {
 

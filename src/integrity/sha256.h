@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::integrity {
 

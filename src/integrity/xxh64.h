@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::integrity {
 

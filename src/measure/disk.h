@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <stop_token>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::measure {
 

@@ -6,11 +6,10 @@
 #include <stop_token>
 #include <string>
 
-#include "thalia/bytes.h"
-#include "thalia/dtype.h"
 #include "thalia/options.h"
 #include "thalia/reader.h"
 #include "thalia/stream.h"
+#include "thalia/types.h"
 #include "thalia/verify.h"
 #include "thalia/writer.h"
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "thalia/dtype.h"
+#include "thalia/types.h"
 
 namespace thalia::measure {
 

@@ -26,11 +26,11 @@
 #include "python/saver.h"
 #include "python/text.h"
 #include "python/value.h"
-#include "thalia/brain_checkpoint.h"
-#include "thalia/checkpoint_metadata.h"
 #include "thalia/error.h"
 #include "thalia/formats/file_format.h"
 #include "thalia/reader.h"
+#include "thalia/state/checkpoint.h"
+#include "thalia/state/metadata.h"
 #include "thalia/text.h"
 
 namespace thalia::python {

@@ -7,7 +7,7 @@
 
 #include "io/memory/allocation_limit.h"
 #include "python/bindings.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
 
 namespace thalia::python {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::python {
 

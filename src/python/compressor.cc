@@ -1,5 +1,5 @@
 // Whole checkpoints under keys of a storage, each as a difference to a previous one.
-#include "thalia/checkpoint_compressor.h"
+#include "thalia/formats/compressor.h"
 
 #include <cstdint>
 #include <map>
@@ -21,10 +21,10 @@
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/text.h"
-#include "thalia/mckp.h"
+#include "thalia/formats/mckp.h"
+#include "thalia/state/value.h"
 #include "thalia/storage.h"
 #include "thalia/text.h"
-#include "thalia/value.h"
 
 namespace thalia::python {
 namespace {

@@ -1,5 +1,5 @@
 // Whole files anew: other formats, some regions, several in one, another version.
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
 
 #include <optional>
 #include <string>
@@ -19,8 +19,6 @@
 #include "python/options.h"
 #include "python/text.h"
 #include "thalia/error.h"
-#include "thalia/merge.h"
-#include "thalia/migrate.h"
 
 namespace thalia::python {
 namespace {

@@ -1,5 +1,5 @@
 // Deltas: written against a base, and made full files again.
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 
 #include <optional>
 #include <string>

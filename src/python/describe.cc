@@ -14,7 +14,7 @@
 #include "python/calls.h"
 #include "python/options.h"
 #include "python/text.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::python {
 namespace {

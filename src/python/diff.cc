@@ -1,5 +1,5 @@
 // What differs between two checkpoints.
-#include "thalia/diff.h"
+#include "thalia/state/diff.h"
 
 #include <optional>
 #include <string>

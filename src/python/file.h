@@ -5,10 +5,10 @@
 #include <memory>
 #include <utility>
 
-#include "thalia/bytes.h"
-#include "thalia/delta.h"
 #include "thalia/reader.h"
+#include "thalia/state/delta.h"
 #include "thalia/tensor.h"
+#include "thalia/types.h"
 
 namespace thalia::python {
 

@@ -1,5 +1,5 @@
 // The one rule of which file a folder is opened by, and the one reader of indexes.
-#include "thalia/formats/model_index.h"
+#include "thalia/formats/safetensors.h"
 
 #include <cstddef>
 #include <string>

@@ -13,12 +13,12 @@
 #include "base/suggestion.h"
 #include "python/bindings.h"
 #include "python/text.h"
-#include "thalia/convert.h"
 #include "thalia/error.h"
+#include "thalia/formats/convert.h"
 #include "thalia/options.h"
 #include "thalia/tensor.h"
-#include "thalia/tensor_role.h"
 #include "thalia/text.h"
+#include "thalia/types.h"
 #include "thalia/version.h"
 
 namespace thalia::python {

@@ -4,7 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include "python/text.h"
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 namespace thalia::python {
 

@@ -9,8 +9,8 @@
 
 #include <nanobind/nanobind.h>
 
-#include "thalia/delta.h"
 #include "thalia/options.h"
+#include "thalia/state/delta.h"
 #include "thalia/tensor.h"
 
 namespace thalia::python {

@@ -15,7 +15,7 @@
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/text.h"
-#include "thalia/quantization.h"
+#include "thalia/state/quantization.h"
 
 namespace thalia::python {
 namespace {

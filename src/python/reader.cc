@@ -26,9 +26,9 @@
 #include "python/options.h"
 #include "python/sparse_arrays.h"
 #include "python/text.h"
-#include "thalia/delta.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"
+#include "thalia/state/delta.h"
 #include "thalia/text.h"
 
 namespace thalia::python {

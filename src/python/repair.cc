@@ -9,7 +9,7 @@
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/text.h"
-#include "thalia/compact.h"
+#include "thalia/append.h"
 #include "thalia/recover.h"
 #include "thalia/text.h"
 

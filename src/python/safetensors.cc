@@ -1,4 +1,4 @@
-#include "thalia/safetensors.h"
+#include "thalia/formats/safetensors.h"
 
 #include <cstdint>
 #include <optional>
@@ -19,7 +19,6 @@
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/text.h"
-#include "thalia/formats/safetensors_model.h"
 
 namespace thalia::python {
 namespace {

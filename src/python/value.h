@@ -7,8 +7,8 @@
 #include <nanobind/nanobind.h>
 
 #include "python/buffers.h"
-#include "thalia/tensor_value.h"
-#include "thalia/value.h"
+#include "thalia/state/tensor_value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::python {
 

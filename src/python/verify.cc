@@ -12,9 +12,9 @@
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/text.h"
-#include "thalia/delta.h"
 #include "thalia/formats/any_file.h"
 #include "thalia/formats/file_format.h"
+#include "thalia/state/delta.h"
 #include "thalia/verify.h"
 
 namespace thalia::python {

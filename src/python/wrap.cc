@@ -1,5 +1,5 @@
 // Whole files in compressed frames.
-#include "thalia/wrap.h"
+#include "thalia/compress.h"
 
 #include <string>
 

@@ -17,10 +17,10 @@
 #include "python/calls.h"
 #include "python/choices.h"
 #include "python/options.h"
-#include "thalia/convert.h"
 #include "thalia/error.h"
-#include "thalia/tensor_role.h"
+#include "thalia/formats/convert.h"
 #include "thalia/text.h"
+#include "thalia/types.h"
 
 namespace thalia::python {
 namespace {

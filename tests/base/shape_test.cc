@@ -1,4 +1,4 @@
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 #include <vector>
 

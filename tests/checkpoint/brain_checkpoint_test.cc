@@ -1,4 +1,4 @@
-#include "thalia/brain_checkpoint.h"
+#include "thalia/state/checkpoint.h"
 
 #include <fstream>
 #include <set>
@@ -8,9 +8,9 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/async_save.h"
-#include "thalia/checkpoint_metadata.h"
-#include "thalia/migrate.h"
+#include "thalia/formats/convert.h"
 #include "thalia/reader.h"
+#include "thalia/state/metadata.h"
 #include "thalia/version.h"
 #include "thalia/writer.h"
 

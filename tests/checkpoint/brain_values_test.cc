@@ -3,8 +3,8 @@
 #include "state/brain/brain_sample.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/brain_checkpoint.h"
 #include "thalia/reader.h"
+#include "thalia/state/checkpoint.h"
 #include "thalia/writer.h"
 
 using namespace thalia;

@@ -4,10 +4,10 @@
 #include "state/brain/brain_sample.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/brain_checkpoint.h"
-#include "thalia/convert.h"
-#include "thalia/delta.h"
+#include "thalia/formats/convert.h"
 #include "thalia/reader.h"
+#include "thalia/state/checkpoint.h"
+#include "thalia/state/delta.h"
 
 using namespace thalia;
 using namespace thalia::test;

@@ -10,10 +10,10 @@
 #include "state/brain/brain_sample.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/brain_checkpoint.h"
-#include "thalia/checkpoint_metadata.h"
+#include "thalia/compress.h"
 #include "thalia/reader.h"
-#include "thalia/wrap.h"
+#include "thalia/state/checkpoint.h"
+#include "thalia/state/metadata.h"
 
 using namespace thalia;
 using namespace thalia::test;

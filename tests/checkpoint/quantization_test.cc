@@ -3,7 +3,7 @@
 #include "state/quantize/quantization_sample.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/brain_checkpoint.h"
+#include "thalia/state/checkpoint.h"
 #include "thalia/verify.h"
 
 using namespace thalia;

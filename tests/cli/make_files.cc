@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "cli/make_grown.h"
-#include "thalia/brain.h"
 #include "thalia/formats.h"
+#include "thalia/state.h"
 #include "thalia/thalia.h"
 
 using namespace thalia;

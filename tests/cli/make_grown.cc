@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "thalia/brain.h"
+#include "thalia/state.h"
 #include "thalia/thalia.h"
 
 using namespace thalia;

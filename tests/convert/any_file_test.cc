@@ -8,8 +8,8 @@
 #include "formats/samples.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/convert.h"
 #include "thalia/error.h"
+#include "thalia/formats/convert.h"
 #include "thalia/writer.h"
 
 using namespace thalia;

@@ -6,8 +6,8 @@
 #include "io/output/temporary_file.h"
 #include "state/brain/brain_sample.h"
 #include "support/files.h"
-#include "thalia/brain_checkpoint.h"
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
+#include "thalia/state/checkpoint.h"
 
 using namespace thalia;
 using namespace thalia::test;

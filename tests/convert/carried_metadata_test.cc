@@ -10,12 +10,12 @@
 #include "formats/samples.h"
 #include "support/files.h"
 #include "thalia/append.h"
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
 #include "thalia/formats/gguf.h"
+#include "thalia/formats/mithril.h"
 #include "thalia/formats/onnx.h"
-#include "thalia/mst.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/reader.h"
-#include "thalia/safetensors.h"
 
 using namespace thalia;
 using namespace thalia::test;

@@ -6,8 +6,8 @@
 #include "checkpoint/checkpoints.h"
 #include "formats/samples.h"
 #include "support/files.h"
-#include "thalia/convert.h"
 #include "thalia/error.h"
+#include "thalia/formats/convert.h"
 #include "thalia/writer.h"
 
 using namespace thalia;

@@ -6,8 +6,8 @@
 #include "formats/zip/archives.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/convert.h"
 #include "thalia/error.h"
+#include "thalia/formats/convert.h"
 #include "thalia/reader.h"
 
 using namespace thalia;

@@ -8,9 +8,9 @@
 #include "formats/samples.h"
 #include "state/tensor/conversion.h"
 #include "support/files.h"
-#include "thalia/convert.h"
 #include "thalia/error.h"
-#include "thalia/tensor_value.h"
+#include "thalia/formats/convert.h"
+#include "thalia/state/tensor_value.h"
 #include "thalia/writer.h"
 
 using namespace thalia;

@@ -6,13 +6,12 @@
 #include "formats/safetensors/model_samples.h"
 #include "formats/samples.h"
 #include "support/errors.h"
-#include "thalia/convert.h"
-#include "thalia/delta.h"
 #include "thalia/error.h"
 #include "thalia/formats/any_file.h"
+#include "thalia/formats/convert.h"
 #include "thalia/formats/onnx.h"
-#include "thalia/formats/safetensors_model.h"
-#include "thalia/merge.h"
+#include "thalia/formats/safetensors.h"
+#include "thalia/state/delta.h"
 
 using namespace thalia;
 using namespace thalia::test;

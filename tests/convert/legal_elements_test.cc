@@ -9,10 +9,8 @@
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/convert.h"
 #include "thalia/error.h"
-#include "thalia/merge.h"
-#include "thalia/migrate.h"
+#include "thalia/formats/convert.h"
 #include "thalia/verify.h"
 #include "thalia/writer.h"
 

@@ -8,8 +8,8 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/sample.h"
-#include "thalia/convert.h"
-#include "thalia/mckp.h"
+#include "thalia/formats/convert.h"
+#include "thalia/formats/mckp.h"
 #include "thalia/reader.h"
 
 using namespace thalia;

@@ -7,10 +7,9 @@
 #include "checkpoint/checkpoints.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/convert.h"
-#include "thalia/diff.h"
 #include "thalia/error.h"
-#include "thalia/merge.h"
+#include "thalia/formats/convert.h"
+#include "thalia/state/diff.h"
 #include "thalia/writer.h"
 
 using namespace thalia;

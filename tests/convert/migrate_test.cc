@@ -1,4 +1,4 @@
-#include "thalia/migrate.h"
+#include "thalia/formats/convert.h"
 
 #include <set>
 #include <string>
@@ -8,15 +8,14 @@
 #include "formats/v01/text.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/brain_checkpoint.h"
-#include "thalia/convert.h"
+#include "thalia/compress.h"
+#include "thalia/formats/safetensors.h"
+#include "thalia/formats/v01.h"
 #include "thalia/options.h"
-#include "thalia/precision.h"
 #include "thalia/reader.h"
-#include "thalia/safetensors.h"
-#include "thalia/v01.h"
+#include "thalia/state/checkpoint.h"
+#include "thalia/state/precision.h"
 #include "thalia/verify.h"
-#include "thalia/wrap.h"
 
 using namespace thalia;
 using namespace thalia::test;

@@ -7,10 +7,10 @@
 #include "boost_test.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/compact.h"
-#include "thalia/convert.h"
-#include "thalia/delta.h"
+#include "thalia/append.h"
 #include "thalia/error.h"
+#include "thalia/formats/convert.h"
+#include "thalia/state/delta.h"
 #include "thalia/writer.h"
 
 using namespace thalia;

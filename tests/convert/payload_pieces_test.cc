@@ -8,8 +8,8 @@
 #include "convert/precision_samples.h"
 #include "support/bytes.h"
 #include "support/files.h"
-#include "thalia/convert.h"
-#include "thalia/safetensors.h"
+#include "thalia/formats/convert.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/verify.h"
 #include "thalia/writer.h"
 

@@ -11,9 +11,9 @@
 #include "convert/precision_samples.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/options.h"
-#include "thalia/safetensors.h"
 #include "thalia/verify.h"
 #include "thalia/writer.h"
 

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/bytes.h"
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
 #include "thalia/reader.h"
+#include "thalia/types.h"
 
 namespace thalia::test {
 

@@ -1,7 +1,7 @@
 #include <string>
 
 #include "boost_test.h"
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
 
 using namespace thalia;
 

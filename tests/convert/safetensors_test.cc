@@ -9,8 +9,8 @@
 #include "formats/samples.h"
 #include "support/bytes.h"
 #include "support/files.h"
-#include "thalia/convert.h"
 #include "thalia/error.h"
+#include "thalia/formats/convert.h"
 #include "thalia/reader.h"
 #include "thalia/verify.h"
 

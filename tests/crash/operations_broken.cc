@@ -11,7 +11,7 @@
 #include "crash/content.h"
 #include "crash/operation.h"
 #include "support/files.h"
-#include "thalia/edit_file.h"
+#include "thalia/state/edit.h"
 
 namespace fs = std::filesystem;
 

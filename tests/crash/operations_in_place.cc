@@ -6,11 +6,10 @@
 #include "support/bytes.h"
 #include "support/files.h"
 #include "thalia/append.h"
-#include "thalia/compact.h"
-#include "thalia/edit_file.h"
-#include "thalia/grow_file.h"
 #include "thalia/reader.h"
 #include "thalia/recover.h"
+#include "thalia/state/edit.h"
+#include "thalia/state/growth.h"
 
 namespace fs = std::filesystem;
 

@@ -8,7 +8,7 @@
 #include "support/bytes.h"
 #include "support/files.h"
 #include "thalia/formats/any_file.h"
-#include "thalia/formats/safetensors_model.h"
+#include "thalia/formats/safetensors.h"
 
 namespace fs = std::filesystem;
 

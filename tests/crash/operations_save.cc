@@ -9,10 +9,10 @@
 #include "crash/operation.h"
 #include "support/files.h"
 #include "thalia/async_save.h"
+#include "thalia/compress.h"
 #include "thalia/output_file.h"
 #include "thalia/paths.h"
 #include "thalia/storage.h"
-#include "thalia/wrap.h"
 #include "thalia/writer.h"
 
 namespace fs = std::filesystem;

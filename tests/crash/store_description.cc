@@ -13,7 +13,7 @@
 #include "thalia/error.h"
 #include "thalia/paths.h"
 #include "thalia/reader.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace fs = std::filesystem;
 

@@ -20,7 +20,7 @@ DOCUMENT = "\n".join(PAGES.values())
 # The structures, and the enumerations that users name.
 HEADERS = [
     *sorted((ROOT / "src/format").glob("*.h")),
-    *(ROOT / "include/thalia" / f"{name}.h" for name in ("dtype", "neuron_type", "options", "tensor_layout")),
+    *(ROOT / "include/thalia" / f"{name}.h" for name in ("options", "types")),
 ]
 FORMAT = "\n".join(path.read_text(encoding="utf-8") for path in HEADERS)
 WIDTHS = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}

@@ -17,7 +17,7 @@
 #include "support/files.h"
 #include "thalia/append.h"
 #include "thalia/error.h"
-#include "thalia/mckp.h"
+#include "thalia/formats/mckp.h"
 #include "thalia/verify.h"
 #include "thalia/writer.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/safetensors.h"
+#include "thalia/formats/safetensors.h"
 
 namespace thalia::test {
 

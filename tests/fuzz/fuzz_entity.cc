@@ -6,7 +6,6 @@
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
 #include "thalia/formats/loom.h"
-#include "thalia/formats/loom_blocks.h"
 
 using namespace thalia;
 

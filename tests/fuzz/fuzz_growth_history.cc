@@ -6,7 +6,7 @@
 
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
-#include "thalia/growth_history.h"
+#include "thalia/state/metadata.h"
 
 using namespace thalia;
 

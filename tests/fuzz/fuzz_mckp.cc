@@ -12,7 +12,7 @@
 #include "fuzz/fuzz_target.h"
 #include "integrity/xxh64.h"
 #include "thalia/error.h"
-#include "thalia/mckp.h"
+#include "thalia/formats/mckp.h"
 
 using namespace thalia;
 

@@ -9,7 +9,7 @@
 #include "formats/mithril_quantized/origin.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
-#include "thalia/formats/mithril_quantized.h"
+#include "thalia/formats/mithril.h"
 
 using namespace thalia;
 

@@ -7,7 +7,7 @@
 #include "formats/mst/origin.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
-#include "thalia/mst.h"
+#include "thalia/formats/mithril.h"
 
 using namespace thalia;
 

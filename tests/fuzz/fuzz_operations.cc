@@ -15,9 +15,9 @@
 #include "fuzz/fuzz_target.h"
 #include "fuzz/memory_file.h"
 #include "support/damage.h"
-#include "thalia/convert.h"
 #include "thalia/error.h"
 #include "thalia/formats/any_file.h"
+#include "thalia/formats/convert.h"
 #include "thalia/formats/file_format.h"
 
 using namespace thalia;

@@ -7,7 +7,7 @@
 
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
-#include "thalia/precision.h"
+#include "thalia/state/precision.h"
 
 using namespace thalia;
 

@@ -9,7 +9,7 @@
 #include "formats/pt/view_types.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 using namespace thalia;
 

@@ -7,7 +7,7 @@
 #include "fuzz/fuzz_target.h"
 #include "integrity/sha256.h"
 #include "thalia/error.h"
-#include "thalia/v01.h"
+#include "thalia/formats/v01.h"
 
 using namespace thalia;
 

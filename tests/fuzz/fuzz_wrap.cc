@@ -7,9 +7,9 @@
 #include "fuzz/fuzz_target.h"
 #include "fuzz/memory_file.h"
 #include "support/damage.h"
+#include "thalia/compress.h"
 #include "thalia/error.h"
 #include "thalia/verify.h"
-#include "thalia/wrap.h"
 
 using namespace thalia;
 using namespace thalia::test;

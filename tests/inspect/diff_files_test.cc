@@ -6,8 +6,8 @@
 #include <string>
 
 #include "boost_test.h"
-#include "thalia/bytes.h"
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
+#include "thalia/types.h"
 #include "thalia/writer.h"
 
 using namespace thalia;

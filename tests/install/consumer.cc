@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <thalia/brain.h>
 #include <thalia/formats.h>
+#include <thalia/state.h>
 #include <thalia/thalia.h>
 
 int main(int argc, char** argv) {

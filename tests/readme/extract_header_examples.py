@@ -15,21 +15,18 @@ BRAIN = "thalia::BrainState brain;"
 NAMES = {
     "append.h": WEIGHTS,
     "async_save.h": "const auto declared = [](const char* path) { return thalia::Writer(path); };",
-    "brain_checkpoint.h": BRAIN,
-    "brain_region.h": "const thalia::ByteSpan bytes;",
+    "state/checkpoint.h": BRAIN,
     "byte_transforms.h": "const std::vector<std::byte> weights(64);",
-    "brain_state.h": "const thalia::Tensor weights, delays;",
-    "capacity.h": BRAIN,
-    "checkpoint_compressor.h": "const thalia::Checkpoint checkpoint;",
-    "checkpoint_metadata.h": BRAIN,
-    "delta.h": "const thalia::StateSource state;",
-    "diff.h": 'const char *a = "a.thalia", *b = "b.thalia";',
-    "grow_file.h": 'const char* path = "";',
-    "load_into.h": "const int larger_config = 0; const auto build_brain = [](int) { return thalia::BrainState(); };",
-    "mckp.h": "const thalia::Tensor tensor;",
+    "state/brain.h": "const thalia::ByteSpan bytes; const thalia::Tensor weights, delays;",
+    "formats/compressor.h": "const thalia::Checkpoint checkpoint;",
+    "state/metadata.h": BRAIN,
+    "state/delta.h": "const thalia::StateSource state;",
+    "state/diff.h": 'const char *a = "a.thalia", *b = "b.thalia";',
+    "state/load_into.h": "const int larger_config = 0; const auto build_brain = [](int) { return thalia::BrainState(); };",
+    "formats/mckp.h": "const thalia::Tensor tensor;",
     "output_file.h": "const std::string text;",
-    "precision.h": "using thalia::DType, thalia::Role; const std::uint64_t element_count = 1;",
-    "prune.h": BRAIN + " const bool accuracy_fell = true;",
+    "state/precision.h": "using thalia::DType, thalia::Role; const std::uint64_t element_count = 1;",
+    "state/growth.h": BRAIN + ' const bool accuracy_fell = true; const char* path = "";',
     "store.h": BRAIN + " const std::uint64_t now = 0, seed = 0, step = 1; const double loss = 0;",
     "store/pool.h": "const std::uint64_t step = 1, seed = 0, game = 0;",
     "store/transition.h": "const std::uint64_t seed = 0;",
@@ -39,7 +36,7 @@ NAMES = {
     "store/writer.h": BRAIN + " const std::uint64_t step = 1; const double loss = 0;",
     "storage.h": "const thalia::ByteSpan bytes;",
     "stream.h": "const auto upload = [](std::string_view, thalia::ByteSpan) {};",
-    "tensor_value.h": READER,
+    "state/tensor_value.h": READER,
     "writer.h": WEIGHTS,
 }
 HEAD = """#include <cstddef>
@@ -50,7 +47,7 @@ HEAD = """#include <cstddef>
 #include <string_view>
 #include <vector>
 
-#include "thalia/brain.h"
+#include "thalia/state.h"
 #include "thalia/c.h"
 #include "thalia/formats.h"
 #include "thalia/store.h"
@@ -63,31 +60,33 @@ constexpr std::uint32_t n = 4, m = 3;
 """
 
 
-def example(text):
-    """The first line's number and the lines of the example of one header, if it has one."""
-    code = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.startswith("//"):
-            break
+def examples(text):
+    """The numbered lines of each example of a header: of its head, and of the heads of its sections."""
+    found, code = [], []
+    for number, line in enumerate([*text.splitlines(), ""], 1):
         if line.startswith(INDENT):
             code.append((number, line[len(INDENT) :]))
-    return code if any("thalia::" in line or "thalia_" in line for _, line in code) else []
+        elif not re.match(r"//(?!/)", line):
+            if any("thalia::" in part or "thalia_" in part for _, part in code):
+                found.append(code)
+            code = []
+    return found
 
 
 def main():
     *headers, target = map(Path, sys.argv[1:])
     parts = [HEAD]
     for header in headers:
-        code = example(header.read_text(encoding="utf-8"))
-        if not code:
-            continue
         name = header.as_posix().rpartition("thalia/")[2]
-        function = re.sub(r"\W", "_", f"example_{name}")
-        parts.append(f"void {function}();\nvoid {function}() {{")
-        parts.append(NAMES.get(name, ""))
-        for number, line in code:
-            parts.append(f'#line {number} "{header.as_posix()}"\n{line}')
-        parts.append("}")
+        for i, code in enumerate(examples(header.read_text(encoding="utf-8"))):
+            function = re.sub(r"\W", "_", f"example_{i}_{name}")
+            # What a header's other examples need is here too: an example may declare the same name.
+            parts.append(f"void {function}();\nvoid {function}() {{")
+            parts.append(NAMES.get(name, ""))
+            parts.append("{")
+            for number, line in code:
+                parts.append(f'#line {number} "{header.as_posix()}"\n{line}')
+            parts.append("}\n}")
     target.write_text("\n".join(parts) + "\n", encoding="utf-8")
 
 

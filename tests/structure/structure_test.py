@@ -202,7 +202,7 @@ class BrokenTrees(unittest.TestCase):
             ("std::chrono::duration<double>(taken).count()", "src/base/stopwatch.h"),
             ("Tensor::from(reader.region(0).at(name))", "include/thalia/a.h"),
             ("spec.wide_indices = layout.wide_indices;", "include/thalia/tensor.h"),
-            ("e == Encoding::csr || e == Encoding::coo", "include/thalia/tensor_layout.h"),
+            ("e == Encoding::csr || e == Encoding::coo", "include/thalia/types.h"),
             ('throw UsageError(ErrorCode::exists, "there")', "src/io/output/atomic_file.cc"),
         ):
             for path, count in ((place, 0), ("src/cli/a.cc", 1), ("src/state/a.cc", 1)):

@@ -17,9 +17,9 @@
 #include "format/region.h"
 #include "format/state.h"
 #include "format/tensor.h"
-#include "thalia/bytes.h"
 #include "thalia/error.h"
 #include "thalia/options.h"
+#include "thalia/types.h"
 
 namespace thalia::test {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::test {
 

@@ -4,12 +4,12 @@
 
 #include "boost_test.h"
 #include "support/files.h"
-#include "thalia/brain_checkpoint.h"
-#include "thalia/compact.h"
-#include "thalia/convert.h"
-#include "thalia/delta.h"
-#include "thalia/grow_file.h"
+#include "thalia/append.h"
+#include "thalia/formats/convert.h"
 #include "thalia/reader.h"
+#include "thalia/state/checkpoint.h"
+#include "thalia/state/delta.h"
+#include "thalia/state/growth.h"
 #include "thalia/verify.h"
 
 using namespace thalia;

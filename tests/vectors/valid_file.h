@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 #include "thalia/writer.h"
 
 namespace thalia::test {

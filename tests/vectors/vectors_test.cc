@@ -14,10 +14,10 @@
 #include "state/tensor/element_decoder.h"
 #include "support/damage.h"
 #include "support/files.h"
-#include "thalia/delta.h"
 #include "thalia/reader.h"
+#include "thalia/state/delta.h"
+#include "thalia/state/value.h"
 #include "thalia/text.h"
-#include "thalia/value.h"
 #include "thalia/verify.h"
 
 using namespace thalia;

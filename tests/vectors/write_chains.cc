@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "state/delta/sample.h"
-#include "thalia/quantization.h"
-#include "thalia/wrap.h"
+#include "thalia/compress.h"
+#include "thalia/state/quantization.h"
 #include "vectors/valid_file.h"
 
 namespace thalia::test {

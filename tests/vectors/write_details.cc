@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "state/delta/sample.h"
-#include "thalia/quantization.h"
 #include "thalia/reader.h"
+#include "thalia/state/quantization.h"
 #include "vectors/valid_file.h"
 
 namespace thalia::test {

@@ -8,12 +8,12 @@
 
 #include "state/delta/sample.h"
 #include "thalia/append.h"
-#include "thalia/delta.h"
+#include "thalia/compress.h"
 #include "thalia/error.h"
-#include "thalia/metadata_file.h"
-#include "thalia/quantization.h"
 #include "thalia/reader.h"
-#include "thalia/wrap.h"
+#include "thalia/side_file.h"
+#include "thalia/state/delta.h"
+#include "thalia/state/quantization.h"
 #include "thalia/writer.h"
 #include "vectors/valid_file.h"
 

@@ -9,7 +9,7 @@
 #include "parts.h"
 #include "state/delta/sample.h"
 #include "state/tensor/conversion.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 
 namespace witness::chain {
 

@@ -5,10 +5,10 @@
 
 #include "parts.h"
 #include "sample.h"
-#include "thalia/delta.h"
-#include "thalia/metadata_file.h"
-#include "thalia/quantization.h"
-#include "thalia/wrap.h"
+#include "thalia/compress.h"
+#include "thalia/side_file.h"
+#include "thalia/state/delta.h"
+#include "thalia/state/quantization.h"
 
 namespace witness::examples {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "parts.h"
-#include "thalia/checkpoint_compressor.h"
+#include "thalia/formats/compressor.h"
 
 namespace witness::mckp {
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "parts.h"
-#include "thalia/delta.h"
-#include "thalia/quantization.h"
 #include "thalia/reader.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/delta.h"
+#include "thalia/state/quantization.h"
+#include "thalia/state/tensor_value.h"
 #include "thalia/writer.h"
 
 namespace witness::quantized {

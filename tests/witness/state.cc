@@ -1,7 +1,7 @@
 // The sample brain, saved as a user would.
 #include "parts.h"
 #include "state/brain/brain_sample.h"
-#include "thalia/brain_checkpoint.h"
+#include "thalia/state/checkpoint.h"
 
 namespace witness::state {
 

@@ -16,15 +16,14 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/bytes.h"
 #include "thalia/detail/held.h"
 #include "thalia/formats/any_tensor.h"
 #include "thalia/formats/file_facts.h"
 #include "thalia/formats/file_format.h"
 #include "thalia/formats/param_source.h"
 #include "thalia/options.h"
-#include "thalia/tensor_layout.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
+#include "thalia/types.h"
 #include "thalia/verify.h"
 
 namespace thalia {

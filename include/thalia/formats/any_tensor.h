@@ -8,13 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/bytes.h"
 #include "thalia/options.h"
-#include "thalia/quantization.h"
-#include "thalia/statistics.h"
+#include "thalia/state/quantization.h"
+#include "thalia/state/statistics.h"
+#include "thalia/state/tensor_value.h"
 #include "thalia/tensor.h"
-#include "thalia/tensor_layout.h"
-#include "thalia/tensor_value.h"
+#include "thalia/types.h"
 
 namespace thalia {
 

@@ -8,9 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/bytes.h"
-#include "thalia/neuron_type.h"
 #include "thalia/options.h"
+#include "thalia/types.h"
 
 namespace thalia {
 

@@ -14,9 +14,9 @@ namespace thalia {
 enum class FileFormat {
   thalia,
   safetensors,  ///< a file, an index of shards, or the folder of a model
-  thalia_0_1,   ///< "thalia-0.1": what the original program wrote, thalia/v01.h; deltas too
+  thalia_0_1,   ///< "thalia-0.1": what the original program wrote, thalia/formats/v01.h; deltas too
   mckp,         ///< docs/format/mckp.md; of a delta, the previous files are looked for next to it
-  mst,          ///< the original mithril program's, thalia/mst.h
+  mst,          ///< the original mithril program's, thalia/formats/mithril.h
   mithril_quantized,  ///< "mithril-quantized": a tensor of codes, as that program wrote it
   orbax,          ///< "mithril-orbax": a folder of .npy files, as that program laid out for Orbax
   gptrs,          ///< GPTRSCHK, a model of gpt.rs; docs/format/gptrs.md

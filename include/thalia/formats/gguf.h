@@ -16,13 +16,11 @@
 #include <variant>
 #include <vector>
 
-#include "thalia/bytes.h"
 #include "thalia/detail/held.h"
-#include "thalia/dtype.h"
 #include "thalia/options.h"
-#include "thalia/shape.h"
+#include "thalia/state/tensor_value.h"
 #include "thalia/storage.h"
-#include "thalia/tensor_value.h"
+#include "thalia/types.h"
 
 namespace thalia {
 

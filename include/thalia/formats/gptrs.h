@@ -19,13 +19,11 @@
 #include <vector>
 
 #include "thalia/detail/held.h"
-#include "thalia/dtype.h"
-#include "thalia/formats/param_id.h"
 #include "thalia/formats/param_source.h"
 #include "thalia/options.h"
-#include "thalia/shape.h"
+#include "thalia/state/tensor_value.h"
 #include "thalia/storage.h"
-#include "thalia/tensor_value.h"
+#include "thalia/types.h"
 
 namespace thalia {
 

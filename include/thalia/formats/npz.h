@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "thalia/options.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
 
 namespace thalia {
 

@@ -8,10 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "thalia/bytes.h"
-#include "thalia/dtype.h"
 #include "thalia/options.h"
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 namespace thalia {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "thalia/delta.h"
 #include "thalia/reader.h"
+#include "thalia/state/delta.h"
 
 namespace thalia {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia {
 

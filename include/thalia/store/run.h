@@ -19,9 +19,9 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/delta.h"
 #include "thalia/detail/held.h"
 #include "thalia/options.h"
+#include "thalia/state/delta.h"
 #include "thalia/storage.h"
 #include "thalia/store/config.h"
 #include "thalia/store/entry.h"

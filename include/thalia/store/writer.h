@@ -24,11 +24,11 @@
 #include <vector>
 
 #include "thalia/async_save.h"
-#include "thalia/brain_checkpoint.h"
-#include "thalia/brain_state.h"
-#include "thalia/delta.h"
 #include "thalia/detail/held.h"
 #include "thalia/options.h"
+#include "thalia/state/brain.h"
+#include "thalia/state/checkpoint.h"
+#include "thalia/state/delta.h"
 #include "thalia/storage.h"
 #include "thalia/store/run.h"
 #include "thalia/writer.h"

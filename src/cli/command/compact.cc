@@ -1,5 +1,5 @@
 // thalia compact: writes the file anew without dead bytes, then replaces it whole.
-#include "thalia/compact.h"
+#include "thalia/append.h"
 
 #include <memory>
 #include <string>

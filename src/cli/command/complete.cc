@@ -12,9 +12,9 @@
 #include "cli/print/tensor_table.h"
 #include "cli/terminal/escape.h"
 #include "inspect/file_tensors.h"
-#include "thalia/delta.h"
 #include "thalia/formats/file_format.h"
 #include "thalia/paths.h"
+#include "thalia/state/delta.h"
 #include "thalia/store/run.h"
 
 namespace thalia::cli {

@@ -12,8 +12,8 @@
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
+#include "thalia/compress.h"
 #include "thalia/tensor.h"
-#include "thalia/wrap.h"
 
 namespace thalia::cli {
 namespace {

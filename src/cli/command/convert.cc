@@ -12,7 +12,7 @@
 #include "cli/command/save_arguments.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
 
 namespace thalia::cli {
 namespace {

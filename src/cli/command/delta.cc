@@ -1,6 +1,6 @@
 // thalia delta, thalia resolve: what changed between two checkpoints, and the full file again.
 // Either may be a delta itself.
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 
 #include <memory>
 #include <string>
@@ -12,9 +12,9 @@
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
+#include "thalia/formats/mckp.h"
 #include "thalia/formats/resolved_file.h"
-#include "thalia/mckp.h"
 #include "thalia/paths.h"
 
 namespace thalia::cli {

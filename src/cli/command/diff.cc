@@ -1,6 +1,6 @@
 // thalia diff: two .thalia files by the hashes in their directories, so that without --values no
 // payload is read; files of other formats by the elements of their tensors.
-#include "thalia/diff.h"
+#include "thalia/state/diff.h"
 
 #include <fmt/format.h>
 
@@ -19,8 +19,8 @@
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
 #include "inspect/diff_files.h"
-#include "thalia/delta.h"
 #include "thalia/error.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "cli/terminal/session.h"
-#include "thalia/edit_file.h"
+#include "thalia/state/edit.h"
 
 namespace thalia::cli {
 

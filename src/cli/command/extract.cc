@@ -6,7 +6,7 @@
 #include "cli/command/region_names.h"
 #include "cli/command/save_arguments.h"
 #include "cli/print/progress.h"
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
 
 namespace thalia::cli {
 namespace {

@@ -15,7 +15,7 @@
 #include "cli/print/progress.h"
 #include "cli/print/tensor_table.h"
 #include "cli/terminal/escape.h"
-#include "thalia/grow_file.h"
+#include "thalia/state/growth.h"
 
 namespace thalia::cli {
 namespace {

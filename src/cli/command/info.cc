@@ -7,8 +7,8 @@
 #include "cli/print/facts_text.h"
 #include "inspect/describe_file.h"
 #include "inspect/facts_json.h"
-#include "thalia/delta.h"
 #include "thalia/error.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::cli {
 namespace {

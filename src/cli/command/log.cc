@@ -11,9 +11,9 @@
 #include "cli/print/print.h"
 #include "cli/terminal/escape.h"
 #include "inspect/file_tensors.h"
-#include "thalia/delta.h"
 #include "thalia/formats/file_facts.h"
 #include "thalia/formats/file_format.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::cli {
 namespace {

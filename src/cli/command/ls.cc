@@ -18,9 +18,9 @@
 #include "cli/print/tensor_table.h"
 #include "cli/terminal/escape.h"
 #include "inspect/file_tensors.h"
-#include "thalia/delta.h"
 #include "thalia/error.h"
 #include "thalia/formats/file_format.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "cli/print/progress.h"
 #include "cli/terminal/output_file.h"
 #include "thalia/error.h"
-#include "thalia/merge.h"
+#include "thalia/formats/convert.h"
 #include "thalia/paths.h"
 
 namespace thalia::cli {

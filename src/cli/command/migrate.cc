@@ -8,7 +8,7 @@
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
 #include "thalia/error.h"
-#include "thalia/migrate.h"
+#include "thalia/formats/convert.h"
 
 namespace thalia::cli {
 namespace {

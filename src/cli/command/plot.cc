@@ -26,7 +26,7 @@
 #include "inspect/describe_file.h"
 #include "inspect/file_tensors.h"
 #include "thalia/error.h"
-#include "thalia/formats/model_index.h"
+#include "thalia/formats/safetensors.h"
 
 namespace thalia::cli {
 namespace {

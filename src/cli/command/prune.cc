@@ -1,7 +1,7 @@
 // thalia prune: dead synapses, or silent neurons, left out of a new file. IN stays as it is, so
 // that there is nothing to undo. What is spared is told with the reason, and where nothing may go
 // nothing is written.
-#include "thalia/prune.h"
+#include "thalia/state/growth.h"
 
 #include <fmt/format.h>
 
@@ -22,10 +22,10 @@
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
-#include "thalia/brain_checkpoint.h"
 #include "thalia/error.h"
 #include "thalia/formats/resolved_file.h"
 #include "thalia/paths.h"
+#include "thalia/state/checkpoint.h"
 
 namespace thalia::cli {
 namespace {

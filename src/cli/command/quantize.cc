@@ -1,6 +1,6 @@
 // thalia quantize: weights as codes of a few bits. The loss is measured and printed for each
 // tensor, so that nobody loses precision unseen.
-#include "thalia/quantization.h"
+#include "thalia/state/quantization.h"
 
 #include <algorithm>
 #include <memory>

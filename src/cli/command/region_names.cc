@@ -13,7 +13,7 @@
 #include "state/precision/glob.h"
 #include "thalia/error.h"
 #include "thalia/formats/file_format.h"
-#include "thalia/formats/model_index.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/paths.h"
 #include "thalia/reader.h"
 

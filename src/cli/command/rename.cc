@@ -4,7 +4,7 @@
 
 #include "cli/command/command.h"
 #include "cli/command/edited.h"
-#include "thalia/edit_file.h"
+#include "thalia/state/edit.h"
 
 namespace thalia::cli {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "cli/command/command.h"
 #include "cli/command/compression_arguments.h"
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
 
 namespace thalia::cli {
 

@@ -10,11 +10,10 @@
 #include "cli/command/edited.h"
 #include "cli/print/json_result.h"
 #include "cli/terminal/escape.h"
-#include "thalia/edit_file.h"
 #include "thalia/formats/file_format.h"
-#include "thalia/formats/safetensors_model.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/paths.h"
-#include "thalia/safetensors.h"
+#include "thalia/state/edit.h"
 
 namespace thalia::cli {
 namespace {

@@ -1,5 +1,5 @@
 // thalia stats: what the elements of each tensor are like.
-#include "thalia/statistics.h"
+#include "thalia/state/statistics.h"
 
 #include <fmt/format.h>
 

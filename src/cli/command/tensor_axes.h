@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "thalia/brain_region.h"
+#include "thalia/state/brain.h"
 
 namespace thalia::cli {
 

@@ -17,10 +17,10 @@
 #include "cli/print/verify_text.h"
 #include "cli/terminal/escape.h"
 #include "json/writer.h"
-#include "thalia/delta.h"
 #include "thalia/error.h"
 #include "thalia/formats/any_file.h"
 #include "thalia/formats/file_format.h"
+#include "thalia/state/delta.h"
 #include "thalia/verify.h"
 
 namespace thalia::cli {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "cli/terminal/output.h"
-#include "thalia/convert.h"
-#include "thalia/diff.h"
+#include "thalia/formats/convert.h"
+#include "thalia/state/diff.h"
 
 namespace thalia::cli {
 

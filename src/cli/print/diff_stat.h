@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/terminal/output.h"
-#include "thalia/diff.h"
+#include "thalia/state/diff.h"
 
 namespace thalia::cli {
 

@@ -13,7 +13,7 @@
 #include "cli/print/print.h"
 #include "cli/terminal/escape.h"
 #include "thalia/error.h"
-#include "thalia/growth_history.h"
+#include "thalia/state/metadata.h"
 
 namespace thalia::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/terminal/output.h"
-#include "thalia/diff.h"
+#include "thalia/state/diff.h"
 
 namespace thalia::cli {
 

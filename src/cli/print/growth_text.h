@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "cli/terminal/output.h"
-#include "thalia/growth_history.h"
+#include "thalia/state/metadata.h"
 
 namespace thalia::cli {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/terminal/output.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::cli {
 

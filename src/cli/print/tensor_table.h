@@ -8,8 +8,7 @@
 #include "cli/print/print.h"
 #include "json/writer.h"
 #include "thalia/formats/any_tensor.h"
-#include "thalia/shape.h"
-#include "thalia/tensor_layout.h"
+#include "thalia/types.h"
 
 namespace thalia::cli {
 

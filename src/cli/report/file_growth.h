@@ -7,7 +7,7 @@
 
 #include "cli/report/svg.h"
 #include "thalia/formats/any_file.h"
-#include "thalia/growth_history.h"
+#include "thalia/state/metadata.h"
 
 namespace thalia::cli {
 

@@ -12,7 +12,7 @@
 #include "cli/tensor/tensor_changes.h"
 #include "cli/terminal/session.h"
 #include "inspect/file_facts.h"
-#include "thalia/diff.h"
+#include "thalia/state/diff.h"
 #include "thalia/verify.h"
 
 namespace thalia::cli {

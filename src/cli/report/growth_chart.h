@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/report/svg.h"
-#include "thalia/growth_history.h"
+#include "thalia/state/metadata.h"
 
 namespace thalia::cli {
 

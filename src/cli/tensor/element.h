@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "thalia/element.h"
+#include "thalia/types.h"
 
 namespace thalia::cli {
 

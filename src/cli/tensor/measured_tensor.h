@@ -9,8 +9,8 @@
 
 #include "inspect/opened_tensor.h"
 #include "thalia/options.h"
-#include "thalia/statistics.h"
-#include "thalia/tensor_layout.h"
+#include "thalia/state/statistics.h"
+#include "thalia/types.h"
 
 namespace thalia::cli {
 

@@ -2,7 +2,7 @@
 
 #include "base/dtype_facts.h"
 #include "formats/source/npy_header.h"
-#include "thalia/element.h"
+#include "thalia/types.h"
 
 namespace thalia::cli {
 namespace {

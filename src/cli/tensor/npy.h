@@ -3,9 +3,7 @@
 
 #include <string>
 
-#include "thalia/bytes.h"
-#include "thalia/dtype.h"
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 namespace thalia::cli {
 

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <variant>
 
-#include "thalia/element.h"
+#include "thalia/types.h"
 
 namespace thalia::cli {
 

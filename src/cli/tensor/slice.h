@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/shape.h"
 #include "thalia/tensor.h"
+#include "thalia/types.h"
 
 namespace thalia::cli {
 

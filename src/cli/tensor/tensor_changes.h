@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "thalia/delta.h"
-#include "thalia/diff.h"
-#include "thalia/tensor_layout.h"
+#include "thalia/state/delta.h"
+#include "thalia/state/diff.h"
+#include "thalia/types.h"
 
 namespace thalia::cli {
 

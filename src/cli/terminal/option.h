@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "thalia/error.h"
-#include "thalia/formats/model_index.h"
+#include "thalia/formats/safetensors.h"
 
 namespace thalia::cli {
 

@@ -11,7 +11,7 @@
 
 #include "cli/terminal/pager.h"
 #include "cli/terminal/style.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::cli {
 

@@ -13,7 +13,7 @@
 #include "cli/terminal/stop_on_signal.h"
 #include "thalia/error.h"
 #include "thalia/formats/any_file.h"
-#include "thalia/formats/safetensors_model.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/output_file.h"
 #include "thalia/paths.h"
 

@@ -7,7 +7,7 @@
 
 #include "codec/cpu/element_layout.h"
 #include "format/chunk.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::codec {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "thalia/dtype.h"
+#include "thalia/types.h"
 
 namespace thalia::codec {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::codec {
 

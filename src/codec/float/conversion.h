@@ -4,8 +4,7 @@
 #include <cstddef>
 
 #include "codec/float/kernels.h"
-#include "thalia/bytes.h"
-#include "thalia/dtype.h"
+#include "thalia/types.h"
 
 namespace thalia::codec {
 

@@ -5,8 +5,7 @@
 #include <cstdint>
 
 #include "codec/float/conversion.h"
-#include "thalia/bytes.h"
-#include "thalia/dtype.h"
+#include "thalia/types.h"
 
 namespace thalia::codec {
 

@@ -3,7 +3,7 @@
 
 #include <cfloat>
 
-#include "thalia/dtype.h"
+#include "thalia/types.h"
 
 namespace thalia::codec {
 

@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "thalia/bytes.h"
 #include "thalia/options.h"
+#include "thalia/types.h"
 
 namespace thalia::codec {
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "codec/frame/frame.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::codec {
 

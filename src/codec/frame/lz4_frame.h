@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::codec {
 

@@ -8,7 +8,7 @@
 
 #include "codec/frame/frame_error.h"
 #include "format/little_endian.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::codec {
 

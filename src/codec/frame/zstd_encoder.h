@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::codec {
 

@@ -11,8 +11,7 @@
 #include <span>
 
 #include "base/square_sum.h"
-#include "thalia/bytes.h"
-#include "thalia/dtype.h"
+#include "thalia/types.h"
 
 namespace thalia::codec {
 

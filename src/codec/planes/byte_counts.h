@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::codec {
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 
 #include "codec/cpu/processor.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::codec {
 

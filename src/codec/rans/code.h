@@ -7,7 +7,7 @@
 
 #include "codec/planes/byte_counts.h"
 #include "codec/rans/kernels.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::codec {
 

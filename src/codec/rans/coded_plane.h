@@ -9,7 +9,7 @@
 
 #include "codec/rans/code.h"
 #include "codec/rans/kernels.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::codec {
 

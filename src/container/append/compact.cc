@@ -1,7 +1,7 @@
 // An ordinary save of the live parts, stored as they are: payloads are verified and copied, never
 // decoded. In place, the lock of an append is held until the new file has its name, so that no
 // append in between is lost. docs/format/writing.md, "Compaction".
-#include "thalia/compact.h"
+#include "thalia/append.h"
 
 #include <optional>
 #include <utility>

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "thalia/async_save.h"
-#include "thalia/bytes.h"
 #include "thalia/options.h"
+#include "thalia/types.h"
 #include "thalia/writer.h"
 
 namespace thalia::container {

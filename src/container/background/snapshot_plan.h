@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "container/write/draft.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

@@ -6,8 +6,8 @@
 
 #include "format/directory.h"
 #include "format/header.h"
-#include "thalia/bytes.h"
 #include "thalia/options.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "format/header.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

@@ -7,9 +7,9 @@
 
 #include "format/header.h"
 #include "io/file/file_bytes.h"
-#include "thalia/bytes.h"
 #include "thalia/error.h"
 #include "thalia/options.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

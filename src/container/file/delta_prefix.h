@@ -10,7 +10,7 @@
 #include "format/delta.h"
 #include "format/header.h"
 #include "io/file/file_bytes.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

@@ -9,7 +9,7 @@
 #include "format/header.h"
 #include "io/file/file_bytes.h"
 #include "io/system/process.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

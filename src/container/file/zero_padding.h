@@ -2,8 +2,8 @@
 #pragma once
 
 #include "format/extent.h"
-#include "thalia/bytes.h"
 #include "thalia/error.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

@@ -7,7 +7,7 @@
 #include "container/file/open_file.h"
 #include "format/chunk.h"
 #include "format/tensor.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

@@ -5,7 +5,7 @@
 #include "format/low_rank.h"
 #include "format/tensor.h"
 #include "io/memory/allocation_limit.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

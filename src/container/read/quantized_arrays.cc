@@ -18,7 +18,7 @@
 #include "base/parallel.h"
 #include "codec/lossy/code_packing.h"
 #include "format/payload.h"
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 namespace {

@@ -9,9 +9,8 @@
 #include "format/payload.h"
 #include "format/quantized.h"
 #include "format/tensor.h"
-#include "thalia/bytes.h"
-#include "thalia/dtype.h"
 #include "thalia/tensor.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

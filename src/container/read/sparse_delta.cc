@@ -11,8 +11,7 @@
 #include "container/file/zero_padding.h"
 #include "format/delta.h"
 #include "format/payload.h"
-#include "thalia/dtype.h"
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "format/tensor.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

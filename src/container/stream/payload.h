@@ -13,8 +13,8 @@
 
 #include "container/stream/plan.h"
 #include "format/chunk.h"
-#include "thalia/bytes.h"
 #include "thalia/tensor.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

@@ -5,8 +5,7 @@
 #include <optional>
 
 #include "format/tensor.h"
-#include "thalia/bytes.h"
-#include "thalia/dtype.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

@@ -13,8 +13,8 @@
 #include "format/payload.h"
 #include "format/region.h"
 #include "format/tensor.h"
-#include "thalia/shape.h"
 #include "thalia/tensor.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

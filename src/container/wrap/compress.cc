@@ -15,8 +15,8 @@
 #include "format/header.h"
 #include "format/v01.h"
 #include "io/file/posix_file.h"
+#include "thalia/compress.h"
 #include "thalia/output_file.h"
-#include "thalia/wrap.h"
 
 namespace thalia {
 namespace {

@@ -16,8 +16,8 @@
 #include "container/wrap/frame_stream.h"
 #include "container/wrap/seek_table.h"
 #include "io/file/posix_file.h"
+#include "thalia/compress.h"
 #include "thalia/output_file.h"
-#include "thalia/wrap.h"
 
 namespace thalia {
 namespace {

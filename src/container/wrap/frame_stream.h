@@ -9,7 +9,7 @@
 
 #include "codec/frame/frame.h"
 #include "container/wrap/seek_table.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

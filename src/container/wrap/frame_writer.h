@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <functional>
 
-#include "thalia/bytes.h"
 #include "thalia/options.h"
 #include "thalia/output_file.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

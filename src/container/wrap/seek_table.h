@@ -9,8 +9,8 @@
 
 #include "format/wrapper.h"
 #include "io/file/posix_file.h"
-#include "thalia/bytes.h"
 #include "thalia/options.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

@@ -18,10 +18,10 @@
 #include "format/header.h"
 #include "format/quantized.h"
 #include "integrity/content_hash.h"
-#include "thalia/bytes.h"
 #include "thalia/options.h"
 #include "thalia/region.h"
 #include "thalia/tensor.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

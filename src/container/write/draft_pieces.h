@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

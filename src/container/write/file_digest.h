@@ -9,8 +9,8 @@
 
 #include "container/write/file_image.h"
 #include "integrity/sha256.h"
-#include "thalia/bytes.h"
 #include "thalia/options.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

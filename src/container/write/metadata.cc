@@ -18,8 +18,8 @@
 #include "integrity/crc32.h"
 #include "integrity/sha256.h"
 #include "io/file/posix_file.h"
-#include "thalia/metadata_file.h"
 #include "thalia/output_file.h"
+#include "thalia/side_file.h"
 
 namespace thalia {
 namespace {

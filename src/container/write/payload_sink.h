@@ -10,7 +10,7 @@
 #include "container/write/extent_writer.h"
 #include "container/write/file_image.h"
 #include "io/memory/aligned_buffer.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

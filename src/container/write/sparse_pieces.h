@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "thalia/bytes.h"
 #include "thalia/tensor.h"
+#include "thalia/types.h"
 
 namespace thalia::container {
 

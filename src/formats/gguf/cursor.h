@@ -10,8 +10,8 @@
 #include "base/fail.h"
 #include "formats/source/field_cursor.h"
 #include "io/memory/allocation_limit.h"
-#include "thalia/bytes.h"
 #include "thalia/options.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::gguf {
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "thalia/formats/gguf.h"
-#include "thalia/tensor_layout.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::gguf {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "formats/loom/document.h"
-#include "thalia/tensor_layout.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::loom {
 

@@ -10,7 +10,7 @@
 #include "base/fail.h"
 #include "format/little_endian.h"
 #include "io/memory/allocation_limit.h"
-#include "thalia/formats/loom_blocks.h"
+#include "thalia/formats/loom.h"
 
 namespace thalia {
 namespace formats::loom {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "formats/loom/fold_case.h"
-#include "thalia/formats/loom_dtype.h"
+#include "thalia/formats/loom_network.h"
 
 namespace thalia {
 namespace formats::loom {

@@ -1,7 +1,7 @@
 // Morph and Unpack over bytes at any address.
 #pragma once
 
-#include "thalia/formats/loom_dtype.h"
+#include "thalia/formats/loom_network.h"
 
 namespace thalia::formats::loom {
 

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "thalia/formats/loom_dtype.h"
+#include "thalia/formats/loom_network.h"
 
 namespace thalia::formats::loom {
 

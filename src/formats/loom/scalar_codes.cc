@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "thalia/formats/loom_dtype.h"
+#include "thalia/formats/loom_network.h"
 
 namespace thalia {
 namespace formats::loom {

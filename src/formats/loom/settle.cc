@@ -12,7 +12,7 @@
 #include "formats/loom/morph.h"
 #include "formats/loom/weights.h"
 #include "io/memory/allocation_limit.h"
-#include "thalia/formats/loom_blocks.h"
+#include "thalia/formats/loom.h"
 
 namespace thalia::formats::loom {
 namespace {

@@ -20,7 +20,6 @@
 #include "io/file/file_bytes.h"
 #include "state/tensor/counted_tensor.h"
 #include "thalia/formats/loom.h"
-#include "thalia/formats/loom_blocks.h"
 
 namespace thalia::formats {
 namespace loom {

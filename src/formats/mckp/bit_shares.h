@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "thalia/checkpoint_compressor.h"
+#include "thalia/formats/compressor.h"
 
 namespace thalia::formats {
 

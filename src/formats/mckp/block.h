@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "thalia/bytes.h"
-#include "thalia/mckp.h"
+#include "thalia/formats/mckp.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 

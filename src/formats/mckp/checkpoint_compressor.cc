@@ -5,7 +5,7 @@
 //
 // A cache is never trusted for content. Kept tensors serve as the base of a delta only if their
 // content hash is that of the file which is in the storage now, whoever replaced it meanwhile.
-#include "thalia/checkpoint_compressor.h"
+#include "thalia/formats/compressor.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "thalia/bytes.h"
 #include "thalia/options.h"
-#include "thalia/tensor_layout.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "formats/source/tensor_sink.h"
-#include "thalia/mckp.h"
+#include "thalia/formats/mckp.h"
 
 namespace thalia::formats::mckp {
 

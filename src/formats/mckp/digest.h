@@ -7,7 +7,7 @@
 
 #include "codec/lossy/quantize.h"
 #include "integrity/sha256.h"
-#include "thalia/mckp.h"
+#include "thalia/formats/mckp.h"
 
 namespace thalia::formats {
 

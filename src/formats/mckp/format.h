@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "format/little_endian.h"
-#include "thalia/mckp.h"
+#include "thalia/formats/mckp.h"
 
 namespace thalia::formats {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/mckp.h"
+#include "thalia/formats/mckp.h"
 
 namespace thalia::formats {
 

@@ -7,7 +7,7 @@
 
 #include "formats/mckp/block.h"
 #include "formats/mckp/parse.h"
-#include "thalia/mckp.h"
+#include "thalia/formats/mckp.h"
 
 namespace thalia {
 

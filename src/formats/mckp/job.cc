@@ -9,7 +9,7 @@
 #include "codec/lossy/quantize.h"
 #include "formats/mckp/block.h"
 #include "state/precision/glob.h"
-#include "thalia/tensor_role.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 namespace {

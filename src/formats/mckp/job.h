@@ -9,7 +9,7 @@
 
 #include "formats/mckp/digest.h"
 #include "formats/mckp/format.h"
-#include "thalia/mckp.h"
+#include "thalia/formats/mckp.h"
 
 namespace thalia::formats {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "formats/mckp/header.h"
-#include "thalia/mckp.h"
+#include "thalia/formats/mckp.h"
 
 namespace thalia::formats {
 

@@ -12,7 +12,7 @@
 #include "formats/mckp/delta_base.h"
 #include "formats/mckp/format.h"
 #include "state/tensor/counted_tensor.h"
-#include "thalia/mckp.h"
+#include "thalia/formats/mckp.h"
 #include "thalia/tensor.h"
 
 namespace thalia::formats {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "io/system/process.h"
-#include "thalia/mckp.h"
+#include "thalia/formats/mckp.h"
 #include "thalia/text.h"
 
 namespace thalia::formats {

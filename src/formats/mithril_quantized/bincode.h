@@ -10,7 +10,7 @@
 #include "codec/frame/frame.h"
 #include "format/little_endian.h"
 #include "io/memory/allocation_limit.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::mithril_quantized {
 

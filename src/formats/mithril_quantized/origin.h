@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/formats/mithril_quantized.h"
+#include "thalia/formats/mithril.h"
 
 namespace thalia::formats::mithril_quantized {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "io/memory/allocation_limit.h"
-#include "thalia/formats/mithril_quantized.h"
+#include "thalia/formats/mithril.h"
 
 namespace thalia::formats::mithril_quantized {
 

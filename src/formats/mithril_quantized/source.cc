@@ -7,7 +7,7 @@
 #include "formats/mithril_quantized/parts.h"
 #include "io/file/file_bytes.h"
 #include "state/tensor/counted_tensor.h"
-#include "thalia/formats/mithril_quantized.h"
+#include "thalia/formats/mithril.h"
 
 namespace thalia::formats {
 namespace mithril_quantized {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "thalia/dtype.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::mst {
 

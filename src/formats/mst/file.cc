@@ -20,7 +20,7 @@
 #include "formats/source/byte_grouping.h"
 #include "io/file/file_bytes.h"
 #include "state/tensor/counted_tensor.h"
-#include "thalia/mst.h"
+#include "thalia/formats/mithril.h"
 
 namespace thalia {
 namespace {

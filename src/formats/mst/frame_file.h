@@ -9,9 +9,9 @@
 
 #include "codec/frame/zstd_encoder.h"
 #include "io/output/spool.h"
-#include "thalia/mst.h"
+#include "thalia/formats/mithril.h"
 #include "thalia/output_file.h"
-#include "thalia/tensor_layout.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::mst {
 

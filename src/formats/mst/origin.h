@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "thalia/mst.h"
+#include "thalia/formats/mithril.h"
 
 namespace thalia::formats::mst {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "format/little_endian.h"
-#include "thalia/mst.h"
+#include "thalia/formats/mithril.h"
 
 namespace thalia::formats {
 

@@ -6,7 +6,7 @@
 
 #include "formats/mst/origin.h"
 #include "formats/source/list_names.h"
-#include "thalia/mst.h"
+#include "thalia/formats/mithril.h"
 
 namespace thalia::formats {
 namespace mst {

@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "formats/mst/frame_file.h"
 #include "formats/mst/parse.h"
-#include "thalia/mst.h"
+#include "thalia/formats/mithril.h"
 
 namespace thalia {
 namespace {

@@ -6,10 +6,9 @@
 
 #include "formats/source/npy_header.h"
 #include "formats/zip/zip_member.h"
-#include "thalia/dtype.h"
 #include "thalia/options.h"
-#include "thalia/shape.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::npz {
 

@@ -3,8 +3,7 @@
 
 #include <cstddef>
 
-#include "thalia/bytes.h"
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::npz {
 

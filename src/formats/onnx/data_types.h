@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "thalia/dtype.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::onnx {
 

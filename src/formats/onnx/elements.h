@@ -5,9 +5,8 @@
 
 #include "formats/onnx/data_types.h"
 #include "io/memory/allocation_limit.h"
-#include "thalia/bytes.h"
-#include "thalia/shape.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::onnx {
 

@@ -12,9 +12,9 @@
 #include "thalia/detail/held.h"
 #include "thalia/formats/onnx.h"
 #include "thalia/options.h"
+#include "thalia/state/tensor_value.h"
 #include "thalia/storage.h"
-#include "thalia/tensor_layout.h"
-#include "thalia/tensor_value.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::onnx {
 

@@ -14,7 +14,7 @@
 #include "format/extent.h"
 #include "formats/onnx/data_types.h"
 #include "formats/onnx/wire.h"
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::onnx {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "format/extent.h"
-#include "thalia/bytes.h"
 #include "thalia/error.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::onnx {
 

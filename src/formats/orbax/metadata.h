@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "json/copy.h"
-#include "thalia/dtype.h"
 #include "thalia/options.h"
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::orbax {
 

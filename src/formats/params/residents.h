@@ -7,7 +7,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
 
 namespace thalia::formats::params {
 

@@ -11,8 +11,8 @@
 #include "formats/pt/value.h"
 #include "io/memory/allocation_limit.h"
 #include "thalia/options.h"
+#include "thalia/state/tensor_value.h"
 #include "thalia/storage.h"
-#include "thalia/tensor_value.h"
 
 namespace thalia::formats::pt {
 

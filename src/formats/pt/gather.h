@@ -5,9 +5,7 @@
 #include <functional>
 #include <span>
 
-#include "thalia/bytes.h"
-#include "thalia/dtype.h"
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::pt {
 

@@ -9,7 +9,7 @@
 
 #include "formats/pt/tree.h"
 #include "formats/source/list_names.h"
-#include "thalia/tensor_layout.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::pt {
 

@@ -7,8 +7,8 @@
 #include "formats/pt/builder.h"
 #include "formats/pt/value.h"
 #include "io/memory/allocation_limit.h"
-#include "thalia/bytes.h"
 #include "thalia/options.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::pt {
 

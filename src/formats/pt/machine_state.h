@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "formats/pt/builder.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::pt {
 

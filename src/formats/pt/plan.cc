@@ -15,7 +15,7 @@
 #include "formats/source/lost_metadata.h"
 #include "formats/source/origin_member.h"
 #include "thalia/error.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::formats::pt {
 namespace {

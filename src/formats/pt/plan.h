@@ -8,7 +8,7 @@
 
 #include "formats/pt/value.h"
 #include "formats/source/tensor_sink.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::formats::pt {
 

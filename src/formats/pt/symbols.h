@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "thalia/dtype.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::pt {
 

@@ -15,7 +15,7 @@
 #include "base/utf8.h"
 #include "formats/source/base64.h"
 #include "json/writer.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::formats::pt {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "formats/pt/plan.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::formats::pt {
 

@@ -10,7 +10,7 @@
 #include "formats/pt/source.h"
 #include "formats/pt/tree.h"
 #include "state/tensor/counted_tensor.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::formats::pt {
 namespace {

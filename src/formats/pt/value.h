@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "formats/pt/symbols.h"
-#include "thalia/dtype.h"
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::pt {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "thalia/dtype.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
+#include "thalia/types.h"
 
 namespace thalia::formats::pt {
 

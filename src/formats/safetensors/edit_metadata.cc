@@ -23,7 +23,7 @@
 #include "io/output/atomic_file.h"
 #include "json/writer.h"
 #include "thalia/error.h"
-#include "thalia/formats/safetensors_model.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/output_file.h"
 
 namespace thalia::formats::safetensors {

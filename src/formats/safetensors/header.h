@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "thalia/safetensors.h"
+#include "thalia/formats/safetensors.h"
 
 namespace thalia::formats {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "thalia/formats/model_index.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/options.h"
 
 namespace thalia::formats::safetensors {

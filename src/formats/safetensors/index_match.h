@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/formats/model_index.h"
+#include "thalia/formats/safetensors.h"
 
 namespace thalia::formats::safetensors {
 

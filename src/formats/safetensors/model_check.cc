@@ -5,7 +5,7 @@
 #include "base/utf8.h"
 #include "formats/safetensors/opened_model.h"
 #include "thalia/error.h"
-#include "thalia/formats/safetensors_model.h"
+#include "thalia/formats/safetensors.h"
 
 namespace thalia::formats::safetensors {
 namespace {

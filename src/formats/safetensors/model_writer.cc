@@ -21,7 +21,7 @@
 #include "io/folder/folder.h"
 #include "io/output/atomic_file.h"
 #include "thalia/error.h"
-#include "thalia/formats/safetensors_model.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/output_file.h"
 #include "thalia/paths.h"
 

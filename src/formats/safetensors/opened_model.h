@@ -13,8 +13,8 @@
 #include "formats/safetensors/parse.h"
 #include "formats/source/piece_sink.h"
 #include "io/file/file_bytes.h"
-#include "thalia/formats/safetensors_model.h"
-#include "thalia/tensor_value.h"
+#include "thalia/formats/safetensors.h"
+#include "thalia/state/tensor_value.h"
 
 namespace thalia::formats::safetensors {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "formats/safetensors/kept_header.h"
-#include "thalia/safetensors.h"
+#include "thalia/formats/safetensors.h"
 
 namespace thalia::formats {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/bytes.h"
-#include "thalia/safetensors.h"
+#include "thalia/formats/safetensors.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 

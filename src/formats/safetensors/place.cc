@@ -15,7 +15,7 @@
 #include "formats/source/part_name.h"
 #include "io/folder/folder.h"
 #include "thalia/error.h"
-#include "thalia/formats/safetensors_model.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/paths.h"
 #include "thalia/text.h"
 

@@ -6,7 +6,7 @@
 #include "formats/safetensors/parse.h"
 #include "io/file/file_bytes.h"
 #include "thalia/error.h"
-#include "thalia/safetensors.h"
+#include "thalia/formats/safetensors.h"
 
 namespace thalia {
 

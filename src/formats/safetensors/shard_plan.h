@@ -12,8 +12,8 @@
 #include "formats/safetensors/header.h"
 #include "formats/safetensors/origin.h"
 #include "formats/safetensors/place.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/options.h"
-#include "thalia/safetensors.h"
 
 namespace thalia::formats::safetensors {
 

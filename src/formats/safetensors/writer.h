@@ -9,8 +9,8 @@
 
 #include "formats/safetensors/header.h"
 #include "formats/source/tensor_sink.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/options.h"
-#include "thalia/safetensors.h"
 
 namespace thalia::formats {
 

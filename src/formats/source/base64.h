@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 

@@ -6,8 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "thalia/dtype.h"
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 

@@ -11,7 +11,7 @@
 
 #include "base/fail.h"
 #include "format/little_endian.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 

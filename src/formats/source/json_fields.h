@@ -12,7 +12,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "json/reader.h"
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 

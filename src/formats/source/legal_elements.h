@@ -4,8 +4,7 @@
 
 #include <cstdint>
 
-#include "thalia/bytes.h"
-#include "thalia/tensor_layout.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 

@@ -8,8 +8,7 @@
 #include <string_view>
 
 #include "formats/source/npy_type.h"
-#include "thalia/bytes.h"
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 

@@ -18,7 +18,7 @@
 #include "thalia/formats/any_tensor.h"
 #include "thalia/formats/file_facts.h"
 #include "thalia/options.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
 
 namespace thalia::formats {
 

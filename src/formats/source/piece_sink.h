@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 

@@ -3,8 +3,7 @@
 
 #include <cstddef>
 
-#include "thalia/bytes.h"
-#include "thalia/dtype.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 

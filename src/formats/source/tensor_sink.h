@@ -12,7 +12,7 @@
 
 #include "formats/source/piece_sink.h"
 #include "thalia/options.h"
-#include "thalia/tensor_layout.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 

@@ -1,5 +1,5 @@
 // Reading and writing 0.1 files piece by piece, as the source specification's BinaryWriter and
-// BinaryReader do. Whole files: thalia/v01.h. docs/format/v01.md, "Version 0.1 files".
+// BinaryReader do. Whole files: thalia/formats/v01.h. docs/format/v01.md, "Version 0.1 files".
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 #include "format/v01.h"
 #include "thalia/detail/held.h"
+#include "thalia/formats/v01.h"
 #include "thalia/options.h"
-#include "thalia/v01.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia {
 

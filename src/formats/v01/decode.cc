@@ -1,6 +1,6 @@
-// Reads whole 0.1 files (thalia/v01.h). The checksum is verified before anything is believed, then
-// the header, the index, and each region's text; its tags are replaced by the tensors that they
-// point to. Tensors share the memory of the file where they can.
+// Reads whole 0.1 files (thalia/formats/v01.h). The checksum is verified before anything is
+// believed, then the header, the index, and each region's text; its tags are replaced by the
+// tensors that they point to. Tensors share the memory of the file where they can.
 //
 // Files of the original contain oddities that cost no data: they become warnings. What makes data
 // doubtful is an error.
@@ -21,7 +21,7 @@
 #include "io/memory/allocation_limit.h"
 #include "state/value/value_json.h"
 #include "thalia/error.h"
-#include "thalia/v01.h"
+#include "thalia/formats/v01.h"
 
 namespace thalia {
 namespace {

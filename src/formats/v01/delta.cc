@@ -1,4 +1,5 @@
-// What can be told of the original program's deltas without opening their pickle: thalia/v01.h.
+// What can be told of the original program's deltas without opening their pickle:
+// thalia/formats/v01.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 #include "formats/v01/wrapper.h"
 #include "io/file/file_bytes.h"
 #include "state/value/value_json.h"
-#include "thalia/v01.h"
+#include "thalia/formats/v01.h"
 
 namespace thalia {
 namespace {

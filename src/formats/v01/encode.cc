@@ -1,5 +1,5 @@
-// Writing whole 0.1 files: thalia/v01.h. All offsets are known before the first byte is written, as
-// the header stands in front and the checksum covers it.
+// Writing whole 0.1 files: thalia/formats/v01.h. All offsets are known before the first byte is
+// written, as the header stands in front and the checksum covers it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 #include "formats/v01/tree.h"
 #include "formats/v01/wrapper.h"
 #include "integrity/sha256.h"
+#include "thalia/formats/v01.h"
 #include "thalia/output_file.h"
-#include "thalia/v01.h"
 
 namespace thalia {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "format/header.h"
 #include "formats/v01/file_start.h"
-#include "thalia/v01.h"
+#include "thalia/formats/v01.h"
 
 namespace thalia {
 

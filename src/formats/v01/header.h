@@ -7,9 +7,9 @@
 #include "format/extent.h"
 #include "format/v01.h"
 #include "formats/v01/binary.h"
-#include "thalia/bytes.h"
+#include "thalia/formats/v01.h"
 #include "thalia/options.h"
-#include "thalia/v01.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 

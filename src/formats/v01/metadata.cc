@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "formats/v01/json.h"
-#include "thalia/brain_region.h"
-#include "thalia/checkpoint_metadata.h"
+#include "thalia/state/brain.h"
+#include "thalia/state/metadata.h"
 
 namespace thalia::formats {
 namespace {

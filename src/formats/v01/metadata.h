@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "thalia/brain_state.h"
-#include "thalia/v01.h"
+#include "thalia/formats/v01.h"
+#include "thalia/state/brain.h"
 
 namespace thalia::formats {
 

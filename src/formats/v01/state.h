@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "thalia/brain_state.h"
-#include "thalia/v01.h"
+#include "thalia/formats/v01.h"
+#include "thalia/state/brain.h"
 
 namespace thalia {
 

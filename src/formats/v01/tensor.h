@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "format/v01.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
 
 namespace thalia::formats {
 

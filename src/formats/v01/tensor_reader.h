@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
 
 namespace thalia::formats {
 

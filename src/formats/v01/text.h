@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "thalia/v01.h"
+#include "thalia/formats/v01.h"
 
 namespace thalia::formats {
 

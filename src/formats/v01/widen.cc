@@ -17,8 +17,8 @@
 #include "state/tensor/conversion.h"
 #include "state/tensor/counted_tensor.h"
 #include "state/tensor/element_decoder.h"
-#include "thalia/brain_region.h"
 #include "thalia/error.h"
+#include "thalia/state/brain.h"
 
 namespace thalia::formats {
 namespace {

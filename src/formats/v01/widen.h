@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "io/memory/allocation_limit.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::formats {
 

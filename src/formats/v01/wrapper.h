@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "thalia/bytes.h"
+#include "thalia/formats/v01.h"
 #include "thalia/options.h"
-#include "thalia/v01.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 

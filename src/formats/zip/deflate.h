@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "formats/source/piece_sink.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 

@@ -11,8 +11,8 @@
 #include "formats/source/piece_sink.h"
 #include "formats/zip/zip_member.h"
 #include "io/memory/allocation_limit.h"
-#include "thalia/bytes.h"
 #include "thalia/options.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 

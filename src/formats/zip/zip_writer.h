@@ -18,8 +18,8 @@
 
 #include "formats/zip/deflate.h"
 #include "formats/zip/zip_directory.h"
-#include "thalia/bytes.h"
 #include "thalia/output_file.h"
+#include "thalia/types.h"
 
 namespace thalia::formats {
 

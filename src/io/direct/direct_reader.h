@@ -11,7 +11,7 @@
 #include "io/direct/read_pool.h"
 #include "io/direct/uring.h"
 #include "io/memory/aligned_buffer.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::io {
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::io {
 

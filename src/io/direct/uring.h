@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 struct io_uring;
 

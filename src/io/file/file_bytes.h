@@ -9,8 +9,8 @@
 
 #include "io/file/read_ahead.h"
 #include "io/system/unique_fd.h"
-#include "thalia/bytes.h"
 #include "thalia/options.h"
+#include "thalia/types.h"
 
 namespace thalia::io {
 

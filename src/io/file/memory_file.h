@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "io/system/unique_fd.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::io {
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "io/system/unique_fd.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::io {
 

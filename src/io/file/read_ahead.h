@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::io {
 

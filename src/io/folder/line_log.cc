@@ -7,8 +7,8 @@
 
 #include "io/file/posix_file.h"
 #include "io/system/posix_error.h"
-#include "thalia/bytes.h"
 #include "thalia/error.h"
+#include "thalia/types.h"
 
 namespace thalia::io {
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::io {
 

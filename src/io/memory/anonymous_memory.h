@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::io {
 

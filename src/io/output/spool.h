@@ -8,8 +8,8 @@
 
 #include "io/memory/anonymous_memory.h"
 #include "io/system/unique_fd.h"
-#include "thalia/bytes.h"
 #include "thalia/storage.h"
+#include "thalia/types.h"
 
 namespace thalia::io {
 

@@ -1,7 +1,7 @@
 // Random bytes from the operating system.
 #pragma once
 
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::io {
 

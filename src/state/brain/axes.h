@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/brain_region.h"
 #include "thalia/error.h"
+#include "thalia/state/brain.h"
 
 namespace thalia::state {
 

@@ -3,7 +3,7 @@
 // path can be ambiguous; the first member that leads to something counts. Finding never changes a
 // region: only make() adds a component.
 
-#include "thalia/brain_region.h"
+#include "thalia/state/brain.h"
 
 #include <array>
 #include <charconv>

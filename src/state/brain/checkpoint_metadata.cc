@@ -2,7 +2,7 @@
 // No member is lost on the way there and back: what the schema does not know, or knows with another
 // kind of value, stays in `other` as it was.
 
-#include "thalia/checkpoint_metadata.h"
+#include "thalia/state/metadata.h"
 
 #include <algorithm>
 #include <chrono>

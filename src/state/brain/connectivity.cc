@@ -9,7 +9,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "thalia/brain_state.h"
+#include "thalia/state/brain.h"
 
 namespace thalia {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "thalia/brain_state.h"
+#include "thalia/state/brain.h"
 
 namespace thalia::state {
 

@@ -1,7 +1,7 @@
 // Each edit is one append. A region that loses or renames a tensor is written anew: its tensors are
 // taken over as they are stored, and the tree of its metadata, which names them, is changed with
 // them. All other texts stay as they are, but for white space.
-#include "thalia/edit_file.h"
+#include "thalia/state/edit.h"
 
 #include <fmt/format.h>
 
@@ -20,8 +20,8 @@
 #include "state/precision/glob.h"
 #include "state/value/path_names.h"
 #include "state/value/value_json.h"
-#include "thalia/brain_region.h"
 #include "thalia/reader.h"
+#include "thalia/state/brain.h"
 
 namespace thalia {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "thalia/brain_region.h"
+#include "thalia/state/brain.h"
 
 namespace thalia::state {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "thalia/state/value.h"
 #include "thalia/tensor.h"
-#include "thalia/value.h"
 
 namespace thalia::state {
 

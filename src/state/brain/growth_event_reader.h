@@ -2,7 +2,7 @@
 #pragma once
 
 #include "json/reader.h"
-#include "thalia/growth_history.h"
+#include "thalia/state/metadata.h"
 
 namespace thalia::state {
 

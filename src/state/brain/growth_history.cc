@@ -3,7 +3,7 @@
 // array, so that members and events that this version does not know stay as they are. Texts come
 // from files: lengths, depth and the number of events are limited.
 
-#include "thalia/growth_history.h"
+#include "thalia/state/metadata.h"
 
 #include <algorithm>
 #include <limits>

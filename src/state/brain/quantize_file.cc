@@ -19,8 +19,8 @@
 #include "state/precision/glob.h"
 #include "state/quantize/quantizer.h"
 #include "state/value/path_names.h"
-#include "thalia/brain_region.h"
 #include "thalia/reader.h"
+#include "thalia/state/brain.h"
 
 namespace thalia {
 namespace {

@@ -9,8 +9,8 @@
 #include "base/fail.h"
 #include "base/suggestion.h"
 #include "base/utf8.h"
-#include "thalia/brain_state.h"
 #include "thalia/detail/lazy.h"
+#include "thalia/state/brain.h"
 
 namespace thalia {
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "thalia/brain_region.h"
+#include "thalia/state/brain.h"
 
 namespace thalia::state {
 

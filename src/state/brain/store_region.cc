@@ -14,7 +14,7 @@
 #include "state/brain/stored_region.h"
 #include "state/quantize/quantizer.h"
 #include "state/value/tree_json.h"
-#include "thalia/tensor_role.h"
+#include "thalia/types.h"
 
 namespace thalia::state {
 namespace {

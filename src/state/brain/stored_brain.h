@@ -9,10 +9,10 @@
 
 #include "state/brain/stored_region.h"
 #include "state/brain/stored_tensor.h"
-#include "thalia/brain_state.h"
 #include "thalia/options.h"
-#include "thalia/quantization.h"
 #include "thalia/reader.h"
+#include "thalia/state/brain.h"
+#include "thalia/state/quantization.h"
 #include "thalia/writer.h"
 
 namespace thalia::state {

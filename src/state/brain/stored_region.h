@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "state/brain/stored_tensor.h"
-#include "thalia/brain_region.h"
 #include "thalia/region.h"
-#include "thalia/state_options.h"
+#include "thalia/state/brain.h"
 
 namespace thalia::state {
 

@@ -14,7 +14,7 @@
 #include "io/memory/allocation_limit.h"
 #include "state/tensor/conversion.h"
 #include "state/value/tree_json.h"
-#include "thalia/tensor_role.h"
+#include "thalia/types.h"
 
 namespace thalia::state {
 namespace {

@@ -10,9 +10,9 @@
 #include "codec/float/loss.h"
 #include "io/memory/allocation_limit.h"
 #include "json/writer.h"
-#include "thalia/state_options.h"
-#include "thalia/tensor_value.h"
-#include "thalia/value.h"
+#include "thalia/state/brain.h"
+#include "thalia/state/tensor_value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::state {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "thalia/region.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::state {
 

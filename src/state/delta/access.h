@@ -3,7 +3,7 @@
 
 #include "io/memory/allocation_limit.h"
 #include "state/delta/file_chain.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 
 namespace thalia {
 

@@ -11,8 +11,8 @@
 
 #include "state/delta/byte_source.h"
 #include "state/delta/file_chain.h"
-#include "thalia/delta.h"
-#include "thalia/file_identity.h"
+#include "thalia/state/delta.h"
+#include "thalia/types.h"
 
 namespace thalia::state {
 

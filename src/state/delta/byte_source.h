@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "integrity/content_hash.h"
-#include "thalia/bytes.h"
-#include "thalia/delta.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/delta.h"
+#include "thalia/state/tensor_value.h"
+#include "thalia/types.h"
 
 namespace thalia::state {
 

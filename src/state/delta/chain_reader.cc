@@ -23,7 +23,7 @@
 #include "state/delta/chain_stream.h"
 #include "state/delta/file_chain.h"
 #include "state/delta/tensor_chain.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 
 namespace thalia {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "integrity/content_hash.h"
 #include "state/delta/byte_source.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::state {
 

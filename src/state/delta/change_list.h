@@ -8,7 +8,7 @@
 
 #include "integrity/content_hash.h"
 #include "state/delta/change.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::state {
 

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "state/delta/byte_source.h"
-#include "thalia/dtype.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
+#include "thalia/types.h"
 
 namespace thalia::state {
 

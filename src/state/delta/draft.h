@@ -8,7 +8,7 @@
 #include "container/write/draft.h"
 #include "state/delta/byte_source.h"
 #include "state/delta/file_chain.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::state {
 

@@ -12,7 +12,7 @@
 
 #include "container/file/open_file.h"
 #include "io/system/process.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::state {
 

@@ -6,8 +6,7 @@
 #include <memory>
 
 #include "state/delta/byte_source.h"
-#include "thalia/bytes.h"
-#include "thalia/shape.h"
+#include "thalia/types.h"
 
 namespace thalia::state {
 

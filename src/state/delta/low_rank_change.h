@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "state/quantize/quantizer.h"
-#include "thalia/bytes.h"
-#include "thalia/low_rank.h"
+#include "thalia/state/delta.h"
+#include "thalia/types.h"
 
 namespace thalia::state {
 

@@ -9,7 +9,7 @@
 #include "base/fail.h"
 #include "state/brain/stored_brain.h"
 #include "state/value/path_names.h"
-#include "thalia/brain_region.h"
+#include "thalia/state/brain.h"
 
 namespace thalia::state {
 

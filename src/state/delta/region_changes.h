@@ -6,7 +6,7 @@
 
 #include "container/write/draft.h"
 #include "state/delta/base_state.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::state {
 

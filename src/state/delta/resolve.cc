@@ -11,7 +11,7 @@
 #include "state/delta/draft.h"
 #include "state/delta/save_state.h"
 #include "state/value/in_order.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 
 namespace thalia {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "container/write/check_options.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 #include "thalia/writer.h"
 
 namespace thalia::state {

@@ -15,7 +15,7 @@
 #include "state/delta/chain_stage.h"
 #include "state/delta/file_chain.h"
 #include "state/delta/stored_bytes.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::state {
 

@@ -19,7 +19,7 @@
 #include "state/delta/low_rank_delta.h"
 #include "state/value/in_order.h"
 #include "thalia/error.h"
-#include "thalia/tensor_role.h"
+#include "thalia/types.h"
 
 namespace thalia::state {
 namespace {

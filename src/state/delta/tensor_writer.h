@@ -12,7 +12,7 @@
 #include "state/delta/change_list.h"
 #include "state/delta/draft.h"
 #include "state/quantize/payload.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::state {
 

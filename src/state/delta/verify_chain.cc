@@ -5,7 +5,7 @@
 
 #include "base/stopwatch.h"
 #include "container/verify/findings.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 #include "thalia/text.h"
 
 namespace thalia {

@@ -3,7 +3,7 @@
 // values, are the tensors that differ read. Results do not depend on threads: each piece of a
 // comparison has a tally of its own, and tallies are added up in order.
 
-#include "thalia/diff.h"
+#include "thalia/state/diff.h"
 
 #include <fmt/format.h>
 
@@ -21,10 +21,10 @@
 #include "state/diff/diffed_file.h"
 #include "state/diff/structure.h"
 #include "state/diff/value_comparison.h"
-#include "thalia/delta.h"
-#include "thalia/tensor_layout.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/delta.h"
+#include "thalia/state/tensor_value.h"
 #include "thalia/text.h"
+#include "thalia/types.h"
 
 namespace thalia {
 namespace {

@@ -3,8 +3,8 @@
 #include "state/diff/diffed_file.h"
 
 #include "state/tensor/slice.h"
-#include "thalia/tensor_layout.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
+#include "thalia/types.h"
 
 namespace thalia::state {
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "state/diff/structure.h"
-#include "thalia/delta.h"
-#include "thalia/diff.h"
 #include "thalia/reader.h"
+#include "thalia/state/delta.h"
+#include "thalia/state/diff.h"
 
 namespace thalia::state {
 

@@ -10,7 +10,7 @@
 #include "json/copy.h"
 #include "json/writer.h"
 #include "state/value/path_names.h"
-#include "thalia/brain_region.h"
+#include "thalia/state/brain.h"
 
 namespace thalia::state {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "state/precision/glob.h"
-#include "thalia/diff.h"
+#include "thalia/state/diff.h"
 
 namespace thalia::state {
 

@@ -9,7 +9,7 @@
 
 #include "io/system/process.h"
 #include "state/diff/tally.h"
-#include "thalia/diff.h"
+#include "thalia/state/diff.h"
 
 namespace thalia::state {
 

@@ -3,7 +3,7 @@
 // measures all regions before it grows the first, so that the growth of one does not change the
 // verdict on another; it and auto_prune() are one edit, which is kept as a whole or not at all.
 
-#include "thalia/capacity.h"
+#include "thalia/state/growth.h"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 // lock from its construction on, which is why it is made before the reader. Payloads are borrowed
 // by the appender until commit(): kept_ owns them, in a deque so that they do not move.
 
-#include "thalia/grow_file.h"
+#include "thalia/state/growth.h"
 
 #include <algorithm>
 #include <deque>
@@ -24,8 +24,8 @@
 #include "state/growth/record.h"
 #include "state/growth/region.h"
 #include "state/value/value_json.h"
-#include "thalia/growth_history.h"
 #include "thalia/reader.h"
+#include "thalia/state/metadata.h"
 
 namespace thalia {
 namespace {

@@ -3,7 +3,7 @@
 // commits at the end: after any error the brain is what it was. Regions that have to be looked at
 // are loaded, others are not.
 
-#include "thalia/growth.h"
+#include "thalia/state/growth.h"
 
 #include <algorithm>
 #include <array>

@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "state/brain/stored_region.h"
-#include "thalia/tensor_role.h"
+#include "thalia/types.h"
 
 namespace thalia::state {
 namespace {

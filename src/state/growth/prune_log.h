@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "state/brain/edit.h"
-#include "thalia/prune.h"
-#include "thalia/value.h"
+#include "thalia/state/growth.h"
+#include "thalia/state/value.h"
 
 namespace thalia::state {
 

@@ -16,7 +16,7 @@
 #include "state/tensor/element_lookup.h"
 #include "state/tensor/element_numbers.h"
 #include "state/tensor/sparse_elements.h"
-#include "thalia/prune.h"
+#include "thalia/state/growth.h"
 
 namespace thalia {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/philox.h"
 #include "state/tensor/corner.h"
-#include "thalia/growth.h"
+#include "thalia/state/growth.h"
 
 namespace thalia::state {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "thalia/growth.h"
-#include "thalia/growth_history.h"
-#include "thalia/value.h"
+#include "thalia/state/growth.h"
+#include "thalia/state/metadata.h"
+#include "thalia/state/value.h"
 
 namespace thalia::state {
 

@@ -16,7 +16,7 @@
 #include "state/growth/rule.h"
 #include "state/tensor/corner.h"
 #include "state/tensor/element_numbers.h"
-#include "thalia/tensor_role.h"
+#include "thalia/types.h"
 
 namespace thalia::state {
 namespace {

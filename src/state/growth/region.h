@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "state/brain/edit.h"
-#include "thalia/brain_state.h"
-#include "thalia/growth.h"
+#include "thalia/state/brain.h"
+#include "thalia/state/growth.h"
 
 namespace thalia::state {
 

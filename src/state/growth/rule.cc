@@ -16,7 +16,7 @@
 #include "state/growth/random.h"
 #include "state/tensor/element_numbers.h"
 #include "state/value/path_names.h"
-#include "thalia/tensor_role.h"
+#include "thalia/types.h"
 
 namespace thalia::state {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "state/tensor/corner.h"
-#include "thalia/brain_region.h"
-#include "thalia/growth.h"
+#include "thalia/state/brain.h"
+#include "thalia/state/growth.h"
 
 namespace thalia::state {
 

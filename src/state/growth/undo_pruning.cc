@@ -14,7 +14,7 @@
 #include "state/growth/region.h"
 #include "state/tensor/axis.h"
 #include "state/tensor/sparse_elements.h"
-#include "thalia/prune.h"
+#include "thalia/state/growth.h"
 
 namespace thalia {
 namespace {

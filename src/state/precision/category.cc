@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "thalia/precision.h"
+#include "thalia/state/precision.h"
 
 namespace thalia {
 namespace {

@@ -2,7 +2,7 @@
 // read back as they were written: parse(to_string(policy)) is the policy. Named policies are the
 // original program's (docs/format/states.md, "Precision").
 
-#include "thalia/precision.h"
+#include "thalia/state/precision.h"
 
 #include <fmt/format.h>
 

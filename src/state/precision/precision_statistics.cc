@@ -1,7 +1,7 @@
 // Counts tensors and bytes by element type. Sums stop at 2^64 - 1 instead of wrapping: lengths may
 // come from files.
 
-#include "thalia/precision_statistics.h"
+#include "thalia/state/precision.h"
 
 #include <algorithm>
 #include <limits>

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "codec/float/loss.h"
-#include "thalia/precision_statistics.h"
+#include "thalia/state/precision.h"
 
 namespace thalia::state {
 

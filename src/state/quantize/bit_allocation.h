@@ -1,5 +1,5 @@
 // How many bits each group of a tensor's weights gets, where the whole has a number of them to
-// spend. include/thalia/quantization.h, QuantizationOptions::adaptive.
+// spend. include/thalia/state/quantization.h, QuantizationOptions::adaptive.
 #pragma once
 
 #include <array>
@@ -9,8 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "thalia/bytes.h"
-#include "thalia/dtype.h"
+#include "thalia/types.h"
 
 namespace thalia::state {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "format/quantized.h"
-#include "thalia/quantization.h"
+#include "thalia/state/quantization.h"
 
 namespace thalia::state {
 

@@ -18,7 +18,7 @@
 #include "container/file/open_file.h"
 #include "format/quantized.h"
 #include "state/quantize/importance.h"
-#include "thalia/tensor_role.h"
+#include "thalia/types.h"
 
 namespace thalia {
 namespace {

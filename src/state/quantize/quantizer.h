@@ -7,8 +7,8 @@
 
 #include "state/precision/glob.h"
 #include "state/quantize/payload.h"
-#include "thalia/quantization.h"
-#include "thalia/value.h"
+#include "thalia/state/quantization.h"
+#include "thalia/state/value.h"
 
 namespace thalia::state {
 

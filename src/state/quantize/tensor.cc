@@ -8,7 +8,7 @@
 #include "format/payload.h"
 #include "state/quantize/importance.h"
 #include "state/quantize/payload.h"
-#include "thalia/quantization.h"
+#include "thalia/state/quantization.h"
 
 namespace thalia {
 namespace {

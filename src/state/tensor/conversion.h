@@ -2,7 +2,7 @@
 #pragma once
 
 #include "codec/float/loss.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
 
 namespace thalia::state {
 

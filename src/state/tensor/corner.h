@@ -5,7 +5,7 @@
 #include <functional>
 #include <span>
 
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
 
 namespace thalia::state {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "io/memory/allocation_limit.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
 
 namespace thalia::state {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
-#include "thalia/shape.h"
 #include "thalia/tensor.h"
+#include "thalia/types.h"
 
 namespace thalia::state {
 

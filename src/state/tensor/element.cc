@@ -1,7 +1,7 @@
 // One element as the C++ type that a caller expects of its dtype. Floats of 32 bits and less give
 // float, integers the widest of their sign. For many elements state::decode_elements is faster.
 
-#include "thalia/element.h"
+#include "thalia/types.h"
 
 #include <bit>
 #include <cstring>

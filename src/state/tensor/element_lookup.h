@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
 
 namespace thalia::state {
 

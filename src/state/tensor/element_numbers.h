@@ -6,8 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "thalia/bytes.h"
-#include "thalia/dtype.h"
+#include "thalia/types.h"
 
 namespace thalia::state {
 

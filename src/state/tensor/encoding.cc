@@ -12,7 +12,7 @@
 #include "base/fail.h"
 #include "container/read/sparse_check.h"
 #include "format/payload.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
 
 namespace thalia {
 namespace {

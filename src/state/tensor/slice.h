@@ -6,11 +6,8 @@
 #include <optional>
 #include <span>
 
-#include "thalia/bytes.h"
-#include "thalia/dtype.h"
-#include "thalia/shape.h"
 #include "thalia/tensor.h"
-#include "thalia/tensor_layout.h"
+#include "thalia/types.h"
 
 namespace thalia::state {
 

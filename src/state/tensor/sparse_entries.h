@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "thalia/state/tensor_value.h"
 #include "thalia/tensor.h"
-#include "thalia/tensor_value.h"
 
 namespace thalia::state {
 

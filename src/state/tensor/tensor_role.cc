@@ -2,7 +2,7 @@
 // in the order that they have there; the first that fits counts. A name that tells nothing is a
 // weight's.
 
-#include "thalia/tensor_role.h"
+#include "thalia/types.h"
 
 #include <algorithm>
 #include <array>

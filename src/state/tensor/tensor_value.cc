@@ -4,7 +4,7 @@
 // always: each way in checks it. Copying is cheap and mutable_bytes() is the only place that copies
 // elements.
 
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
 
 #include <algorithm>
 #include <cstring>

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::state {
 

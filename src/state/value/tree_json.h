@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "json/writer.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::state {
 

@@ -3,7 +3,7 @@
 // their order and are searched one by one: objects are small, and where they are not, readers build
 // an index (value_json.cc). A wrong kind is the caller's mistake and throws UsageError.
 
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 #include <algorithm>
 #include <array>

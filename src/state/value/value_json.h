@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "json/reader.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::state {
 

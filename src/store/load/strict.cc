@@ -8,7 +8,7 @@
 
 #include "state/precision/glob.h"
 #include "state/value/path_names.h"
-#include "thalia/brain_region.h"
+#include "thalia/state/brain.h"
 #include "thalia/text.h"
 
 namespace thalia {

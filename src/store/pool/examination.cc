@@ -14,7 +14,7 @@
 #include "io/output/temporary_file.h"
 #include "io/system/process.h"
 #include "store/run/sidecar.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 #include "thalia/text.h"
 
 namespace thalia::store {

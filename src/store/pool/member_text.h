@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "thalia/state/value.h"
 #include "thalia/store/pool.h"
-#include "thalia/value.h"
 
 namespace thalia::store {
 

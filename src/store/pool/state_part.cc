@@ -12,7 +12,7 @@
 #include "state/value/path_names.h"
 #include "store/pool/training_state.h"
 #include "store/run/python_tree.h"
-#include "thalia/brain_region.h"
+#include "thalia/state/brain.h"
 
 namespace thalia::store {
 namespace {

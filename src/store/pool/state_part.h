@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "state/precision/glob.h"
-#include "thalia/delta.h"
-#include "thalia/value.h"
+#include "thalia/state/delta.h"
+#include "thalia/state/value.h"
 
 namespace thalia::store {
 

@@ -11,7 +11,7 @@
 #include "state/brain/edit_tree.h"
 #include "state/brain/stored_region.h"
 #include "store/run/python_tree.h"
-#include "thalia/tensor_role.h"
+#include "thalia/types.h"
 
 namespace thalia::store {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "state/precision/glob.h"
-#include "thalia/delta.h"
-#include "thalia/value.h"
+#include "thalia/state/delta.h"
+#include "thalia/state/value.h"
 
 namespace thalia::store {
 

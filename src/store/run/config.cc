@@ -14,8 +14,8 @@
 #include "store/run/names.h"
 #include "store/run/run_files.h"
 #include "store/run/toml.h"
+#include "thalia/state/value.h"
 #include "thalia/text.h"
-#include "thalia/value.h"
 
 namespace thalia {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "thalia/state/value.h"
 #include "thalia/store/config.h"
-#include "thalia/value.h"
 
 namespace thalia::store {
 

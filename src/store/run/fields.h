@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::store {
 

@@ -4,7 +4,7 @@
 #include "store/run/config_text.h"
 #include "store/run/fields.h"
 #include "store/run/names.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::store {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/fail.h"
 #include "json/reader.h"
 #include "json/writer.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::store {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::store {
 

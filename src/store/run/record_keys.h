@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "thalia/state/value.h"
 #include "thalia/store/config.h"
-#include "thalia/value.h"
 
 namespace thalia::store {
 

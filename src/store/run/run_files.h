@@ -13,8 +13,8 @@
 
 #include "io/file/file_bytes.h"
 #include "io/folder/folder.h"
-#include "thalia/delta.h"
 #include "thalia/options.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::store {
 

@@ -18,7 +18,7 @@
 #include "store/run/names.h"
 #include "store/run/pointer.h"
 #include "store/run/sidecar.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::store {
 namespace {

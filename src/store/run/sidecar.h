@@ -10,7 +10,7 @@
 
 #include "io/file/file_bytes.h"
 #include "store/run/run_files.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::store {
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::store {
 

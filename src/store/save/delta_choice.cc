@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::store {
 namespace {

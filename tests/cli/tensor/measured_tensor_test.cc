@@ -10,7 +10,7 @@
 
 #include "boost_test.h"
 #include "thalia/error.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
 
 using namespace thalia;
 using namespace thalia::cli;

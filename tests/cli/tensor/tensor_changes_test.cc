@@ -8,7 +8,7 @@
 #include <string>
 
 #include "boost_test.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 #include "thalia/writer.h"
 
 using namespace thalia;

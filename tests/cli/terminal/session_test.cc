@@ -10,8 +10,8 @@
 
 #include "boost_test.h"
 #include "support/files.h"
-#include "thalia/brain.h"
 #include "thalia/formats.h"
+#include "thalia/state.h"
 #include "thalia/thalia.h"
 
 using namespace thalia;

@@ -7,7 +7,7 @@
 
 #include "codec/cpu/element_layout.h"
 #include "codec/cpu/processor.h"
-#include "thalia/bytes.h"
+#include "thalia/types.h"
 
 namespace thalia::test {
 

@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "thalia/bytes.h"
-#include "thalia/dtype.h"
+#include "thalia/types.h"
 
 namespace thalia::test {
 

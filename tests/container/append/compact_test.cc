@@ -1,5 +1,5 @@
 // Files before and after compact().
-#include "thalia/compact.h"
+#include "thalia/append.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>

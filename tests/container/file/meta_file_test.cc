@@ -1,5 +1,5 @@
 // Side files: all that a file says of itself, none of its payloads, and no byte that was not there.
-#include "thalia/metadata_file.h"
+#include "thalia/side_file.h"
 
 #include <cstring>
 
@@ -11,7 +11,6 @@
 #include "support/errors.h"
 #include "support/sample.h"
 #include "thalia/append.h"
-#include "thalia/compact.h"
 #include "thalia/options.h"
 #include "thalia/reader.h"
 #include "thalia/recover.h"

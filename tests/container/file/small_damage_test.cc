@@ -12,7 +12,7 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/sample.h"
-#include "thalia/compact.h"
+#include "thalia/append.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"
 #include "thalia/stream.h"

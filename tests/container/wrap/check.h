@@ -10,7 +10,7 @@
 #include "format/wrapper.h"
 #include "support/files.h"
 #include "support/sample.h"
-#include "thalia/wrap.h"
+#include "thalia/compress.h"
 
 namespace thalia::test {
 

@@ -5,7 +5,7 @@
 #include "format/wrapper.h"
 #include "support/bytes.h"
 #include "support/errors.h"
-#include "thalia/wrap.h"
+#include "thalia/compress.h"
 
 using namespace thalia;
 using namespace thalia::test;

@@ -13,7 +13,6 @@
 #include "support/errors.h"
 #include "support/sample.h"
 #include "thalia/append.h"
-#include "thalia/compact.h"
 #include "thalia/reader.h"
 #include "thalia/recover.h"
 #include "thalia/stream.h"

@@ -1,6 +1,6 @@
 // Whole files in frames: exactly the same bytes back, by the library and by the programs zstd and
 // lz4, and frames that other programs wrote.
-#include "thalia/wrap.h"
+#include "thalia/compress.h"
 
 #include <cstdlib>
 #include <stop_token>

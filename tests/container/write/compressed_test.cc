@@ -15,7 +15,6 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/append.h"
-#include "thalia/compact.h"
 #include "thalia/stream.h"
 #include "thalia/verify.h"
 

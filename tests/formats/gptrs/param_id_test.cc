@@ -1,5 +1,5 @@
 // Ids of names, against those that gpt.rs's own code made (base_ids.json).
-#include "thalia/formats/param_id.h"
+#include "thalia/formats/param_source.h"
 
 #include <string>
 #include <unordered_set>

@@ -1,5 +1,5 @@
 // Element types against tables that the original program made.
-#include "thalia/formats/loom_dtype.h"
+#include "thalia/formats/loom_network.h"
 
 #include <bit>
 #include <filesystem>
@@ -10,7 +10,7 @@
 #include "integrity/sha256.h"
 #include "support/bytes.h"
 #include "support/errors.h"
-#include "thalia/formats/loom_blocks.h"
+#include "thalia/formats/loom.h"
 
 using namespace thalia;
 using test::Expected;

@@ -8,7 +8,6 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/formats/loom.h"
-#include "thalia/formats/loom_blocks.h"
 
 using namespace thalia;
 using test::text_of;

@@ -7,9 +7,8 @@
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
 #include "thalia/formats/loom.h"
-#include "thalia/formats/loom_blocks.h"
 
 using namespace thalia;
 using formats::SinkInput;

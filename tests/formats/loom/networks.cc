@@ -3,7 +3,7 @@
 #include "boost_test.h"
 #include "format/little_endian.h"
 #include "support/files.h"
-#include "thalia/formats/loom_blocks.h"
+#include "thalia/formats/loom.h"
 
 namespace thalia::test {
 namespace {

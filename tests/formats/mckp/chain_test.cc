@@ -7,7 +7,7 @@
 #include "formats/mckp/samples.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/mckp.h"
+#include "thalia/formats/mckp.h"
 
 using namespace thalia;
 using test::mckp_bytes;

@@ -1,4 +1,4 @@
-#include "thalia/checkpoint_compressor.h"
+#include "thalia/formats/compressor.h"
 
 #include <algorithm>
 #include <future>

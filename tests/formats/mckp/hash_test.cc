@@ -10,8 +10,8 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/sanitizers.h"
-#include "thalia/checkpoint_compressor.h"
-#include "thalia/mckp.h"
+#include "thalia/formats/compressor.h"
+#include "thalia/formats/mckp.h"
 
 using namespace thalia;
 using test::mckp_bytes;

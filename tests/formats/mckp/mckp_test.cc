@@ -1,4 +1,4 @@
-#include "thalia/mckp.h"
+#include "thalia/formats/mckp.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/sanitizers.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 using namespace thalia;
 using test::mckp_bytes;

@@ -13,8 +13,8 @@
 #include "support/fault.h"
 #include "support/files.h"
 #include "support/sanitizers.h"
-#include "thalia/checkpoint_compressor.h"
-#include "thalia/mckp.h"
+#include "thalia/formats/compressor.h"
+#include "thalia/formats/mckp.h"
 
 using namespace thalia;
 

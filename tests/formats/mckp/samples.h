@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "thalia/mckp.h"
+#include "thalia/formats/mckp.h"
 
 namespace thalia::test {
 

@@ -10,7 +10,7 @@
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/mckp.h"
+#include "thalia/formats/mckp.h"
 
 using namespace thalia;
 using test::mckp_bytes;

@@ -13,8 +13,8 @@
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/checkpoint_compressor.h"
-#include "thalia/mckp.h"
+#include "thalia/formats/compressor.h"
+#include "thalia/formats/mckp.h"
 
 using namespace thalia;
 using test::mckp_bytes;

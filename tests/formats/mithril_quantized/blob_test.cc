@@ -12,7 +12,7 @@
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/formats/mithril_quantized.h"
+#include "thalia/formats/mithril.h"
 
 using namespace thalia;
 using test::bytes_of;

@@ -1,6 +1,6 @@
 // Files that the original mithril program wrote, in tests/data/formats/mithril; what is in them was
 // read by an independent program, too.
-#include "thalia/mst.h"
+#include "thalia/formats/mithril.h"
 
 #include <filesystem>
 #include <functional>

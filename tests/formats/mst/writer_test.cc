@@ -7,7 +7,7 @@
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/mst.h"
+#include "thalia/formats/mithril.h"
 
 using namespace thalia;
 using test::text_of;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "thalia/options.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
 
 namespace thalia::test {
 

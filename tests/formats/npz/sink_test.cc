@@ -9,9 +9,9 @@
 #include "boost_test.h"
 #include "formats/npz/npz_files.h"
 #include "support/files.h"
-#include "thalia/convert.h"
 #include "thalia/error.h"
 #include "thalia/formats/any_file.h"
+#include "thalia/formats/convert.h"
 #include "thalia/formats/npz.h"
 
 using namespace thalia;

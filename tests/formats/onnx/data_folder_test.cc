@@ -9,8 +9,8 @@
 #include "formats/onnx/models.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/convert.h"
 #include "thalia/formats/any_file.h"
+#include "thalia/formats/convert.h"
 #include "thalia/formats/onnx.h"
 
 using namespace thalia;

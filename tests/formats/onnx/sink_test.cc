@@ -9,8 +9,8 @@
 #include "formats/onnx/sink.h"
 #include "formats/onnx/source.h"
 #include "support/files.h"
-#include "thalia/convert.h"
 #include "thalia/error.h"
+#include "thalia/formats/convert.h"
 #include "thalia/formats/onnx.h"
 
 using namespace thalia;

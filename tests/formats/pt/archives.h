@@ -12,7 +12,7 @@
 #include "formats/zip/zip_writer.h"
 #include "support/files.h"
 #include "thalia/formats/pt.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 namespace thalia::test {
 

@@ -9,9 +9,9 @@
 #include "integrity/sha256.h"
 #include "support/bytes.h"
 #include "support/errors.h"
-#include "thalia/convert.h"
 #include "thalia/formats/any_file.h"
-#include "thalia/value.h"
+#include "thalia/formats/convert.h"
+#include "thalia/state/value.h"
 
 using namespace thalia;
 using namespace thalia::test;

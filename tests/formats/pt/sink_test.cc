@@ -13,7 +13,7 @@
 #include "formats/pt/source.h"
 #include "formats/pt/tree_source.h"
 #include "support/errors.h"
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
 
 using namespace thalia;
 using namespace thalia::test;

@@ -8,10 +8,10 @@
 #include "formats/safetensors/model_samples.h"
 #include "support/bytes.h"
 #include "support/errors.h"
-#include "thalia/convert.h"
 #include "thalia/error.h"
 #include "thalia/formats/any_file.h"
-#include "thalia/formats/safetensors_model.h"
+#include "thalia/formats/convert.h"
+#include "thalia/formats/safetensors.h"
 
 using namespace thalia;
 using namespace thalia::test;

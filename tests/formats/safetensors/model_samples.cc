@@ -4,7 +4,7 @@
 
 #include "formats/safetensors/sink.h"
 #include "formats/safetensors/source.h"
-#include "thalia/formats/safetensors_model.h"
+#include "thalia/formats/safetensors.h"
 
 namespace thalia::test {
 

@@ -1,6 +1,6 @@
 // Opening, reading and checking models of one file and of several.
 #include "thalia/formats/any_file.h"
-#include "thalia/formats/safetensors_model.h"
+#include "thalia/formats/safetensors.h"
 
 #include <string>
 

@@ -5,7 +5,7 @@
 
 #include "formats/samples.h"
 #include "support/files.h"
-#include "thalia/convert.h"
+#include "thalia/formats/convert.h"
 #include "thalia/reader.h"
 #include "thalia/verify.h"
 

@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "thalia/convert.h"
 #include "thalia/error.h"
-#include "thalia/safetensors.h"
+#include "thalia/formats/convert.h"
+#include "thalia/formats/safetensors.h"
 
 namespace {
 

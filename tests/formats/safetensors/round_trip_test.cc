@@ -12,7 +12,7 @@
 #include "support/errors.h"
 #include "thalia/error.h"
 #include "thalia/formats/any_file.h"
-#include "thalia/formats/safetensors_model.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/reader.h"
 
 using namespace thalia;

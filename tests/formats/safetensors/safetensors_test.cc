@@ -1,4 +1,4 @@
-#include "thalia/safetensors.h"
+#include "thalia/formats/safetensors.h"
 
 #include <algorithm>
 #include <random>

@@ -6,7 +6,7 @@
 #include "formats/v01/files.h"
 #include "support/files.h"
 #include "thalia/error.h"
-#include "thalia/v01.h"
+#include "thalia/formats/v01.h"
 
 using namespace thalia;
 using namespace thalia::test;

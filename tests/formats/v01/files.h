@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/v01.h"
+#include "thalia/formats/v01.h"
 
 namespace thalia::test {
 

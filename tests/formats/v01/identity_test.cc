@@ -7,7 +7,7 @@
 #include "formats/v01/wrapper.h"
 #include "support/files.h"
 #include "thalia/error.h"
-#include "thalia/v01.h"
+#include "thalia/formats/v01.h"
 
 using namespace thalia;
 using namespace thalia::test;

@@ -10,7 +10,7 @@
 #include "formats/v01/names.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/brain_checkpoint.h"
+#include "thalia/state/checkpoint.h"
 
 using namespace thalia;
 using namespace thalia::test;

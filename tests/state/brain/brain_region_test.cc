@@ -1,4 +1,4 @@
-#include "thalia/brain_region.h"
+#include "thalia/state/brain.h"
 
 #include <utility>
 #include <vector>

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "thalia/brain_state.h"
+#include "thalia/state/brain.h"
 
 namespace thalia::test {
 

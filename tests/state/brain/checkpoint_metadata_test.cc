@@ -1,4 +1,4 @@
-#include "thalia/checkpoint_metadata.h"
+#include "thalia/state/metadata.h"
 
 #include "boost_test.h"
 #include "support/errors.h"

@@ -1,4 +1,4 @@
-#include "thalia/edit_file.h"
+#include "thalia/state/edit.h"
 
 #include <string>
 
@@ -8,9 +8,9 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/sample.h"
-#include "thalia/compact.h"
-#include "thalia/quantization.h"
+#include "thalia/append.h"
 #include "thalia/reader.h"
+#include "thalia/state/quantization.h"
 #include "thalia/verify.h"
 
 using namespace thalia;

@@ -1,4 +1,4 @@
-#include "thalia/growth_history.h"
+#include "thalia/state/metadata.h"
 
 #include <limits>
 #include <string>

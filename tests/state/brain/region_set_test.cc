@@ -5,7 +5,7 @@
 
 #include "boost_test.h"
 #include "support/errors.h"
-#include "thalia/brain_state.h"
+#include "thalia/state/brain.h"
 
 using namespace thalia;
 using namespace thalia::test;

@@ -15,11 +15,11 @@
 #include "support/sample.h"
 #include "support/sanitizers.h"
 #include "thalia/append.h"
-#include "thalia/edit_file.h"
-#include "thalia/metadata_file.h"
+#include "thalia/compress.h"
 #include "thalia/reader.h"
+#include "thalia/side_file.h"
+#include "thalia/state/edit.h"
 #include "thalia/verify.h"
-#include "thalia/wrap.h"
 
 using namespace thalia;
 using namespace thalia::test;

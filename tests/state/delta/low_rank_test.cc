@@ -1,6 +1,6 @@
 // Changes of matrices as products of low rank: how near they come, what is left exact, and what
 // hostile payloads are.
-#include "thalia/low_rank.h"
+#include "thalia/state/delta.h"
 
 #include <algorithm>
 #include <cstring>
@@ -18,7 +18,6 @@
 #include "state/quantize/quantization_sample.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/delta.h"
 #include "thalia/verify.h"
 
 using namespace thalia;

@@ -10,7 +10,7 @@
 #include "support/fault.h"
 #include "support/files.h"
 #include "support/sanitizers.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 
 using namespace thalia;
 using namespace thalia::test;

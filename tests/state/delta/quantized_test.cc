@@ -5,7 +5,7 @@
 #include "state/delta/sample.h"
 #include "state/quantize/quantization_sample.h"
 #include "support/files.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 #include "thalia/verify.h"
 
 using namespace thalia;

@@ -1,4 +1,4 @@
-#include "thalia/diff.h"
+#include "thalia/state/diff.h"
 
 #include <functional>
 #include <string>

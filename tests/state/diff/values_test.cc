@@ -10,10 +10,10 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/sample.h"
-#include "thalia/delta.h"
-#include "thalia/diff.h"
 #include "thalia/error.h"
-#include "thalia/quantization.h"
+#include "thalia/state/delta.h"
+#include "thalia/state/diff.h"
+#include "thalia/state/quantization.h"
 #include "thalia/writer.h"
 
 using namespace thalia;

@@ -1,11 +1,11 @@
-#include "thalia/capacity.h"
+#include "thalia/state/growth.h"
 
 #include <utility>
 
 #include "boost_test.h"
 #include "growth_sample.h"
 #include "support/errors.h"
-#include "thalia/growth_history.h"
+#include "thalia/state/metadata.h"
 
 using namespace thalia;
 using namespace thalia::test;

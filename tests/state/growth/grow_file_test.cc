@@ -1,4 +1,4 @@
-#include "thalia/grow_file.h"
+#include "thalia/state/growth.h"
 
 #include <map>
 #include <set>
@@ -14,9 +14,9 @@
 #include "support/killed_at.h"
 #include "support/sample.h"
 #include "support/sanitizers.h"
-#include "thalia/growth_history.h"
-#include "thalia/quantization.h"
 #include "thalia/reader.h"
+#include "thalia/state/metadata.h"
+#include "thalia/state/quantization.h"
 #include "thalia/verify.h"
 
 using namespace thalia;

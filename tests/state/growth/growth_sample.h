@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/brain_state.h"
+#include "thalia/state/brain.h"
 
 namespace thalia::test {
 

@@ -1,4 +1,4 @@
-#include "thalia/growth.h"
+#include "thalia/state/growth.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,7 +6,7 @@
 #include "boost_test.h"
 #include "growth_sample.h"
 #include "support/errors.h"
-#include "thalia/growth_history.h"
+#include "thalia/state/metadata.h"
 
 using namespace thalia;
 using namespace thalia::test;

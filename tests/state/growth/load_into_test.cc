@@ -1,4 +1,4 @@
-#include "thalia/load_into.h"
+#include "thalia/state/load_into.h"
 
 #include <utility>
 
@@ -6,7 +6,7 @@
 #include "growth_sample.h"
 #include "support/errors.h"
 #include "support/sanitizers.h"
-#include "thalia/growth_history.h"
+#include "thalia/state/metadata.h"
 
 using namespace thalia;
 using namespace thalia::test;

@@ -1,4 +1,4 @@
-#include "thalia/precision_statistics.h"
+#include "thalia/state/precision.h"
 
 #include <limits>
 #include <string>

@@ -1,4 +1,4 @@
-#include "thalia/precision.h"
+#include "thalia/state/precision.h"
 
 #include <fstream>
 #include <iterator>

@@ -10,9 +10,9 @@
 
 #include "codec/float/conversion.h"
 #include "support/numbers.h"
-#include "thalia/quantization.h"
 #include "thalia/reader.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/quantization.h"
+#include "thalia/state/tensor_value.h"
 #include "thalia/writer.h"
 
 namespace thalia::test {

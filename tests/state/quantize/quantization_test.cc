@@ -1,4 +1,4 @@
-#include "thalia/quantization.h"
+#include "thalia/state/quantization.h"
 
 #include <algorithm>
 
@@ -10,9 +10,8 @@
 #include "support/files.h"
 #include "support/sample.h"
 #include "thalia/append.h"
-#include "thalia/compact.h"
-#include "thalia/convert.h"
-#include "thalia/safetensors.h"
+#include "thalia/formats/convert.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/text.h"
 #include "thalia/verify.h"
 

@@ -7,7 +7,7 @@
 #include "boost_test.h"
 #include "support/bytes.h"
 #include "support/errors.h"
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
 
 using namespace thalia;
 using namespace thalia::test;

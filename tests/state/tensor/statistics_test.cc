@@ -1,4 +1,4 @@
-#include "thalia/statistics.h"
+#include "thalia/state/statistics.h"
 
 #include <cmath>
 #include <complex>

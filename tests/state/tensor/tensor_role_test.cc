@@ -1,4 +1,4 @@
-#include "thalia/tensor_role.h"
+#include "thalia/types.h"
 
 #include <string_view>
 

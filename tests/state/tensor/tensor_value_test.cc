@@ -1,4 +1,4 @@
-#include "thalia/tensor_value.h"
+#include "thalia/state/tensor_value.h"
 
 #include <array>
 #include <atomic>

@@ -8,7 +8,7 @@
 
 #include "boost_test.h"
 #include "support/errors.h"
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 using namespace thalia;
 using namespace thalia::test;

@@ -1,4 +1,4 @@
-#include "thalia/value.h"
+#include "thalia/state/value.h"
 
 #include <array>
 #include <cmath>

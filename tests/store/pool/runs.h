@@ -9,12 +9,12 @@
 #include "boost_test.h"
 #include "support/errors.h"
 #include "support/files.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
+#include "thalia/state/value.h"
 #include "thalia/store/pool.h"
 #include "thalia/store/run.h"
 #include "thalia/store/transition.h"
 #include "thalia/store/writer.h"
-#include "thalia/value.h"
 
 namespace thalia::test {
 

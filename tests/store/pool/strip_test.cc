@@ -2,8 +2,8 @@
 #include <optional>
 
 #include "store/pool/runs.h"
-#include "thalia/brain_checkpoint.h"
-#include "thalia/brain_state.h"
+#include "thalia/state/brain.h"
+#include "thalia/state/checkpoint.h"
 
 using namespace thalia;
 using namespace thalia::test;

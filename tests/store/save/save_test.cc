@@ -11,7 +11,7 @@
 #include "store/runs.h"
 #include "support/errors.h"
 #include "support/fault.h"
-#include "thalia/delta.h"
+#include "thalia/state/delta.h"
 
 using namespace thalia;
 using namespace thalia::test;
