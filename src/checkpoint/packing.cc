@@ -50,7 +50,7 @@ state::StoreOptions store_options(const BrainSaveOptions& options) {
   if (!options.precision_policy.keeps_all()) {
     store.choose_dtype = [&policy = options.precision_policy](const std::string& of, Role role,
                                                               const Tensor& tensor) {
-      return decide(policy, of, role, tensor.dtype(), tensor.element_count());
+      return stored_dtype(policy, of, role, tensor.dtype(), tensor.element_count());
     };
   }
   return store;

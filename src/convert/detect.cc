@@ -27,7 +27,7 @@
 #include "formats/v01/file_start.h"
 #include "formats/v01/header.h"
 #include "formats/v01/wrapper.h"
-#include "formats/zip/zip_directory.h"
+#include "formats/zip/directory.h"
 #include "io/file/file_bytes.h"
 #include "io/file/posix_file.h"
 #include "io/folder/folder.h"

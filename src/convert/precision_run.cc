@@ -74,13 +74,13 @@ DType PrecisionRun::choose(const state::TensorNames& tensor, Role role, const Te
     break;
   }
   const std::uint64_t elements = spec.shape.element_count().value_or(~std::uint64_t{0});
-  const DType dtype = decide(policy_, path, role, spec.dtype, elements);
+  const DType dtype = stored_dtype(policy_, path, role, spec.dtype, elements);
   if (dtype != spec.dtype) {
     changed_[spec.name] = {spec.dtype, dtype};
   } else if (codec::is_convertible(dtype)) {
     // A policy that keeps a tensor would keep it in another type too.
     const DType other = dtype == DType::f32 ? DType::f64 : DType::f32;
-    ++(decide(policy_, path, role, other, elements) == other ? kept_ : already_);
+    ++(stored_dtype(policy_, path, role, other, elements) == other ? kept_ : already_);
   }
   return count(spec, dtype);
 }

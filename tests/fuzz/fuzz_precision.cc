@@ -33,7 +33,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   for (std::uint8_t code = 0; code < kDTypeCount; ++code) {
     const auto dtype = static_cast<DType>(code);
     const auto role = static_cast<Role>(size % kRoleCount);
-    const DType stored = decide(policy, path, role, dtype, size << 12);
+    const DType stored = stored_dtype(policy, path, role, dtype, size << 12);
     FUZZ_REQUIRE(is_floating(dtype) ? is_floating(stored) : stored == dtype);
     FUZZ_REQUIRE(!policy.keeps_all() || stored == dtype);
   }

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "formats/zip/zip_directory.h"
+#include "formats/zip/directory.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
 

@@ -2,7 +2,7 @@
 //
 //   auto policy = thalia::precision_policy("mixed");
 //   auto custom = thalia::parse_precision_policy("weights=fp16,traces=bf16,default=fp32");
-//   DType stored = thalia::decide(policy, "regions.cortex.weights.w_ff", Role::weights,
+//   DType stored = thalia::stored_dtype(policy, "regions.cortex.weights.w_ff", Role::weights,
 //                                 DType::f32, element_count);
 //
 // docs/format/states.md, "Precision".
@@ -104,8 +104,8 @@ PrecisionCategory category_of_role(Role role, std::string_view path);
 /// The dtype that a tensor is stored in. Only f32, f64, f16 and bf16 ever become another, and what
 /// an optimizer keeps only where a pattern names it, or the matching is the original program's.
 /// @param element_count of the dense tensor, however it is stored.
-DType decide(const PrecisionPolicy& policy, std::string_view path, Role role, DType dtype,
-             std::uint64_t element_count);
+DType stored_dtype(const PrecisionPolicy& policy, std::string_view path, Role role, DType dtype,
+                   std::uint64_t element_count);
 
 // How many tensors and bytes a state has of each precision, and what conversions to others cost.
 // docs/format/states.md, "Precision".

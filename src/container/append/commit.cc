@@ -16,11 +16,11 @@
 #include "container/file/closing_checksum.h"
 #include "container/file/dead_bytes.h"
 #include "container/write/borrowed_indices.h"
-#include "container/write/draft_image.h"
-#include "container/write/file_image.h"
+#include "container/write/file_pieces.h"
 #include "container/write/header_builder.h"
 #include "container/write/layout.h"
 #include "container/write/payload_digest.h"
+#include "container/write/sections.h"
 #include "format/header.h"
 #include "format/overlay.h"
 #include "integrity/block_tree.h"
@@ -90,7 +90,7 @@ class AppendWriter {
   bool tree() const { return header_.checksum_type == ChecksumType::block_tree; }
 
   void write_behind_end() {
-    DraftImage sections(draft_, layout_);
+    Sections sections(draft_, layout_);
     sections.add_sections(image_, true);
     complete_header(sections.build_directory());
     sections.add_tables(image_, header_);
@@ -98,7 +98,7 @@ class AppendWriter {
     add_old_bytes();
     image_.sort();
 
-    write_image();
+    write_extents();
     const std::vector<std::byte> leaves = complete_leaves();
     checksum_ = closing_checksum(header_, leaves, [&](const auto& visit) {
       image_.for_each(sizeof header_, header_.integrity_offset, visit);
@@ -176,7 +176,7 @@ class AppendWriter {
     image_.add(begin, old_.unverified(begin, old_.header().file_length - begin));
   }
 
-  void write_image() {
+  void write_extents() {
     const std::uint64_t begin = old_.header().file_length;
     const std::uint64_t end = header_.integrity_offset;
     for (std::uint64_t at = begin; at < end; at += kAppendStride) {
@@ -252,7 +252,7 @@ class AppendWriter {
   Draft& draft_;
   const AppendOptions& options_;
   Layout layout_;
-  FileImage image_;
+  FilePieces image_;
   std::vector<std::vector<std::vector<std::byte>>> compressed_;  ///< what the draft borrows of it
   format::Header header_{};
   Digest256 checksum_{};

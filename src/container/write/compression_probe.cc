@@ -13,7 +13,7 @@
 #include "codec/chunk/codec.h"
 #include "container/write/chunk_layout.h"
 #include "container/write/extent_writer.h"
-#include "container/write/file_image.h"
+#include "container/write/file_pieces.h"
 #include "container/write/piece_range.h"
 #include "io/direct/direct_file.h"
 #include "io/file/posix_file.h"
@@ -79,7 +79,7 @@ Trial measure(Codec codec, int level, std::span<const Sample> samples) {
 // Bytes a second that become durable, by the way that the save will take.
 double target_speed(const SaveOptions& options, std::uint64_t total,
                     std::span<const Sample> samples, int fd, const std::filesystem::path& path) {
-  FileImage image(fd, path);
+  FilePieces image(fd, path);
   ExtentWriter extents(image, total, options);
   WriteQueue queue = extents.make_queue();
   std::vector<std::byte> bytes;

@@ -39,7 +39,7 @@ constexpr std::uint64_t kLeastDepth = 2;
 
 }  // namespace
 
-ExtentWriter::ExtentWriter(FileImage& image, std::uint64_t expected_bytes,
+ExtentWriter::ExtentWriter(FilePieces& image, std::uint64_t expected_bytes,
                            const SaveOptions& options)
     : image_(image),
       expected_bytes_(expected_bytes),

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "container/write/file_image.h"
+#include "container/write/file_pieces.h"
 #include "container/write/memory_shares.h"
 #include "io/direct/direct_writer.h"
 #include "io/system/unique_fd.h"
@@ -28,7 +28,7 @@ class ExtentWriter {
   /// The image and the options are borrowed. The bytes of the image's pieces may change until their
   /// extent is written; the first 256 may change until finish(). @param expected_bytes about the
   /// length of the file.
-  ExtentWriter(FileImage& image, std::uint64_t expected_bytes, const SaveOptions& options);
+  ExtentWriter(FilePieces& image, std::uint64_t expected_bytes, const SaveOptions& options);
 
   std::uint64_t extent_bytes() const noexcept { return extent_bytes_; }
 
@@ -92,7 +92,7 @@ class ExtentWriter {
   bool is_possible(const Tree& tree, std::uint64_t end) const noexcept;
   MutableByteSpan leaf(Tree& tree, std::uint64_t offset) const;
 
-  FileImage& image_;
+  FilePieces& image_;
   const std::uint64_t expected_bytes_;
   const SaveOptions& options_;
   const MemoryShares shares_;

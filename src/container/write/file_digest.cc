@@ -17,7 +17,7 @@
 
 namespace thalia::container {
 
-FileDigest::FileDigest(const FileImage& image, ByteSpan header, std::uint64_t end,
+FileDigest::FileDigest(const FilePieces& image, ByteSpan header, std::uint64_t end,
                        std::uint64_t extent_bytes)
     : image_(image),
       header_(header),

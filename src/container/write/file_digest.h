@@ -7,7 +7,7 @@
 #include <memory>
 #include <thread>
 
-#include "container/write/file_image.h"
+#include "container/write/file_pieces.h"
 #include "integrity/sha256.h"
 #include "thalia/options.h"
 #include "thalia/types.h"
@@ -20,7 +20,7 @@ class FileDigest {
  public:
   /// @param image,header borrowed; the header's bytes are final, whatever the image has in their
   /// place. @param end of the extents.
-  FileDigest(const FileImage& image, ByteSpan header, std::uint64_t end,
+  FileDigest(const FilePieces& image, ByteSpan header, std::uint64_t end,
              std::uint64_t extent_bytes);
   ~FileDigest();
   FileDigest(const FileDigest&) = delete;
@@ -39,7 +39,7 @@ class FileDigest {
   void follow();
   void hash(std::uint64_t begin, std::uint64_t end);
 
-  const FileImage& image_;
+  const FilePieces& image_;
   const ByteSpan header_;
   const std::uint64_t end_;
   const std::uint64_t extent_bytes_;

@@ -61,7 +61,7 @@ SaveResult FileSave::commit() {
     remove_sha256_file(path(), options_.output);
   if (frames_) {
     SaveResult result = finalize(nullptr, draft_, *store_, options_,
-                                 [this](const FileImage& image, std::uint64_t length) {
+                                 [this](const FilePieces& image, std::uint64_t length) {
                                    return write_frames(image, length);
                                  });
     result.file_bytes = frames_->size();
@@ -74,7 +74,7 @@ SaveResult FileSave::commit() {
   return result;
 }
 
-double FileSave::write_frames(const FileImage& image, std::uint64_t length) {
+double FileSave::write_frames(const FilePieces& image, std::uint64_t length) {
   Work work = options_.work;
   work.progress = {};  // that of the digests was the whole
   container::write_frames(

@@ -63,7 +63,7 @@ class FileSave {
   void discard() noexcept;
 
  private:
-  double write_frames(const FileImage& image, std::uint64_t length);
+  double write_frames(const FilePieces& image, std::uint64_t length);
 
   const io::OwnProcess process_;
   SaveOptions options_;

@@ -9,13 +9,13 @@
 
 #include "base/fail.h"
 #include "container/file/closing_checksum.h"
-#include "container/write/draft_image.h"
+#include "container/write/extent_scheduler.h"
 #include "container/write/extent_writer.h"
 #include "container/write/file_digest.h"
-#include "container/write/file_image.h"
+#include "container/write/file_pieces.h"
 #include "container/write/header_builder.h"
-#include "container/write/image_writer.h"
 #include "container/write/payload_digest.h"
+#include "container/write/sections.h"
 #include "format/header.h"
 #include "format/overlay.h"
 #include "io/output/save_time.h"
@@ -54,7 +54,7 @@ class Finalizer {
     }
     // Compressed payloads were digested while they were compressed.
     PayloadDigest payloads(draft_, raw() ? layout_.file_order() : std::span<const std::uint32_t>());
-    write_image(extents_, payloads, late_bytes(), options_, progress_);
+    write_extents(extents_, payloads, late_bytes(), options_, progress_);
     // Of a block tree, this hashes the leaves. The other types cover the whole file, and cost one
     // more pass over it.
     checksum_ = closing_checksum(header_, extents_.leaves(), [&](const auto& visit) {
@@ -145,10 +145,10 @@ class Finalizer {
   Draft& draft_;
   const Layout& layout_;
   const SaveOptions& options_;
-  FileImage& image_;
+  FilePieces& image_;
   ExtentWriter& extents_;
   SaveProgress& progress_;
-  DraftImage sections_;
+  Sections sections_;
   format::Header header_;
   // What the image borrows besides.
   format::Header written_header_{};  ///< zero until everything else is written

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "container/write/draft.h"
-#include "container/write/file_image.h"
+#include "container/write/file_pieces.h"
 #include "container/write/payload_store.h"
 #include "io/output/atomic_file.h"
 #include "thalia/options.h"
@@ -15,7 +15,7 @@
 namespace thalia::container {
 
 /// Takes a whole file, of `length` bytes, out of its image. @return seconds of syncs.
-using ImageSink = std::function<double(const FileImage& image, std::uint64_t length)>;
+using ImageSink = std::function<double(const FilePieces& image, std::uint64_t length)>;
 
 /// Digests the borrowed payloads that are not digested yet, writes everything that is not in the
 /// file yet, the header last, syncs, and gives the file its name.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "container/write/extent_writer.h"
-#include "container/write/file_image.h"
+#include "container/write/file_pieces.h"
 #include "io/memory/aligned_buffer.h"
 #include "thalia/types.h"
 
@@ -18,12 +18,12 @@ namespace thalia::container {
 /// page cache, and are read back when their extent is hashed. Externally synchronised.
 class TailBuffer {
  public:
-  TailBuffer(FileImage& image, std::uint64_t bound) : image_(image), left_(bound) {}
+  TailBuffer(FilePieces& image, std::uint64_t bound) : image_(image), left_(bound) {}
   /// @throws IoError.
   void keep(std::uint64_t offset, ByteSpan bytes);
 
  private:
-  FileImage& image_;
+  FilePieces& image_;
   std::uint64_t left_;
   std::deque<std::vector<std::byte>> bytes_;  ///< the image borrows them
 };

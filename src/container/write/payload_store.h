@@ -12,7 +12,7 @@
 #include "container/write/chunk_pipeline.h"
 #include "container/write/draft.h"
 #include "container/write/extent_writer.h"
-#include "container/write/file_image.h"
+#include "container/write/file_pieces.h"
 #include "container/write/layout.h"
 #include "container/write/memory_shares.h"
 #include "container/write/payload_sink.h"
@@ -42,7 +42,7 @@ class PayloadStore {
 
   const Layout& layout() const noexcept { return layout_; }
   /// After finish(): what is kept of payloads, and those that lie in the file.
-  FileImage& image() noexcept { return image_; }
+  FilePieces& image() noexcept { return image_; }
   /// After finish(): with the extents that were put.
   ExtentWriter& extents() noexcept { return extents_; }
   SaveProgress& progress() noexcept { return progress_; }
@@ -69,7 +69,7 @@ class PayloadStore {
   const SaveOptions& options_;
   SaveProgress progress_;
   Layout layout_;
-  FileImage image_;
+  FilePieces image_;
   ExtentWriter extents_;
   const MemoryShares shares_;
   TailBuffer tail_;

@@ -11,7 +11,7 @@
 #include "formats/npz/array.h"
 #include "formats/source/npy_header.h"
 #include "formats/source/piece_sink.h"
-#include "formats/zip/zip_directory.h"
+#include "formats/zip/directory.h"
 #include "thalia/storage.h"
 
 namespace thalia::formats::npz {

@@ -9,7 +9,7 @@
 #include "formats/npz/elements.h"
 #include "formats/source/swap_bytes.h"
 #include "formats/zip/deflate.h"
-#include "formats/zip/zip_directory.h"
+#include "formats/zip/directory.h"
 #include "integrity/crc32.h"
 #include "state/tensor/counted_tensor.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "formats/source/npy_header.h"
-#include "formats/zip/zip_member.h"
+#include "formats/zip/member.h"
 #include "thalia/options.h"
 #include "thalia/state/tensor_value.h"
 #include "thalia/types.h"

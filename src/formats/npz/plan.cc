@@ -13,7 +13,7 @@
 #include "formats/source/lost_metadata.h"
 #include "formats/source/npy_header.h"
 #include "formats/source/refuse_tensor.h"
-#include "formats/zip/zip_member.h"
+#include "formats/zip/member.h"
 #include "io/memory/allocation_limit.h"
 #include "thalia/text.h"
 

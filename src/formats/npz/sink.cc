@@ -16,7 +16,7 @@
 #include "formats/npz/origin.h"
 #include "formats/npz/plan.h"
 #include "formats/source/swap_bytes.h"
-#include "formats/zip/zip_writer.h"
+#include "formats/zip/writer.h"
 #include "thalia/formats/npz.h"
 #include "thalia/output_file.h"
 

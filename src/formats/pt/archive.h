@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "formats/pt/value.h"
-#include "formats/zip/zip_directory.h"
+#include "formats/zip/directory.h"
 #include "io/memory/allocation_limit.h"
 #include "io/system/process.h"
 #include "thalia/options.h"

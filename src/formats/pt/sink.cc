@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "formats/pt/pickler.h"
 #include "formats/pt/plan.h"
-#include "formats/zip/zip_writer.h"
+#include "formats/zip/writer.h"
 #include "thalia/formats/pt.h"
 #include "thalia/output_file.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "state/delta/draft.h"
 #include "state/delta/low_rank_change.h"
+#include "state/delta/state_draft.h"
 
 namespace thalia::state {
 

@@ -8,8 +8,8 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "container/write/file_save.h"
-#include "state/delta/draft.h"
 #include "state/delta/save_state.h"
+#include "state/delta/state_draft.h"
 #include "state/value/in_order.h"
 #include "thalia/state/delta.h"
 

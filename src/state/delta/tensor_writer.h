@@ -10,7 +10,7 @@
 #include "state/delta/base_state.h"
 #include "state/delta/change.h"
 #include "state/delta/change_list.h"
-#include "state/delta/draft.h"
+#include "state/delta/state_draft.h"
 #include "state/quantize/payload.h"
 #include "thalia/state/delta.h"
 

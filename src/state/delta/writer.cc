@@ -15,10 +15,10 @@
 #include "io/file/posix_file.h"
 #include "io/path/base_file.h"
 #include "state/delta/base_state.h"
-#include "state/delta/draft.h"
 #include "state/delta/low_rank_delta.h"
 #include "state/delta/region_changes.h"
 #include "state/delta/save_state.h"
+#include "state/delta/state_draft.h"
 #include "state/delta/tensor_writer.h"
 #include "thalia/paths.h"
 

@@ -295,8 +295,8 @@ std::string to_string(const PrecisionPolicy& policy) {
   return text;
 }
 
-DType decide(const PrecisionPolicy& policy, std::string_view path, Role role, DType dtype,
-             std::uint64_t element_count) {
+DType stored_dtype(const PrecisionPolicy& policy, std::string_view path, Role role, DType dtype,
+                   std::uint64_t element_count) {
   // Integers, truth values and small floats are never rounded.
   if (!codec::is_convertible(dtype)) return dtype;
   constexpr std::uint64_t kAutomaticBytes = 1 << 20;

@@ -13,7 +13,7 @@
 #include "formats/npz/sink.h"
 #include "formats/npz/source.h"
 #include "formats/source/npy_header.h"
-#include "formats/zip/zip_writer.h"
+#include "formats/zip/writer.h"
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "formats/pt/source.h"
-#include "formats/zip/zip_writer.h"
+#include "formats/zip/writer.h"
 #include "support/files.h"
 #include "thalia/formats/pt.h"
 #include "thalia/state/value.h"

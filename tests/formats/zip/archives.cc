@@ -1,7 +1,7 @@
 #include "formats/zip/archives.h"
 
 #include "boost_test.h"
-#include "formats/zip/zip_directory.h"
+#include "formats/zip/directory.h"
 #include "support/files.h"
 #include "thalia/error.h"
 #include "thalia/output_file.h"

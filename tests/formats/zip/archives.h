@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/zip/zip_writer.h"
+#include "formats/zip/writer.h"
 #include "thalia/options.h"
 
 namespace thalia::test {

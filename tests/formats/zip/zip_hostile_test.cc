@@ -3,8 +3,8 @@
 
 #include "boost_test.h"
 #include "formats/zip/archives.h"
-#include "formats/zip/zip_directory.h"
-#include "formats/zip/zip_records.h"
+#include "formats/zip/directory.h"
+#include "formats/zip/records.h"
 #include "support/errors.h"
 #include "support/files.h"
 

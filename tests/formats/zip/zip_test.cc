@@ -6,8 +6,8 @@
 
 #include "boost_test.h"
 #include "formats/zip/archives.h"
-#include "formats/zip/zip_directory.h"
-#include "formats/zip/zip_writer.h"
+#include "formats/zip/directory.h"
+#include "formats/zip/writer.h"
 #include "support/errors.h"
 #include "support/files.h"
 

@@ -20,11 +20,11 @@ namespace {
 DType stored(PrecisionPolicy policy, std::string_view path, DType dtype = DType::f32,
              std::uint64_t count = 100) {
   policy.matching = CategoryMatching::original;
-  return decide(policy, path, Role::other, dtype, count);
+  return stored_dtype(policy, path, Role::other, dtype, count);
 }
 
 DType stored_by_role(const PrecisionPolicy& policy, Role role, std::string_view path) {
-  return decide(policy, path, role, DType::f32, 100);
+  return stored_dtype(policy, path, role, DType::f32, 100);
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(optimizer_state_stays_unless_a_pattern_names_it) {
   for (const DType dtype : {DType::f32, DType::f64, DType::f16}) {
     for (const char* text : {"fp16", "fp32", "default=bf16", "weights=bf16,biases=fp16"}) {
       const PrecisionPolicy policy = parse_precision_policy(text);
-      BOOST_TEST((decide(policy, "m.exp_avg", Role::optimizer, dtype, 100) == dtype), text);
+      BOOST_TEST((stored_dtype(policy, "m.exp_avg", Role::optimizer, dtype, 100) == dtype), text);
     }
   }
   const PrecisionPolicy named = parse_precision_policy("*.exp_avg=bf16");

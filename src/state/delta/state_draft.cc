@@ -3,7 +3,7 @@
 // and then each connection's weights and delays: sources_of()[i] gives the bytes of the draft's
 // tensor i.
 
-#include "state/delta/draft.h"
+#include "state/delta/state_draft.h"
 
 #include <optional>
 #include <utility>

@@ -28,7 +28,7 @@ struct LateBytes {
 };
 
 /// Writes all extents on the threads that the options say. @throws IoError, CancelledError.
-void write_image(ExtentWriter& extents, PayloadDigest& payloads, const LateBytes& late,
-                 const SaveOptions& options, SaveProgress& progress);
+void write_extents(ExtentWriter& extents, PayloadDigest& payloads, const LateBytes& late,
+                   const SaveOptions& options, SaveProgress& progress);
 
 }  // namespace thalia::container

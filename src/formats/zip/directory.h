@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "formats/source/piece_sink.h"
-#include "formats/zip/zip_member.h"
+#include "formats/zip/member.h"
 #include "io/memory/allocation_limit.h"
 #include "thalia/options.h"
 #include "thalia/types.h"

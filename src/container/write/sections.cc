@@ -1,7 +1,7 @@
 // Owns the small structures that the image borrows (headers, index, directory), so it must not move
 // and lives as long as the image. Headers and directory have their final size from the start;
 // digests are filled in later, in place. docs/format/format.md, "Layout".
-#include "container/write/draft_image.h"
+#include "container/write/sections.h"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ namespace thalia::container {
 
 using format::struct_bytes;
 
-DraftImage::DraftImage(const Draft& draft, const Layout& layout)
+Sections::Sections(const Draft& draft, const Layout& layout)
     : draft_(draft), layout_(layout), payload_headers_(draft.tensors.size()) {
   for (std::size_t r = 0; r < draft_.regions.size(); ++r) {
     const ShortName name = short_name(draft_.regions[r].spec.name);
@@ -24,7 +24,7 @@ DraftImage::DraftImage(const Draft& draft, const Layout& layout)
   }
 }
 
-void DraftImage::add_sections(FileImage& image, bool payloads) {
+void Sections::add_sections(FilePieces& image, bool payloads) {
   if (!draft_.base.metadata) image.add(layout_.metadata().offset, as_byte_span(draft_.metadata));
   for (std::uint32_t r = 0; r < draft_.regions.size(); ++r) {
     if (!draft_.regions[r].kept) add_region(r, image);
@@ -42,31 +42,31 @@ void DraftImage::add_sections(FileImage& image, bool payloads) {
   }
 }
 
-std::uint64_t DraftImage::build_directory() {
+std::uint64_t Sections::build_directory() {
   directory_ = container::build_directory(draft_);
   return directory_.bytes.size();
 }
 
-void DraftImage::add_tables(FileImage& image, const format::Header& header) {
+void Sections::add_tables(FilePieces& image, const format::Header& header) {
   image.add(header.directory_offset, directory_.bytes);
   image.add(header.region_index_offset, std::as_bytes(std::span(index_)));
   image.add(header.integrity_offset - sizeof header, struct_bytes(header));  // the commit record
 }
 
-std::uint64_t DraftImage::header_offset(std::uint32_t tensor) const noexcept {
+std::uint64_t Sections::header_offset(std::uint32_t tensor) const noexcept {
   return draft_.tensors[tensor].stored_offset - sizeof(format::TensorHeader);
 }
 
 // Called by any thread, once a tensor; each touches its own header.
-void DraftImage::complete_header(std::uint32_t tensor) {
+void Sections::complete_header(std::uint32_t tensor) {
   payload_headers_[tensor] = payload_header(draft_.tensors[tensor]);
 }
 
-void DraftImage::complete_directory() {
+void Sections::complete_directory() {
   directory_.set_digests(draft_);
 }
 
-void DraftImage::add_region(std::uint32_t r, FileImage& image) {
+void Sections::add_region(std::uint32_t r, FilePieces& image) {
   const RegionSpec& spec = draft_.regions[r].spec;
   const RegionPlace& place = layout_.regions()[r];
   const std::uint64_t start = place.extent.offset;
@@ -84,7 +84,7 @@ void DraftImage::add_region(std::uint32_t r, FileImage& image) {
   image.add(start + place.extension.region_metadata_offset, as_byte_span(spec.metadata_json));
 }
 
-void DraftImage::add_connectivity(FileImage& image) {
+void Sections::add_connectivity(FilePieces& image) {
   const std::uint64_t start = layout_.connectivity().offset;
   connectivity_header_.num_connections = static_cast<std::uint32_t>(draft_.connections.size());
   image.add(start, struct_bytes(connectivity_header_));

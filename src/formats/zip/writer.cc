@@ -1,6 +1,6 @@
 // Straight through: a member's data is written once, and only the header in front of it a second
 // time, once CRC and sizes are known. With descriptors nothing is written twice.
-#include "formats/zip/zip_writer.h"
+#include "formats/zip/writer.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "formats/zip/zip_records.h"
+#include "formats/zip/records.h"
 #include "integrity/crc32.h"
 
 namespace thalia::formats::zip {

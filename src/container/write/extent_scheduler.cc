@@ -3,7 +3,7 @@
 // another, so a slow disk or a large tensor cannot make a deadlock. The decrements are acq_rel: the
 // writer of an extent sees the headers that others completed. docs/contribute/design.md, "One
 // pass".
-#include "container/write/image_writer.h"
+#include "container/write/extent_scheduler.h"
 
 #include <algorithm>
 #include <atomic>
@@ -20,10 +20,10 @@ namespace {
 // tensor whose header lies in it. The thread that digests the last piece of such a tensor comes
 // soon, because pieces follow each other as extents do. Extents with tables lack the digests of all
 // tensors.
-class ImageWriter {
+class ExtentScheduler {
  public:
-  ImageWriter(ExtentWriter& extents, PayloadDigest& payloads, const LateBytes& late,
-              const SaveOptions& options, SaveProgress& progress)
+  ExtentScheduler(ExtentWriter& extents, PayloadDigest& payloads, const LateBytes& late,
+                  const SaveOptions& options, SaveProgress& progress)
       : extents_(extents),
         payloads_(payloads),
         late_(late),
@@ -114,9 +114,9 @@ class ImageWriter {
 
 }  // namespace
 
-void write_image(ExtentWriter& extents, PayloadDigest& payloads, const LateBytes& late,
-                 const SaveOptions& options, SaveProgress& progress) {
-  ImageWriter(extents, payloads, late, options, progress).run();
+void write_extents(ExtentWriter& extents, PayloadDigest& payloads, const LateBytes& late,
+                   const SaveOptions& options, SaveProgress& progress) {
+  ExtentScheduler(extents, payloads, late, options, progress).run();
 }
 
 }  // namespace thalia::container

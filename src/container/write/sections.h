@@ -9,7 +9,7 @@
 
 #include "container/write/directory_builder.h"
 #include "container/write/draft.h"
-#include "container/write/file_image.h"
+#include "container/write/file_pieces.h"
 #include "container/write/layout.h"
 #include "format/connectivity.h"
 #include "format/header.h"
@@ -22,19 +22,19 @@ namespace thalia::container {
 /// For a draft whose tensors are placed; draft and layout are borrowed. Lives as long as the image
 /// it was added to. It may be added before digests are known; then payload headers and directory
 /// are completed before their extents are written.
-class DraftImage {
+class Sections {
  public:
-  DraftImage(const Draft& draft, const Layout& layout);
-  DraftImage(const DraftImage&) = delete;
-  DraftImage& operator=(const DraftImage&) = delete;
+  Sections(const Draft& draft, const Layout& layout);
+  Sections(const Sections&) = delete;
+  Sections& operator=(const Sections&) = delete;
 
   /// Adds what lies in front of the tables. @param payloads the borrowed payloads too; else only
   /// the header in front of each.
-  void add_sections(FileImage& image, bool payloads);
+  void add_sections(FilePieces& image, bool payloads);
   /// @return its bytes, as place_tables() asks for them. @throws as build_directory().
   std::uint64_t build_directory();
   /// Directory, region index and commit record, where the header says. @param header borrowed.
-  void add_tables(FileImage& image, const format::Header& header);
+  void add_tables(FilePieces& image, const format::Header& header);
 
   /// Where the header in front of a tensor's payload stands.
   std::uint64_t header_offset(std::uint32_t tensor) const noexcept;
@@ -42,8 +42,8 @@ class DraftImage {
   void complete_directory();
 
  private:
-  void add_region(std::uint32_t region, FileImage& image);
-  void add_connectivity(FileImage& image);
+  void add_region(std::uint32_t region, FilePieces& image);
+  void add_connectivity(FilePieces& image);
 
   const Draft& draft_;
   const Layout& layout_;

@@ -1,7 +1,7 @@
 // Looks for the record from the end of the file on, because a comment of up to 65,535 bytes may
 // stand behind it. What the record and the zip64 record both say has to agree: a reader that trusts
 // the one must see the same archive as a reader that trusts the other.
-#include "formats/zip/zip_end.h"
+#include "formats/zip/end.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 
 #include "base/fail.h"
 #include "format/foreign_file.h"
-#include "formats/zip/zip_records.h"
+#include "formats/zip/records.h"
 
 namespace thalia::formats::zip {
 namespace {

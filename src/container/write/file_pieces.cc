@@ -1,7 +1,7 @@
 // Pieces do not overlap and, after sort(), lie in file order; that is what the binary search and
 // walk() rely on. The list does not change while threads read it. The bytes that pieces borrow may:
 // a header is completed before its extent is written, never while.
-#include "container/write/file_image.h"
+#include "container/write/file_pieces.h"
 
 #include <algorithm>
 #include <cstring>
@@ -18,18 +18,18 @@ constexpr std::uint64_t kReadBackBytes = 256 * 1024;
 
 }  // namespace
 
-void FileImage::add(std::uint64_t offset, ByteSpan bytes) {
+void FilePieces::add(std::uint64_t offset, ByteSpan bytes) {
   if (!bytes.empty()) pieces_.push_back({offset, bytes.size(), bytes.data()});
 }
 
-void FileImage::add(std::uint64_t offset, std::span<const ByteSpan> pieces) {
+void FilePieces::add(std::uint64_t offset, std::span<const ByteSpan> pieces) {
   for (const ByteSpan piece : pieces) {
     add(offset, piece);
     offset += piece.size();
   }
 }
 
-void FileImage::add_written(std::uint64_t offset, std::uint64_t length) {
+void FilePieces::add_written(std::uint64_t offset, std::uint64_t length) {
   if (length == 0) return;
   if (!pieces_.empty() && pieces_.back().bytes == nullptr &&
       pieces_.back().offset + pieces_.back().length == offset) {
@@ -39,12 +39,12 @@ void FileImage::add_written(std::uint64_t offset, std::uint64_t length) {
   }
 }
 
-void FileImage::sort() {
+void FilePieces::sort() {
   std::sort(pieces_.begin(), pieces_.end(),
             [](const Piece& a, const Piece& b) { return a.offset < b.offset; });
 }
 
-std::vector<FileImage::Piece>::const_iterator FileImage::first_piece(std::uint64_t offset) const {
+std::vector<FilePieces::Piece>::const_iterator FilePieces::first_piece(std::uint64_t offset) const {
   return std::partition_point(pieces_.begin(), pieces_.end(), [&](const Piece& piece) {
     return piece.offset + piece.length <= offset;
   });
@@ -52,7 +52,7 @@ std::vector<FileImage::Piece>::const_iterator FileImage::first_piece(std::uint64
 
 // Gaps are handed out as zeros, in parts as long as the block of zeros.
 template <typename Visit>
-void FileImage::walk(std::uint64_t begin, std::uint64_t end, Visit visit) const {
+void FilePieces::walk(std::uint64_t begin, std::uint64_t end, Visit visit) const {
   auto piece = first_piece(begin);
   std::uint64_t at = begin;
   while (at < end) {
@@ -72,8 +72,8 @@ void FileImage::walk(std::uint64_t begin, std::uint64_t end, Visit visit) const 
   }
 }
 
-void FileImage::for_each(std::uint64_t begin, std::uint64_t end,
-                         const std::function<void(ByteSpan)>& visit) const {
+void FilePieces::for_each(std::uint64_t begin, std::uint64_t end,
+                          const std::function<void(ByteSpan)>& visit) const {
   std::vector<std::byte> buffer;
   walk(begin, end, [&](std::uint64_t at, ByteSpan piece) {
     if (piece.data() != nullptr) return visit(piece);
@@ -88,7 +88,7 @@ void FileImage::for_each(std::uint64_t begin, std::uint64_t end,
   });
 }
 
-void FileImage::copy(std::uint64_t begin, std::uint64_t end, MutableByteSpan out) const {
+void FilePieces::copy(std::uint64_t begin, std::uint64_t end, MutableByteSpan out) const {
   for_each(begin, end, [&](ByteSpan piece) {
     std::memcpy(out.data(), piece.data(), piece.size());
     out = out.subspan(piece.size());
@@ -96,7 +96,7 @@ void FileImage::copy(std::uint64_t begin, std::uint64_t end, MutableByteSpan out
 }
 
 // What lies in one piece can be hashed and written directly without gathering it.
-ByteSpan FileImage::contiguous(std::uint64_t begin, std::uint64_t end) const {
+ByteSpan FilePieces::contiguous(std::uint64_t begin, std::uint64_t end) const {
   const auto piece = first_piece(begin);
   if (piece == pieces_.end() || piece->bytes == nullptr || piece->offset > begin ||
       piece->offset + piece->length < end)
@@ -104,14 +104,14 @@ ByteSpan FileImage::contiguous(std::uint64_t begin, std::uint64_t end) const {
   return {piece->bytes + (begin - piece->offset), end - begin};
 }
 
-bool FileImage::has_written(std::uint64_t begin, std::uint64_t end) const {
+bool FilePieces::has_written(std::uint64_t begin, std::uint64_t end) const {
   for (auto piece = first_piece(begin); piece != pieces_.end() && piece->offset < end; ++piece) {
     if (piece->bytes == nullptr) return true;
   }
   return false;
 }
 
-void FileImage::write(std::uint64_t begin, std::uint64_t end) const {
+void FilePieces::write(std::uint64_t begin, std::uint64_t end) const {
   if (is_in_memory()) return;
   // Neighbouring pieces go out in one call; what is in the file already ends a batch.
   std::vector<ByteSpan> batch;
@@ -131,15 +131,15 @@ void FileImage::write(std::uint64_t begin, std::uint64_t end) const {
   flush(end);
 }
 
-void FileImage::write_at(std::uint64_t offset, ByteSpan bytes) const {
+void FilePieces::write_at(std::uint64_t offset, ByteSpan bytes) const {
   if (!is_in_memory()) io::pwrite_all(fd_, begin_ + offset, bytes, path_);
 }
 
-void FileImage::start_writeback(std::uint64_t offset, std::uint64_t length) const noexcept {
+void FilePieces::start_writeback(std::uint64_t offset, std::uint64_t length) const noexcept {
   if (!is_in_memory()) io::start_writeback(fd_, begin_ + offset, length);
 }
 
-void FileImage::set_length(std::uint64_t length) const {
+void FilePieces::set_length(std::uint64_t length) const {
   if (!is_in_memory()) io::set_file_size(fd_, begin_ + length, path_);
 }
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "formats/zip/deflate.h"
-#include "formats/zip/zip_directory.h"
+#include "formats/zip/directory.h"
 #include "thalia/output_file.h"
 #include "thalia/types.h"
 

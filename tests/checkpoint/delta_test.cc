@@ -1,5 +1,6 @@
 // Deltas of brains: against files and against the snapshot that training still has, with each
 // policy and compression, along chains.
+#include "thalia/state/delta.h"
 #include "boost_test.h"
 #include "state/brain/brain_sample.h"
 #include "support/errors.h"
@@ -7,7 +8,6 @@
 #include "thalia/formats/convert.h"
 #include "thalia/reader.h"
 #include "thalia/state/checkpoint.h"
-#include "thalia/state/delta.h"
 
 using namespace thalia;
 using namespace thalia::test;

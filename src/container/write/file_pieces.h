@@ -12,11 +12,11 @@
 
 namespace thalia::container {
 
-class FileImage {
+class FilePieces {
  public:
   /// @param fd negative: of an image in memory alone, of which nothing is written.
   /// @param begin where the image begins in the open file; its own offsets count from there.
-  FileImage(int fd, std::filesystem::path path, std::uint64_t begin = 0)
+  FilePieces(int fd, std::filesystem::path path, std::uint64_t begin = 0)
       : fd_(fd), path_(std::move(path)), begin_(begin) {}
 
   /// Pieces do not overlap. `bytes` is borrowed until the image is gone.

@@ -2,7 +2,7 @@
 // all members together have no more bytes than the file, so inflating all of them gives at most a
 // fixed multiple of it: members that share bytes, by which small archives claim to be huge, are
 // refused.
-#include "formats/zip/zip_directory.h"
+#include "formats/zip/directory.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 
 #include "base/fail.h"
 #include "formats/zip/deflate.h"
-#include "formats/zip/zip_end.h"
+#include "formats/zip/end.h"
 #include "integrity/crc32.h"
 #include "io/memory/allocation_limit.h"
 #include "thalia/text.h"

@@ -1,6 +1,6 @@
 // The header in front of the data has to say what the directory says: a reader that trusts the one
 // must see the same member as a reader that trusts the other.
-#include "formats/zip/zip_member.h"
+#include "formats/zip/member.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "formats/zip/deflate.h"
-#include "formats/zip/zip_records.h"
+#include "formats/zip/records.h"
 
 namespace thalia::formats::zip {
 namespace {

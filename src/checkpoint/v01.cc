@@ -2,7 +2,7 @@
 // has no index, so every function reads all of it, and a selection of regions is made afterwards.
 // restore() gives what the original program's load gives; without it, tensors stay as they are
 // stored.
-#include "checkpoint/checkpoint_v01.h"
+#include "checkpoint/v01.h"
 
 #include <string>
 #include <unordered_set>
