@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "codec/float/loss.h"
-#include "formats/pt/view_types.h"
+#include "formats/pickle/view_types.h"
 #include "formats/source/piece_sink.h"
 #include "state/precision/glob.h"
 #include "thalia/formats/convert.h"

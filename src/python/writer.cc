@@ -12,7 +12,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
-#include "container/write/check_options.h"
+#include "container/draft/check_options.h"
 #include "python/bindings.h"
 #include "python/calls.h"
 #include "python/choices.h"

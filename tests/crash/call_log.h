@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "crash/folder.h"
-#include "crash/record.h"
+#include "crash/recorder/record.h"
 
 namespace thalia::crash {
 

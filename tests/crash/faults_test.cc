@@ -27,7 +27,7 @@
 #include "crash/child.h"
 #include "crash/content.h"
 #include "crash/learned.h"
-#include "crash/record.h"
+#include "crash/recorder/record.h"
 #include "support/files.h"
 #include "support/sample.h"
 #include "support/sanitizers.h"

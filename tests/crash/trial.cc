@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "crash/child.h"
-#include "crash/record.h"
+#include "crash/recorder/record.h"
 #include "crash/states.h"
 #include "support/files.h"
 #include "thalia/error.h"

@@ -3,9 +3,9 @@
 
 #include <span>
 
+#include "formats/pickle/machine.h"
+#include "formats/pickle/pickler.h"
 #include "formats/pt/listing.h"
-#include "formats/pt/machine.h"
-#include "formats/pt/pickler.h"
 #include "formats/pt/plan.h"
 #include "formats/pt/tree.h"
 #include "fuzz/fuzz_target.h"

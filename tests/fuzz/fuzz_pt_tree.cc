@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "formats/pickle/view_types.h"
 #include "formats/pt/tree_source.h"
-#include "formats/pt/view_types.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
 #include "thalia/state/value.h"

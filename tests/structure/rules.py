@@ -143,7 +143,7 @@ LENT = {
         "base/busy.h",
         "base/suggestion.h",
         "container/file/short_name.h",
-        "container/write/check_options.h",
+        "container/draft/check_options.h",
         "io/memory/allocation_limit.h",
         "io/system/process.h",
     ),

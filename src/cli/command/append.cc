@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/command/command.h"
-#include "cli/command/region_names.h"
+#include "cli/options/region_names.h"
 #include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/command/command.h"
-#include "cli/command/save_arguments.h"
+#include "cli/options/save_arguments.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
 #include "thalia/formats/convert.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/command/command.h"
-#include "cli/command/compression_arguments.h"
+#include "cli/options/compression_arguments.h"
 #include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"

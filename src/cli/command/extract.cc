@@ -3,8 +3,8 @@
 #include <string>
 
 #include "cli/command/command.h"
-#include "cli/command/region_names.h"
-#include "cli/command/save_arguments.h"
+#include "cli/options/region_names.h"
+#include "cli/options/save_arguments.h"
 #include "cli/print/progress.h"
 #include "thalia/formats/convert.h"
 

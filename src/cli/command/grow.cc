@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/command/command.h"
-#include "cli/command/tensor_axes.h"
+#include "cli/options/tensor_axes.h"
 #include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"

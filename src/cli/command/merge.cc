@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/command/command.h"
-#include "cli/command/save_arguments.h"
+#include "cli/options/save_arguments.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/output_file.h"
 #include "thalia/error.h"

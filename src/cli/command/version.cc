@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cli/command/command.h"
-#include "cli/command/compression_arguments.h"
+#include "cli/options/compression_arguments.h"
 #include "cli/print/json_result.h"
 #include "thalia/formats/file_format.h"
 #include "thalia/tensor.h"

@@ -13,9 +13,9 @@
 #include "container/append/commit.h"
 #include "container/append/copied_tensor.h"
 #include "container/append/plan.h"
+#include "container/draft/check_options.h"
+#include "container/draft/sparse_pieces.h"
 #include "container/file/open_bytes.h"
-#include "container/write/check_options.h"
-#include "container/write/sparse_pieces.h"
 
 namespace thalia {
 namespace {

@@ -1,8 +1,8 @@
 // Brings an append to the disk. docs/format/writing.md, "In-place append".
 #pragma once
 
+#include "container/draft/draft.h"
 #include "container/file/open_file.h"
-#include "container/write/draft.h"
 #include "io/file/locked_file.h"
 #include "thalia/append.h"
 

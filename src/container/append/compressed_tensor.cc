@@ -7,8 +7,8 @@
 
 #include "base/fail.h"
 #include "base/parallel.h"
+#include "container/draft/chunk_layout.h"
 #include "container/write/chunk_encoder.h"
-#include "container/write/chunk_layout.h"
 #include "format/chunk.h"
 
 namespace thalia::container {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "container/write/draft.h"
+#include "container/draft/draft.h"
 #include "thalia/append.h"
 
 namespace thalia::container {

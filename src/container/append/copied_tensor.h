@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "container/draft/draft.h"
 #include "container/file/open_file.h"
-#include "container/write/draft.h"
 #include "format/header.h"
 #include "thalia/region.h"
 

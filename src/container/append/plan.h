@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "container/draft/draft.h"
 #include "container/file/open_file.h"
-#include "container/write/draft.h"
 #include "thalia/region.h"
 
 namespace thalia::container {

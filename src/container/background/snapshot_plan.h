@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "container/write/draft.h"
+#include "container/draft/draft.h"
 #include "thalia/types.h"
 
 namespace thalia::container {

@@ -5,9 +5,9 @@
 #include <bit>
 
 #include "base/fail.h"
+#include "container/draft/directory_builder.h"
+#include "container/draft/draft.h"
 #include "container/verify/region_facts.h"
-#include "container/write/directory_builder.h"
-#include "container/write/draft.h"
 #include "format/payload.h"
 #include "format/tensor.h"
 

@@ -10,11 +10,11 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "container/draft/draft.h"
 #include "container/file/short_name.h"
 #include "container/read/chunk_reader.h"
 #include "container/read/tensor_reading.h"
 #include "container/verify/payload_header.h"
-#include "container/write/draft.h"
 #include "format/connectivity.h"
 #include "format/constants.h"
 #include "format/directory.h"

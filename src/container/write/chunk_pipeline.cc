@@ -9,8 +9,8 @@
 
 #include "base/fail.h"
 #include "base/parallel.h"
+#include "container/draft/chunk_layout.h"
 #include "container/write/chunk_encoder.h"
-#include "container/write/chunk_layout.h"
 
 namespace thalia::container {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/ordered_pool.h"
-#include "container/write/draft.h"
-#include "container/write/layout.h"
+#include "container/draft/draft.h"
+#include "container/draft/layout.h"
 #include "container/write/payload_digest.h"
 #include "container/write/payload_sink.h"
 #include "container/write/progress.h"

@@ -11,10 +11,10 @@
 #include "base/parallel.h"
 #include "base/stopwatch.h"
 #include "codec/chunk/codec.h"
-#include "container/write/chunk_layout.h"
+#include "container/draft/chunk_layout.h"
+#include "container/draft/piece_range.h"
 #include "container/write/extent_writer.h"
 #include "container/write/file_pieces.h"
-#include "container/write/piece_range.h"
 #include "io/direct/direct_file.h"
 #include "io/file/posix_file.h"
 

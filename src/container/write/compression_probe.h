@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "container/write/draft.h"
+#include "container/draft/draft.h"
 #include "thalia/options.h"
 
 namespace thalia::container {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "container/write/draft.h"
+#include "container/draft/draft.h"
 #include "io/file/posix_file.h"
 
 namespace thalia::container {

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <optional>
 
+#include "container/draft/check_options.h"
+#include "container/draft/draft.h"
 #include "container/wrap/frame_writer.h"
-#include "container/write/check_options.h"
-#include "container/write/draft.h"
 #include "container/write/payload_store.h"
 #include "io/output/atomic_file.h"
 #include "io/system/process.h"

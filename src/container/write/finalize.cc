@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "container/draft/header_builder.h"
 #include "container/file/closing_checksum.h"
 #include "container/write/extent_scheduler.h"
 #include "container/write/extent_writer.h"
 #include "container/write/file_digest.h"
 #include "container/write/file_pieces.h"
-#include "container/write/header_builder.h"
 #include "container/write/payload_digest.h"
 #include "container/write/sections.h"
 #include "format/header.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "container/write/draft.h"
+#include "container/draft/draft.h"
 #include "container/write/file_pieces.h"
 #include "container/write/payload_store.h"
 #include "io/output/atomic_file.h"

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "container/write/piece_range.h"
+#include "container/draft/piece_range.h"
 #include "format/constants.h"
 #include "integrity/crc32.h"
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "container/write/draft.h"
+#include "container/draft/draft.h"
 #include "integrity/content_hash.h"
 
 namespace thalia::container {

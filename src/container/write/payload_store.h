@@ -9,11 +9,11 @@
 #include <memory>
 #include <vector>
 
+#include "container/draft/draft.h"
+#include "container/draft/layout.h"
 #include "container/write/chunk_pipeline.h"
-#include "container/write/draft.h"
 #include "container/write/extent_writer.h"
 #include "container/write/file_pieces.h"
-#include "container/write/layout.h"
 #include "container/write/memory_shares.h"
 #include "container/write/payload_sink.h"
 #include "container/write/progress.h"

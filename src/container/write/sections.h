@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "container/write/directory_builder.h"
-#include "container/write/draft.h"
+#include "container/draft/directory_builder.h"
+#include "container/draft/draft.h"
+#include "container/draft/layout.h"
 #include "container/write/file_pieces.h"
-#include "container/write/layout.h"
 #include "format/connectivity.h"
 #include "format/header.h"
 #include "format/region.h"

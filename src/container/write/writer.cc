@@ -11,9 +11,9 @@
 #include "base/fail.h"
 #include "base/steps.h"
 #include "base/stopwatch.h"
-#include "container/write/borrowed_indices.h"
+#include "container/draft/borrowed_indices.h"
+#include "container/draft/sparse_pieces.h"
 #include "container/write/file_save.h"
-#include "container/write/sparse_pieces.h"
 #include "container/write/writer_access.h"
 #include "format/quantized.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/pt/value.h"
+#include "formats/pickle/value.h"
 #include "formats/zip/directory.h"
 #include "io/memory/allocation_limit.h"
 #include "io/system/process.h"

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "formats/pickle/machine.h"
 #include "formats/pt/gather.h"
-#include "formats/pt/machine.h"
 #include "formats/source/list_names.h"
 #include "formats/source/swap_bytes.h"
 #include "state/tensor/counted_tensor.h"

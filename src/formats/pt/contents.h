@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "formats/pickle/value.h"
 #include "formats/pt/archive.h"
 #include "formats/pt/listing.h"
 #include "formats/pt/tree.h"
-#include "formats/pt/value.h"
 #include "io/memory/allocation_limit.h"
 #include "thalia/options.h"
 #include "thalia/state/tensor_value.h"

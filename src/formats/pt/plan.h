@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/pt/value.h"
+#include "formats/pickle/value.h"
 #include "formats/source/tensor_sink.h"
 #include "thalia/state/value.h"
 

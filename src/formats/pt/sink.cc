@@ -11,7 +11,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "formats/pt/pickler.h"
+#include "formats/pickle/pickler.h"
 #include "formats/pt/plan.h"
 #include "formats/zip/writer.h"
 #include "thalia/formats/pt.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/pt/value.h"
+#include "formats/pickle/value.h"
 #include "io/memory/allocation_limit.h"
 #include "thalia/options.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <unordered_set>
 
-#include "container/write/draft.h"
+#include "container/draft/draft.h"
 #include "state/delta/base_state.h"
 #include "thalia/state/delta.h"
 

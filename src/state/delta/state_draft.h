@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "container/write/draft.h"
+#include "container/draft/draft.h"
 #include "state/delta/byte_source.h"
 #include "state/delta/file_chain.h"
 #include "thalia/state/delta.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <unordered_set>
 
-#include "container/write/draft.h"
+#include "container/draft/draft.h"
 #include "container/write/payload_store.h"
 #include "state/delta/base_state.h"
 #include "state/delta/change.h"

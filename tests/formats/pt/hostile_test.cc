@@ -2,9 +2,9 @@
 #include <string>
 
 #include "boost_test.h"
+#include "formats/pickle/machine.h"
 #include "formats/pt/archive.h"
 #include "formats/pt/archives.h"
-#include "formats/pt/machine.h"
 #include "formats/pt/tree.h"
 #include "support/errors.h"
 #include "support/files.h"

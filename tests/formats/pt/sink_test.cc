@@ -6,9 +6,9 @@
 #include <string>
 
 #include "boost_test.h"
+#include "formats/pickle/machine.h"
+#include "formats/pickle/pickler.h"
 #include "formats/pt/archives.h"
-#include "formats/pt/machine.h"
-#include "formats/pt/pickler.h"
 #include "formats/pt/plan.h"
 #include "formats/pt/source.h"
 #include "formats/pt/tree_source.h"

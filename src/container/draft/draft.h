@@ -1,0 +1,170 @@
+// What a writer has been told: regions, tensors and connections, checked as they are declared. No
+// file, no offsets.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "container/draft/draft_pieces.h"
+#include "container/draft/name_table.h"
+#include "format/chunk.h"
+#include "format/delta.h"
+#include "format/extent.h"
+#include "format/header.h"
+#include "format/quantized.h"
+#include "integrity/content_hash.h"
+#include "thalia/options.h"
+#include "thalia/region.h"
+#include "thalia/tensor.h"
+#include "thalia/types.h"
+
+namespace thalia::container {
+
+/// Stands for the connectivity section where a region's number is asked for: its matrices come
+/// behind all regions.
+inline constexpr std::uint32_t kConnectivity = 0xFFFFFFFF;
+
+struct DraftTensor {
+  TensorSpec spec;
+  std::uint64_t logical_length = 0;
+  DraftPieces pieces;  ///< the borrowed payload; empty where streamed
+  std::uint32_t region = 0;
+  bool streamed = false;
+
+  /// The payload lies in the file that is appended to, where it stays.
+  bool in_place = false;
+  /// The pieces are the bytes of `chunks`, whose offsets count from the payload's first byte until
+  /// it is placed.
+  bool in_chunks = false;
+
+  bool digested = false;  ///< the digest is known from elsewhere
+
+  // What few tensors have lies elsewhere: a state may have a million of the others.
+  std::unique_ptr<format::QuantizedTensor> quantized{};  ///< where the encoding is quantized
+
+  // Of a delta:
+  std::unique_ptr<format::DeltaTensor> delta{};  ///< where the payload needs the base
+  std::optional<Codec> codec{};                  ///< in place of the save's
+
+  // Known once the payload was seen:
+  integrity::ContentDigest digest;
+  std::uint64_t stored_offset = 0;
+  std::uint64_t stored_length = 0;
+  std::vector<format::ChunkEntry> chunks;
+
+  /// Of the tensor that a reader gets: in a delta another than that of the stored bytes.
+  Encoding result_encoding() const { return delta ? delta->encoding : spec.encoding; }
+
+  /// From offsets that count from the payload's first byte to absolute ones.
+  void move_chunks(std::uint64_t payload_offset) {
+    for (format::ChunkEntry& chunk : chunks) chunk.offset = chunk.offset + payload_offset;
+  }
+};
+
+struct DraftRegion {
+  RegionSpec spec;                       ///< only the name where it is kept
+  std::optional<format::Extent> kept{};  ///< where it lies in the file that is appended to
+  std::vector<std::uint32_t> tensors;    ///< in the order of declaration
+  NameTable tensor_names;                ///< of places in `tensors`
+};
+
+struct DraftConnection {
+  std::string source;
+  std::string target;
+  std::uint32_t weights = kNone;
+  std::uint32_t delays = kNone;
+  static constexpr std::uint32_t kNone = 0xFFFFFFFF;
+};
+
+/// Where an append begins, and what stays where it lies. Of a new file: nothing.
+struct DraftBase {
+  std::uint64_t begin = sizeof(format::Header);  ///< a multiple of 64; the header of a new file
+  std::optional<format::Extent> metadata{};
+  std::optional<format::Extent> connectivity{};
+  std::uint64_t neurons = 0;  ///< of the regions that are kept, together
+};
+
+/// What makes the file a delta: its container begins after the header that names the base.
+struct DraftDelta {
+  std::uint64_t container_offset = 0;
+  Digest256 base_checksum;
+  std::uint64_t base_step = 0;
+};
+
+/// Externally synchronised. Every add_ checks its arguments first and changes nothing where it
+/// throws UsageError.
+class Draft {
+ public:
+  void set_metadata(std::string json);
+  std::uint32_t add_region(RegionSpec spec);
+  /// `pieces` is ignored where `streamed`.
+  std::uint32_t add_tensor(std::uint32_t region, TensorSpec spec, DraftPieces pieces,
+                           bool streamed);
+  /// A tensor of encoding quantized: `payload` is its arrays, which `side` describes.
+  std::uint32_t add_quantized(std::uint32_t region, TensorSpec spec,
+                              const format::QuantizedTensor& side, ByteSpan payload);
+  /// A tensor of a file, whose layout was checked when it was read. @throws UsageError for a region
+  /// that is not declared, and for a name that it has already.
+  std::uint32_t add_copy(std::uint32_t region, DraftTensor tensor);
+  /// A tensor that needs no check, of a name that the region does not have yet.
+  std::uint32_t append_tensor(std::uint32_t region, DraftTensor tensor);
+  bool has_tensor(const DraftRegion& region, std::string_view name) const {
+    return has_tensor(region, name, NameTable::hash_of(name));
+  }
+  std::uint32_t add_connection(std::string_view source, std::string_view target);
+  std::uint32_t add_connection_weights(std::uint32_t connection, TensorSpec spec, ByteSpan payload);
+  std::uint32_t add_connection_delays(std::uint32_t connection, TensorSpec spec, ByteSpan payload);
+
+  // For an append: the file has a region, or a connection between two, and adding another of that
+  // name is refused. Unknown names may be forgotten.
+  void note_region(std::string_view name);
+  void forget_region(std::string_view name);
+  void note_connection(std::string_view source, std::string_view target);
+  void forget_connection(std::string_view source, std::string_view target);
+
+  /// What only the whole tells: every connection has weights, and with what an append keeps there
+  /// is not more than limits. @throws UsageError.
+  void check_complete() const;
+
+  ReadLimits limits{};  ///< that any reader has: of regions and tensors there are no more
+  DraftBase base;
+  std::optional<DraftDelta> delta{};
+  std::string metadata = "{}";
+  std::uint64_t training_steps = 0;
+  std::vector<DraftRegion> regions;
+  /// A deque: what is declared is not moved when more comes.
+  std::deque<DraftTensor> tensors;
+  std::vector<DraftConnection> connections;
+
+  bool is_sparse(std::uint32_t tensor) const {
+    return thalia::is_sparse(tensors[tensor].spec.encoding);
+  }
+
+ private:
+  std::uint32_t add_matrix(TensorSpec&& spec, ByteSpan payload);
+  bool has_tensor(const DraftRegion& region, std::string_view name, std::uint32_t hash) const;
+  std::uint64_t check_tensor(const TensorSpec& spec, const DraftPieces& pieces, bool streamed,
+                             const format::QuantizedTensor* quantized) const;
+  DraftTensor& store(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces, bool streamed,
+                     std::uint64_t length);
+  std::uint32_t join_region(std::uint32_t region, std::uint32_t hash);
+  void check_region(std::uint32_t region) const;
+  void check_unique(std::uint32_t region, std::string_view name, std::uint32_t hash) const;
+  std::uint32_t add_named(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces,
+                          bool streamed, const format::QuantizedTensor* quantized);
+  std::unordered_set<std::string> region_names_;
+  std::unordered_set<std::string> connection_names_;
+};
+
+/// Throws UsageError unless dtype, role and encoding are enumerators: nothing is asked of others.
+void check_codes(const TensorSpec& spec);
+
+/// Zero bytes to pad with; at least 4096 + 64 of them.
+ByteSpan zero_bytes();
+
+}  // namespace thalia::container
