@@ -6,12 +6,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "convert/carried_metadata.h"
-#include "convert/region_ids.h"
 #include "format/constants.h"
 #include "format/payload.h"
 #include "formats/source/legal_elements.h"
@@ -22,6 +23,25 @@
 
 namespace thalia::formats {
 namespace {
+
+// Regions of an output that appear as their first tensor does.
+
+/// The regions declared so far, by name. Externally synchronised.
+class RegionIds {
+ public:
+  /// The region of that name; the first call for it declares it. @throws as Writer::add_region().
+  RegionId of(Writer& writer, std::string name) {
+    auto region = ids_.find(name);
+    if (region == ids_.end()) {
+      const RegionId id = writer.add_region({.name = name});
+      region = ids_.emplace(std::move(name), id).first;
+    }
+    return region->second;
+  }
+
+ private:
+  std::unordered_map<std::string, RegionId> ids_;
+};
 
 // Its role is what its name tells.
 TensorSpec spec_of_source(const AnyTensor& tensor) {

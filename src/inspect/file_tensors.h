@@ -2,18 +2,54 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "inspect/opened_tensor.h"
-#include "inspect/selection.h"
 #include "state/precision/glob.h"
 #include "thalia/formats/any_file.h"
 #include "thalia/state/delta.h"
 
 namespace thalia::inspect {
+
+// Which tensors of a file somebody asks for, in the same words for every command.
+
+/// Patterns fit names, region-qualified names and paths, typed as they are or as they are shown;
+/// one that is exactly a region's name takes that region and nothing else. Without patterns
+/// everything is taken. Of one file.
+class Selection {
+ public:
+  /// `option` is what the user calls the patterns.
+  Selection(const char* option, std::vector<std::string> patterns);
+
+  /// To be called before takes().
+  void know_regions(const AnyFile& file);
+  /// Whether the tensor is asked for.
+  bool takes(const state::TensorNames& tensor);
+  /// To be called after the last tensor. @throws UsageError (not_found) naming a pattern that fits
+  /// nothing, with the name that it may have been meant to be.
+  void check() const { use_.check(some_regions_); }
+
+  /// True where it is one whole region, so that names of tensors tell them apart.
+  bool is_one_region() const noexcept { return globs_.empty() && regions_.size() == 1; }
+
+ private:
+  struct Glob {
+    std::string typed;
+    std::string unescaped;  ///< empty where it is the same
+  };
+
+  bool everything_;
+  std::vector<Glob> globs_;
+  std::vector<std::string> regions_;       ///< that are asked for whole
+  std::vector<std::string> some_regions_;  ///< of the file, for suggestions
+  state::PatternUse use_;
+};
 
 /// A file as it is stored, for commands that look. @throws as open_any().
 AnyFile open_stored(const std::filesystem::path& path, const ChainOptions& chain,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <sys/types.h>
 
 #include <functional>
 #include <optional>
@@ -9,11 +10,38 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/terminal/pager.h"
 #include "cli/terminal/style.h"
 #include "thalia/types.h"
 
 namespace thalia::cli {
+
+// The program through which the user reads what is longer than the screen.
+
+/// Runs $THALIA_PAGER, else $PAGER, else less, with a pipe as its input. While it runs, SIGINT is
+/// its affair. Externally synchronised.
+class Pager {
+ public:
+  Pager() = default;
+  ~Pager() { finish(); }
+  Pager(const Pager&) = delete;
+  Pager& operator=(const Pager&) = delete;
+
+  /// @return false where the user wants none, which an empty variable or "cat" says, or where it
+  /// cannot be started.
+  bool start();
+  bool is_running() const noexcept { return child_ != 0; }
+  /// The descriptor to write to.
+  int input() const noexcept { return input_; }
+  /// Ends its input, and waits until the user leaves it.
+  void finish() noexcept;
+
+ private:
+  int input_ = -1;
+  pid_t child_ = 0;
+};
+
+/// Whether the text, with colours of in_color(), has more lines than the screen of that terminal.
+bool is_taller_than_screen(std::string_view text, int terminal);
 
 /// Writes to a file descriptor that it does not own. A reader that goes away (`| head`) is not an
 /// error: from then on everything is dropped, and closed() tells a command that it may stop. A

@@ -6,30 +6,74 @@
 #include "container/append/commit.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
 #include "base/fail.h"
 #include "base/parallel.h"
-#include "container/append/compressed_tensor.h"
 #include "container/draft/borrowed_indices.h"
+#include "container/draft/chunk_layout.h"
+#include "container/draft/draft.h"
 #include "container/draft/header_builder.h"
 #include "container/draft/layout.h"
 #include "container/file/block_choice.h"
 #include "container/file/closing_checksum.h"
 #include "container/file/dead_bytes.h"
+#include "container/write/chunk_encoder.h"
 #include "container/write/file_pieces.h"
 #include "container/write/payload_digest.h"
 #include "container/write/sections.h"
+#include "format/chunk.h"
 #include "format/header.h"
 #include "format/overlay.h"
 #include "integrity/block_tree.h"
 #include "integrity/content_hash.h"
 #include "io/file/posix_file.h"
 #include "io/output/save_time.h"
+#include "thalia/append.h"
 
 namespace thalia::container {
 namespace {
+
+// A borrowed payload in chunks that are held in memory: what an append adds is small.
+// docs/format/format.md, "Chunks".
+//
+// All chunks of a tensor are encoded at once and kept in memory until they are written. A save has
+// a pipeline for this; an append does without, because what it adds is small.
+
+/// Compresses a tensor that is digested and lies in its pieces: afterwards they are its chunks.
+/// Nothing changes where no chunk shrinks. @return the chunks' bytes, which the pieces borrow.
+/// @throws CancelledError.
+std::vector<std::vector<std::byte>> compress_tensor(DraftTensor& tensor,
+                                                    const AppendOptions& options) {
+  const std::uint64_t chunk_bytes = options.compression.chunk_bytes;
+  const std::size_t count = (tensor.logical_length + chunk_bytes - 1) / chunk_bytes;
+  std::vector<std::vector<std::byte>> stored(count);
+  std::vector<format::ChunkEntry> chunks(count);
+  parallel_for(count, options.work.threads, [&](std::size_t i) {
+    stop_if_cancelled(options.work.cancel);
+    const std::uint64_t begin = i * chunk_bytes;
+    const std::uint64_t end = std::min(begin + chunk_bytes, tensor.logical_length);
+    std::vector<std::byte> joined;
+    chunks[i] = encode_entry(*options.compression.codec, options.compression.level,
+                             chunk_layout(tensor, begin, end),
+                             joined_range(tensor.pieces, begin, end, joined), stored[i]);
+  });
+  if (all_stored(chunks)) return {};
+  // From here on the pieces are stored bytes; logical ones are not needed any more, since the
+  // tensor is digested.
+  tensor.in_chunks = true;
+  tensor.pieces = std::vector<ByteSpan>(stored.begin(), stored.end());
+  tensor.stored_length = 0;
+  for (format::ChunkEntry& chunk : chunks) {
+    chunk.offset = tensor.stored_length;
+    tensor.stored_length += chunk.stored_length;
+  }
+  tensor.chunks = std::move(chunks);
+  return stored;
+}
 
 using format::struct_bytes;
 

@@ -4,22 +4,127 @@
 // the ones before found sound, and stays silent about what they reported. docs/format/verifying.md.
 #include "thalia/verify.h"
 
+#include <algorithm>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "base/fail.h"
+#include "base/parallel.h"
 #include "base/stopwatch.h"
 #include "container/file/open_bytes.h"
 #include "container/file/open_file.h"
 #include "container/verify/consistency.h"
 #include "container/verify/findings.h"
-#include "container/verify/frames.h"
 #include "container/verify/payloads.h"
-#include "container/verify/side_file.h"
 #include "container/verify/structure.h"
 #include "container/verify/verify_bytes.h"
+#include "container/wrap/seek_table.h"
+#include "container/write/meta_extents.h"
 #include "format/constants.h"
 #include "format/header.h"
+#include "format/meta.h"
+#include "integrity/xxh64.h"
 #include "io/file/file_bytes.h"
+
+namespace thalia::container {
+namespace {
+
+// What opening a side file leaves unchecked.
+//
+// Opening a side file has checked every byte that it holds against its closing checksum. What is
+// left: whether these are the bytes that a side file has to hold, which only the header and the
+// tables in them can tell.
+
+// A reader calls this unsupported: it has no payloads to give. What these bytes are it cannot know.
+[[noreturn]] void fail_missing_extent(const UnsupportedError& error) {
+  fail_field(ErrorCode::inconsistent, "side_file", "extent", sizeof(format::MetaHeader),
+             error.context().value, "in an extent: the texts and tables of the source");
+}
+
+/// Opens the source of a side file as OpenFile::over() does. @throws the same, but FormatError
+/// (inconsistent) where no extent holds what opening takes.
+std::shared_ptr<const detail::OpenFile> open_side_file(std::shared_ptr<const io::FileBytes> file,
+                                                       const ReadOptions& options) {
+  try {
+    return detail::OpenFile::over(std::move(file), options);
+  } catch (const UnsupportedError& error) {
+    if (error.context().section != "side_file") throw;  // another major version
+    fail_missing_extent(error);
+  }
+}
+
+/// Checks that the source is as long as the side file says, and that the extents hold all that they
+/// have to.
+void verify_side_file(const detail::OpenFile& file, Findings& findings) {
+  const std::uint64_t length = file.mapping().bytes().size();
+  findings.check([&] {
+    if (length == file.header().file_length) return;
+    fail_field(
+        ErrorCode::inconsistent, "side_file", "source_length",
+        offsetof(format::MetaHeader, source_length), std::to_string(length),
+        fmt::format("file_length {} of the source", std::uint64_t{file.header().file_length}));
+  });
+  findings.check([&] {
+    try {
+      for (const format::Extent& extent : meta_extents(file))
+        file.mapping().touch(extent.offset, extent.length);
+    } catch (const UnsupportedError& error) {
+      fail_missing_extent(error);
+    }
+  });
+}
+
+// What reading a wrapped file leaves unchecked. docs/format/format.md, "Wrappers".
+//
+// Checksums in a seek table are XXH64 of the contents, an addition of other writers that readers
+// pass over. Contents are hashed where the reader has decoded them, so frames of any length take no
+// memory here.
+
+/// Checks the checksums in the seek table, where it has any, for every frame that decodes. Does
+/// nothing to a file that is not wrapped.
+/// @param contents of the frames, as the file was opened for reading.
+void verify_frames(const io::FileBytes& file, const io::FileBytes& contents,
+                   const VerifyOptions& options, Findings& findings) {
+  const std::uint64_t size = file.bytes().size();
+  const auto front = find_wrapper(file.fd(), file.path(), size);
+  if (!front) return;
+  const WrappedSource source{file.fd(), file.path(), size, front->codec};
+  const auto table = SeekTable::read(source, options.input.limits);
+  if (!table || table->checksums().empty()) return;
+  const ByteSpan all(contents.bytes().data() - contents.begin(),
+                     contents.begin() + contents.bytes().size());
+  if (table->content_bytes() != all.size()) return;  // the file is another by now
+  parallel_for(table->size(), options.work.threads, [&](std::size_t i) {
+    stop_if_cancelled(options.work.cancel);
+    const SeekTable::Frame frame = table->frame(i);
+    const std::uint64_t end = frame.content_offset + frame.content_length;
+    try {
+      // What stands in front of a window has been touched.
+      const std::uint64_t begin = std::max(frame.content_offset, contents.begin());
+      if (begin < end) contents.touch(begin - contents.begin(), end - begin);
+    } catch (const FormatError&) {
+      return;  // was reported
+    }
+    const auto found = static_cast<std::uint32_t>(
+        integrity::xxh64(all.subspan(frame.content_offset, frame.content_length)));
+    if (found == table->checksums()[i]) return;
+    findings.add(
+        {.code = ErrorCode::checksum_mismatch,
+         .section = "wrapper",
+         .field = "checksum",
+         .region = {},
+         .tensor = {},
+         .offset = frame.stored_offset,
+         .length = frame.stored_length,
+         .message = fmt::format("frame {}: checksum {:#010x} of its content, expected {:#010x} as "
+                                "the seek table says",
+                                i, found, table->checksums()[i])});
+  });
+}
+
+}  // namespace
+}  // namespace thalia::container
 
 namespace thalia {
 namespace {

@@ -4,15 +4,193 @@
 #include "container/write/file_save.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/fail.h"
 #include "codec/chunk/codec.h"
+#include "container/draft/draft.h"
+#include "container/draft/header_builder.h"
+#include "container/file/closing_checksum.h"
 #include "container/write/compression_probe.h"
+#include "container/write/extent_scheduler.h"
+#include "container/write/extent_writer.h"
 #include "container/write/file_digest.h"
-#include "container/write/finalize.h"
+#include "container/write/file_pieces.h"
+#include "container/write/payload_digest.h"
+#include "container/write/payload_store.h"
+#include "container/write/sections.h"
+#include "format/header.h"
+#include "format/overlay.h"
+#include "io/output/atomic_file.h"
+#include "io/output/save_time.h"
+#include "thalia/options.h"
+#include "thalia/writer.h"
 
 namespace thalia::container {
+namespace {
+
+// The last act of a save: tables, checksum and header around payloads that are placed.
+// docs/format/writing.md, "Commit".
+//
+// The order is what makes a save atomic: sections, tables, integrity table and checksum are in the
+// file before the header is, and the name comes after the sync. Every length is known before the
+// image is written (only digests come later), so the tables can be placed first. The image borrows
+// from this object and from the store; both outlive it. docs/format/writing.md, "Commit".
+
+/// Takes a whole file, of `length` bytes, out of its image. @return seconds of syncs.
+using ImageSink = std::function<double(const FilePieces& image, std::uint64_t length)>;
+
+/// Digests the borrowed payloads that are not digested yet, writes everything that is not in the
+/// file yet, the header last, syncs, and gives the file its name.
+/// @param file null where it has no name: then it is neither synced nor put anywhere.
+/// @param sink where the image is in memory alone: gets it once it is complete.
+/// @return what SaveResult says, but for `seconds`. @throws IoError, UsageError.
+SaveResult finalize(io::AtomicFile* file, Draft& draft, PayloadStore& store,
+                    const SaveOptions& options, const ImageSink& sink = {});
+
+using format::struct_bytes;
+
+class Finalizer {
+ public:
+  Finalizer(io::AtomicFile* file, Draft& draft, PayloadStore& store, const SaveOptions& options,
+            const ImageSink& sink)
+      : file_(file),
+        sink_(sink),
+        draft_(draft),
+        layout_(store.layout()),
+        options_(options),
+        image_(store.image()),
+        extents_(store.extents()),
+        progress_(store.progress()),
+        sections_(draft, layout_),
+        header_(draft_header(draft, layout_)) {}
+
+  SaveResult run() {
+    // Zeros for now: leaves are hashed with a zero header, and a crash leaves no file that opens.
+    image_.add(0, struct_bytes(written_header_));
+    sections_.add_sections(image_, raw());  // other payloads lie in the file, or the store has them
+    complete_header();
+    sections_.add_tables(image_, header_);
+    image_.set_length(header_.file_length);
+    image_.sort();
+    extents_.set_end(header_.integrity_offset, header_.integrity_block_log2);
+    if (options_.sha256) {
+      digest_.emplace(image_, struct_bytes(header_), extents_.end(), extents_.extent_bytes());
+    }
+    // Compressed payloads were digested while they were compressed.
+    PayloadDigest payloads(draft_, raw() ? layout_.file_order() : std::span<const std::uint32_t>());
+    write_extents(extents_, payloads, late_bytes(), options_, progress_);
+    // Of a block tree, this hashes the leaves. The other types cover the whole file, and cost one
+    // more pass over it.
+    checksum_ = closing_checksum(header_, extents_.leaves(), [&](const auto& visit) {
+      image_.for_each(sizeof header_, header_.integrity_offset, visit);
+    });
+    // Behind all other pieces, so the image stays sorted.
+    if (digest_) digest_->finish_extents();  // its thread reads the image, which grows now
+    image_.add(header_.integrity_offset, extents_.leaves());
+    image_.add(header_.file_length - sizeof checksum_, as_byte_span(checksum_.bytes));
+    std::optional<Digest256> sha256;
+    if (digest_) sha256 = digest_->finish(header_.file_length);
+    written_header_ = header_;
+    // Mode and owner first: the sync that follows the header covers them.
+    if (file_) file_->prepare();
+    const std::optional<double> synced = extents_.finish(header_.file_length);
+
+    SaveResult result;
+    result.sync_seconds = synced.value_or(0);
+    if (file_) result.sync_seconds += file_->commit(synced.has_value());
+    if (sink_) result.sync_seconds += sink_(image_, header_.file_length);
+    result.file_bytes = header_.file_length;
+    for (const DraftTensor& tensor : draft_.tensors) result.payload_bytes += tensor.logical_length;
+    result.regions = header_.num_regions;
+    result.tensors = static_cast<std::uint32_t>(draft_.tensors.size());
+    result.total_neurons = header_.total_neurons;
+    result.total_synapses = header_.total_synapses;
+    result.closing_checksum = checksum_;
+    result.identity = identity();
+    result.digests = digests();
+    result.sha256 = sha256;
+    result.codec = options_.compression.codec.value();
+    result.io = extents_.io();
+    result.io_fallback = extents_.io_fallback();
+    return result;
+  }
+
+ private:
+  bool raw() const { return options_.compression.codec == Codec::none && !draft_.delta; }
+
+  FileIdentity identity() const {
+    return {.closing_checksum = checksum_,
+            .file_uuid = header_.file_uuid,
+            .generation = header_.generation,
+            .file_length = header_.file_length,
+            .training_steps = header_.training_steps};
+  }
+
+  // Of the tensors that a reader gets; a delta's stored bytes have digests of their own.
+  std::vector<TensorDigest> digests() const {
+    std::vector<TensorDigest> out;
+    out.reserve(draft_.tensors.size());
+    for (const DraftTensor& tensor : draft_.tensors) {
+      TensorDigest& digest =
+          out.emplace_back(TensorDigest{tensor.digest.crc32, tensor.digest.hash});
+      if (!tensor.delta) continue;
+      digest.crc32 = tensor.delta->crc32;
+      digest.content_hash = tensor.delta->content_hash;
+    }
+    return out;
+  }
+
+  LateBytes late_bytes() {
+    LateBytes late{
+        .header_offset = [this](std::uint32_t tensor) { return sections_.header_offset(tensor); },
+        .complete_header = [this](std::uint32_t tensor) { sections_.complete_header(tensor); },
+        .tables_offset = header_.directory_offset,
+        .complete_tables = [this] { sections_.complete_directory(); }};
+    if (digest_) late.written = [this](std::uint64_t e) { digest_->extent_is_final(e); };
+    return late;
+  }
+
+  void complete_header() {
+    place_tables(header_, layout_.end(), sections_.build_directory(), options_.checksum,
+                 options_.leaves, options_.block_log2);
+    header_.timestamp = options_.timestamp ? *options_.timestamp : io::save_time(options_.output);
+    if (options_.file_uuid) {
+      header_.file_uuid = *options_.file_uuid;
+    } else if (options_.output.reproducible) {
+      set_derived_uuid(header_);
+    } else {
+      set_random_uuid(header_);
+    }
+    set_header_crc(header_);
+  }
+
+  io::AtomicFile* file_;
+  const ImageSink& sink_;
+  Draft& draft_;
+  const Layout& layout_;
+  const SaveOptions& options_;
+  FilePieces& image_;
+  ExtentWriter& extents_;
+  SaveProgress& progress_;
+  Sections sections_;
+  format::Header header_;
+  // What the image borrows besides.
+  format::Header written_header_{};  ///< zero until everything else is written
+  Digest256 checksum_{};
+  std::optional<FileDigest> digest_;  ///< destroyed first: its thread reads the rest
+};
+
+SaveResult finalize(io::AtomicFile* file, Draft& draft, PayloadStore& store,
+                    const SaveOptions& options, const ImageSink& sink) {
+  return Finalizer(file, draft, store, options, sink).run();
+}
+
+}  // namespace
 
 FileSave::FileSave(const std::filesystem::path& target, CheckedOptions options, Draft draft)
     : options_(std::move(options).get()),

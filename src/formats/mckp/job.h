@@ -3,15 +3,48 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "formats/mckp/digest.h"
+#include "codec/lossy/quantize.h"
 #include "formats/mckp/format.h"
+#include "integrity/sha256.h"
 #include "thalia/formats/mckp.h"
 
 namespace thalia::formats {
+
+// The digest of a tensor while its pieces are compressed.
+
+/// The digest of the bytes that a tensor will be restored to, as tensor_digest().
+///
+/// XXH3-128 is computed over pieces, so each thread hashes what it compresses. SHA-256 takes bytes
+/// in order, so one thread at a time can work on it: a thread that has compressed a piece hashes a
+/// part, or goes on with the next piece if another thread is at it. So nobody waits, and no thread
+/// is tied to one tensor.
+class MckpDigest {
+ public:
+  /// `tensor` and `raw`, its bytes, are the same in each call.
+  MckpDigest(LeafAlgorithm algorithm, std::uint64_t raw_bytes);
+  /// What a thread does beside compressing bytes [begin, end) of the tensor; begin is a multiple of
+  /// 1 MiB. Each byte is in one call.
+  void advance(const MckpTensor& tensor, ByteSpan raw, std::uint64_t begin, std::uint64_t end);
+  /// Once, after all of them, when no other thread uses this.
+  Digest256 finish(const MckpTensor& tensor, ByteSpan raw);
+  /// |number - restored|, after finish(); 0 where nothing is quantized.
+  double largest_error() const noexcept { return loss_.largest_error; }
+
+ private:
+  void hash_in_order(const MckpTensor& tensor, ByteSpan raw, std::uint64_t end);
+
+  LeafAlgorithm algorithm_;
+  std::vector<Digest128> pieces_;
+  std::mutex mutex_;  ///< of what is below
+  std::uint64_t hashed_ = 0;
+  integrity::Sha256 sha256_;
+  codec::QuantizationLoss loss_;
+};
 
 /// One tensor while it is compressed.
 struct MckpWork {

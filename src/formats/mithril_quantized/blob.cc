@@ -3,18 +3,166 @@
 // against the others.
 #include <fmt/format.h>
 
+#include <array>
 #include <bit>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/fail.h"
+#include "codec/frame/frame.h"
 #include "codec/frame/zstd_encoder.h"
-#include "formats/mithril_quantized/bincode.h"
+#include "format/little_endian.h"
 #include "formats/mithril_quantized/parts.h"
 #include "io/file/file_bytes.h"
+#include "io/memory/allocation_limit.h"
+#include "thalia/types.h"
 
-namespace thalia {
-namespace formats::mithril_quantized {
+namespace thalia::formats::mithril_quantized {
 namespace {
+
+// Bincode 1 with fixed-width integers, read out of a zstd frame whose content size is not known.
+
+/// Lengths are compared with the most that the frame can decode to, and with the budget, before
+/// anything is allocated. Externally synchronised.
+class BincodeReader {
+ public:
+  /// @param budget outlives the reader. @throws CompressionError for what is no zstd frame.
+  BincodeReader(ByteSpan frame, io::MemoryBudget& budget);
+
+  /// @throws FormatError (truncated) where the content ends before; CompressionError.
+  void read(std::string_view field, MutableByteSpan out);
+  std::uint8_t read_u8(std::string_view field);
+  std::uint32_t read_u32(std::string_view field);
+  std::uint64_t read_u64(std::string_view field);
+  /// 0 or 1. @throws FormatError (bad_value).
+  bool read_option(std::string_view field);
+  /// A count, and as many elements.
+  template <typename T>
+  std::vector<T> read_sequence(std::string_view field) {
+    auto elements = budget_.vector<T>("content", read_count(field, sizeof(T)));
+    read(field, std::as_writable_bytes(std::span(elements)));
+    return elements;
+  }
+  /// The count of a sequence of elements of so many bytes each, which the frame may hold.
+  std::uint64_t read_count(std::string_view field, std::uint64_t element_bytes);
+  /// @throws FormatError where content or bytes are left.
+  void finish();
+
+ private:
+  bool fill(MutableByteSpan out, std::size_t& done);
+
+  ByteSpan frame_;
+  std::uint64_t stored_;
+  io::MemoryBudget& budget_;
+  std::unique_ptr<codec::FrameDecoder> decoder_;
+  std::uint64_t position_ = 0;  ///< in the content
+  bool ended_ = false;
+};
+
+/// Appends to bytes.
+class BincodeWriter {
+ public:
+  void write(ByteSpan bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
+  void write_u8(std::uint8_t value) { bytes_.push_back(std::byte{value}); }
+  void write_u32(std::uint32_t value) { write_number(format::le32(value)); }
+  void write_u64(std::uint64_t value) { write_number(format::le64(value)); }
+  const std::vector<std::byte>& bytes() const noexcept { return bytes_; }
+
+ private:
+  template <typename T>
+  void write_number(const T& value) {
+    write(std::as_bytes(std::span(&value, 1)));
+  }
+  std::vector<std::byte> bytes_;
+};
+
+BincodeReader::BincodeReader(ByteSpan frame, io::MemoryBudget& budget)
+    : frame_(frame), stored_(frame.size()), budget_(budget) {
+  if (codec::frame_kind(frame) != codec::FrameKind::zstd)
+    throw CompressionError("zstd", "not a zstd frame", {.section = "frame", .offset = 0});
+  decoder_ = codec::FrameDecoder::create(Codec::zstd);
+}
+
+// False where the content ends before `out` is full.
+bool BincodeReader::fill(MutableByteSpan out, std::size_t& done) {
+  while (done < out.size() && !ended_) {
+    const auto step = decoder_->decode(frame_, out.subspan(done));
+    frame_ = frame_.subspan(step.consumed);
+    done += step.written;
+    position_ += step.written;
+    ended_ = step.frame_ended;
+    if (!ended_ && step.consumed == 0 && step.written == 0)
+      throw CompressionError("zstd", "the frame ends too early", {.section = "frame"});
+  }
+  return done == out.size();
+}
+
+void BincodeReader::read(std::string_view field, MutableByteSpan out) {
+  std::size_t done = 0;
+  if (fill(out, done)) return;
+  throw FormatError(ErrorCode::truncated, "the content ends too early",
+                    {.section = "content",
+                     .field = std::string(field),
+                     .offset = position_,
+                     .value = fmt::format("{} bytes", done),
+                     .bound = std::to_string(out.size())});
+}
+
+std::uint8_t BincodeReader::read_u8(std::string_view field) {
+  std::array<std::byte, 1> byte{};
+  read(field, byte);
+  return std::to_integer<std::uint8_t>(byte[0]);
+}
+
+std::uint32_t BincodeReader::read_u32(std::string_view field) {
+  format::le32 value(0);
+  read(field, std::as_writable_bytes(std::span(&value, 1)));
+  return value;
+}
+
+std::uint64_t BincodeReader::read_u64(std::string_view field) {
+  format::le64 value(0);
+  read(field, std::as_writable_bytes(std::span(&value, 1)));
+  return value;
+}
+
+bool BincodeReader::read_option(std::string_view field) {
+  const std::uint64_t at = position_;
+  const std::uint8_t tag = read_u8(field);
+  if (tag > 1)
+    fail_field(ErrorCode::bad_value, "content", field, at, std::to_string(tag), "0 or 1");
+  return tag == 1;
+}
+
+std::uint64_t BincodeReader::read_count(std::string_view field, std::uint64_t element_bytes) {
+  const std::uint64_t at = position_;
+  const std::uint64_t count = read_u64(field);
+  const std::uint64_t most = codec::most_content(codec::FrameKind::zstd, stored_);
+  const std::uint64_t left = most - std::min(most, position_);
+  if (count > left / element_bytes) {
+    fail_field(ErrorCode::out_of_bounds, "content", field, at, std::to_string(count),
+               fmt::format("at most {}, by the frame's bytes", left / element_bytes));
+  }
+  return count;
+}
+
+void BincodeReader::finish() {
+  std::array<std::byte, 1> more{};
+  std::size_t done = 0;
+  if (fill(more, done))
+    fail_field(ErrorCode::inconsistent, "content", "", position_ - 1, "more bytes", "its end");
+  if (!frame_.empty()) {
+    throw CompressionError("zstd", "bytes follow the frame",
+                           {.section = "frame",
+                            .offset = stored_ - frame_.size(),
+                            .value = fmt::format("{} bytes", frame_.size()),
+                            .bound = "0"});
+  }
+}
 
 constexpr int kUsualLevel = 3;
 
@@ -74,7 +222,9 @@ Tensor codes_of(const MithrilQuantized& tensor, std::vector<std::byte> data) {
 }
 
 }  // namespace
-}  // namespace formats::mithril_quantized
+}  // namespace thalia::formats::mithril_quantized
+
+namespace thalia {
 
 using formats::mithril_quantized::BincodeReader;
 using formats::mithril_quantized::BincodeWriter;

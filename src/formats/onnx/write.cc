@@ -2,20 +2,84 @@
 // The data file is put in place first: a model is never there without its data.
 #include "formats/onnx/write.h"
 
+#include <fmt/format.h>
+
 #include <cassert>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "base/fail.h"
-#include "formats/onnx/data_file.h"
+#include "base/utf8.h"
+#include "formats/onnx/file.h"
 #include "formats/onnx/plan.h"
 #include "formats/onnx/sparse.h"
 #include "io/output/atomic_file.h"
 #include "io/path/real_path.h"
+#include "thalia/error.h"
+#include "thalia/options.h"
 #include "thalia/output_file.h"
 #include "thalia/paths.h"
 
 namespace thalia::formats::onnx {
 namespace {
+
+// What the file beside a model is called, so that a model always has the data that it was written
+// with.
+//
+// NAME.data, or where the old model uses that, NAME.1.data. The data file gets its name before the
+// model does. If it replaced a file of the old model, a crash between the two would leave an old
+// model with new elements, and nothing would tell.
+
+struct DataFileName {
+  std::string name{};    ///< of the file to write: one that the model at the path does not use
+  std::string unused{};  ///< of the file that is no longer used once that model is replaced
+};
+
+using Names = std::set<std::string, std::less<>>;
+
+// Files that the model at the path names; nullopt where it cannot be read, and may name any.
+std::optional<Names> used_by(const std::filesystem::path& model) {
+  if (!is_file(model)) return Names{};
+  try {
+    const OnnxFile file = OnnxFile::open(model);
+    if (file.graph().unread_tensors > 0) return std::nullopt;
+    Names names;
+    for (const OnnxTensor& tensor : file.tensors()) names.insert(tensor.location);
+    return names;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+/// @param model the path of the model that is about to be written, links resolved. @throws
+/// UnsupportedError where its name is no UTF-8.
+DataFileName data_file_name(const std::filesystem::path& model, const OutputOptions& output) {
+  const std::string stem = model.filename().native();
+  if (!is_valid_utf8(stem)) {
+    throw UnsupportedError(ErrorCode::unsupported_feature,
+                           "a model cannot name its data file where its own name is no UTF-8",
+                           {.path = model.native()});
+  }
+  const std::filesystem::path folder = folder_of(model);
+  const auto name_of = [&](unsigned number) {
+    return number == 0 ? stem + ".data" : fmt::format("{}.{}.data", stem, number);
+  };
+  if (!is_file(folder / name_of(0)) && !is_file(folder / name_of(1))) return {.name = name_of(0)};
+  const std::optional<Names> used = used_by(model);
+  const auto may_write = [&](const std::string& name) {
+    return !is_file(folder / name) || (output.replace && used && !used->contains(name));
+  };
+  unsigned number = 0;
+  while (!may_write(name_of(number))) ++number;
+  DataFileName found{.name = name_of(number)};
+  // Of two names, one is used and one is free.
+  for (unsigned old = 0; used && old <= 1; ++old)
+    if (old != number && used->contains(name_of(old))) found.unused = name_of(old);
+  return found;
+}
 
 Plan make_fitting_plan(const std::filesystem::path& path, const std::vector<SinkTensor>& tensors,
                        const OnnxMetadata& metadata, const OnnxModel& model,

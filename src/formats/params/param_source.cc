@@ -11,7 +11,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -23,11 +25,91 @@
 #include "format/payload.h"
 #include "formats/params/layer.h"
 #include "formats/params/make_param_source.h"
-#include "formats/params/residents.h"
 #include "io/system/process.h"
+#include "thalia/state/tensor_value.h"
 
 namespace thalia::formats::params {
 namespace {
+
+// Which tensors are in memory, and which one goes next.
+//
+// After each call bytes_ is the sum of what is kept, and at most the budget where there is one. So
+// pinned bytes are at most the budget too, and evicting all others always makes the room that
+// would_keep() has seen.
+
+/// Tensors under numbers. Externally synchronised.
+class Residents {
+ public:
+  /// @param budget of all together; nullopt: any, and only pinned ones are kept.
+  explicit Residents(std::optional<std::uint64_t> budget) : budget_(budget) {}
+
+  /// Counts as a use. nullptr where it is not kept; valid until the next keep().
+  const Tensor* use(std::size_t number);
+  bool holds(std::size_t number) const { return kept_.contains(number); }
+  /// Whether keep() would keep it, room or not being made.
+  bool would_keep(std::uint64_t bytes, bool pinned) const noexcept;
+  /// Keeps a tensor that is not kept yet, if there can be room.
+  void keep(std::size_t number, const Tensor& tensor, bool pinned);
+
+  std::size_t count() const noexcept { return kept_.size(); }
+  std::uint64_t bytes() const noexcept { return bytes_; }
+  std::uint64_t pinned_bytes() const noexcept { return pinned_bytes_; }
+  std::uint64_t evictions() const noexcept { return evictions_; }
+
+ private:
+  struct Kept {
+    Tensor tensor;
+    std::optional<std::list<std::size_t>::iterator> use;  ///< in uses_, unless pinned
+  };
+
+  void evict_oldest();
+
+  std::optional<std::uint64_t> budget_;
+  std::unordered_map<std::size_t, Kept> kept_;
+  std::list<std::size_t> uses_;  ///< of those that are not pinned, the latest last
+  std::uint64_t bytes_ = 0;
+  std::uint64_t pinned_bytes_ = 0;
+  std::uint64_t evictions_ = 0;
+};
+
+const Tensor* Residents::use(std::size_t number) {
+  const auto found = kept_.find(number);
+  if (found == kept_.end()) return nullptr;
+  Kept& kept = found->second;
+  if (kept.use) uses_.splice(uses_.end(), uses_, *kept.use);
+  return &kept.tensor;
+}
+
+bool Residents::would_keep(std::uint64_t bytes, bool pinned) const noexcept {
+  if (!budget_) return pinned;
+  return bytes <= *budget_ - pinned_bytes_;
+}
+
+void Residents::evict_oldest() {
+  const auto oldest = kept_.find(uses_.front());
+  bytes_ -= oldest->second.tensor.bytes().size();
+  ++evictions_;
+  kept_.erase(oldest);
+  uses_.pop_front();
+}
+
+void Residents::keep(std::size_t number, const Tensor& tensor, bool pinned) {
+  const std::uint64_t bytes = tensor.bytes().size();
+  if (!would_keep(bytes, pinned) || holds(number)) return;
+  while (budget_ && bytes > *budget_ - bytes_) evict_oldest();
+  // Where memory ends on the way, nothing is counted that is not there.
+  const auto place = kept_.emplace(number, Kept{.tensor = tensor, .use = {}}).first;
+  if (!pinned) {
+    try {
+      place->second.use = uses_.insert(uses_.end(), number);
+    } catch (...) {
+      kept_.erase(place);
+      throw;
+    }
+  }
+  bytes_ += bytes;
+  if (pinned) pinned_bytes_ += bytes;
+}
 
 bool has_id(std::string_view name) {
   return std::all_of(name.begin(), name.end(), [](char c) { return (c & 0x80) == 0; });

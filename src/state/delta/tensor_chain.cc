@@ -3,25 +3,105 @@
 // applies them from the lowest up. Each link is checked against the one above it (content hash,
 // kind, shape) before a byte is read, since the files may come from anywhere. Where a base has
 // another shape or type, the chain below is a tensor of its own that is fitted.
-
 #include "state/delta/tensor_chain.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "base/utf8.h"
+#include "container/read/quantized_arrays.h"
 #include "container/read/tensor_reading.h"
 #include "format/delta.h"
 #include "format/payload.h"
 #include "format/quantized.h"
+#include "format/tensor.h"
 #include "integrity/content_hash.h"
+#include "io/memory/allocation_limit.h"
+#include "io/system/process.h"
+#include "state/delta/byte_source.h"
 #include "state/delta/converted_base.h"
-#include "state/delta/restored_bytes.h"
+#include "state/delta/stored_bytes.h"
 
 namespace thalia::state {
 namespace {
+
+// The elements of a quantized tensor as the logical bytes of a dense one. docs/format/deltas.md,
+// "Tensors of a delta".
+//
+// A quantized tensor as the base of a change: its codes stay in memory, small as they are, and
+// elements are restored as they are asked for. QuantizedArrays restores whole pieces, so that a
+// part of one goes through a buffer.
+
+/// The codes are in memory from the first read on; elements are restored where they are asked for.
+/// Borrows the file. Immutable but for that; any number of threads.
+class RestoredBytes final : public ByteSource {
+ public:
+  /// `number` is that of a tensor that tensor_view() accepted; its codes count in `budget`, which
+  /// it borrows. @throws FormatError.
+  RestoredBytes(const detail::OpenFile& file, std::uint32_t number, io::MemoryBudget& budget);
+
+  std::uint64_t size() const noexcept override { return size_; }
+  void read(std::uint64_t begin, MutableByteSpan out) const override;
+  void prefetch(std::uint64_t begin, std::uint64_t length) const override {
+    static_cast<void>(length);
+    if (begin == 0) stored_.prefetch(0, stored_.size());  // all codes are read at once
+  }
+
+ private:
+  const container::QuantizedArrays& arrays() const;
+
+  StoredBytes stored_;
+  std::uint64_t width_;
+  std::uint64_t size_;
+  mutable io::Once once_;
+  mutable std::vector<std::byte> decoded_;
+  mutable std::optional<container::QuantizedArrays> arrays_;
+};
+
+RestoredBytes::RestoredBytes(const detail::OpenFile& file, std::uint32_t number,
+                             io::MemoryBudget& budget)
+    : stored_(file, number, budget),
+      width_(dtype_bits(stored_.entry().dtype) / 8),
+      size_(*format::shape_of(stored_.entry()).element_count() * width_) {}
+
+const container::QuantizedArrays& RestoredBytes::arrays() const {
+  once_.run([&] {
+    const detail::OpenFile& file = stored_.file();
+    const format::TensorEntry& entry = stored_.entry();
+    if (!stored_.is_raw()) stored_.budget().take("payload", stored_.size());
+    const ByteSpan codes = stored_.part(0, stored_.size(), decoded_);
+    arrays_.emplace(entry, file.quantized_tensor(entry), codes);
+  });
+  return *arrays_;
+}
+
+void RestoredBytes::read(std::uint64_t begin, MutableByteSpan out) const {
+  if (out.empty()) return;
+  const container::QuantizedArrays& own = arrays();
+  const std::uint64_t piece_bytes = container::QuantizedArrays::kPieceElements * width_;
+  std::vector<std::byte> whole;
+  while (!out.empty()) {
+    const std::uint64_t piece = begin / piece_bytes;
+    const std::uint64_t into = begin % piece_bytes;
+    const std::uint64_t length = own.piece_elements(piece) * width_;
+    const std::uint64_t part = std::min<std::uint64_t>(length - into, out.size());
+    if (part == length) {
+      own.restore(piece, out.first(part));
+    } else {
+      whole.resize(length);
+      own.restore(piece, whole);
+      std::memcpy(out.data(), whole.data() + into, part);
+    }
+    begin += part;
+    out = out.subspan(part);
+  }
+}
 
 // What comes out of one file's tensor, whether or not its payload is in that file.
 struct Description {

@@ -2,13 +2,21 @@
 // the next one is asked for, so that the caller holds one at a time. The prefix that names the base
 // stands before the container and is written first; the file appears under its name at the commit,
 // complete or not at all.
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/stopwatch.h"
 #include "base/utf8.h"
+#include "container/draft/draft.h"
 #include "container/file/delta_prefix.h"
+#include "container/file/short_name.h"
 #include "container/write/file_save.h"
 #include "format/constants.h"
 #include "format/delta.h"
@@ -16,11 +24,109 @@
 #include "io/path/base_file.h"
 #include "state/delta/base_state.h"
 #include "state/delta/low_rank_delta.h"
-#include "state/delta/region_changes.h"
 #include "state/delta/save_state.h"
 #include "state/delta/state_draft.h"
 #include "state/delta/tensor_writer.h"
 #include "thalia/paths.h"
+#include "thalia/state/delta.h"
+
+namespace thalia::state {
+namespace {
+
+// Which regions of a state are not as its base has them.
+//
+// Which regions of a state differ from the base, for a report. A region counts as changed if one of
+// its tensors is not the base's, if it lost one, or if a connection at it changed, came or went.
+// Nothing is read for this: which tensors differ was found while they were stored.
+
+using Pair = std::pair<std::string, std::string>;
+
+class Changes {
+ public:
+  Changes(const container::Draft& draft, const BaseNames& base,
+          const std::unordered_set<std::uint32_t>& changed)
+      : draft_(draft), base_(base), changed_(changed) {
+    for (const BaseNames::Region& region : base.regions) regions_.emplace(region.name, &region);
+  }
+
+  std::vector<std::string> changed_regions() {
+    find_changed_ends();
+    std::vector<std::string> out;
+    for (const container::DraftRegion& region : draft_.regions) {
+      if (is_changed(region)) out.push_back(region.spec.name);
+    }
+    return out;
+  }
+
+  // Whatever is left of the base's regions; this empties the index, and so comes last.
+  std::vector<std::string> removed_regions() {
+    for (const container::DraftRegion& region : draft_.regions) regions_.erase(region.spec.name);
+    std::vector<std::string> out;
+    for (const BaseNames::Region& region : base_.regions) {
+      if (regions_.contains(region.name)) out.push_back(region.name);
+    }
+    return out;
+  }
+
+ private:
+  bool is_changed(const container::DraftRegion& region) const {
+    const auto found = regions_.find(region.spec.name);
+    if (found == regions_.end()) return true;
+    const auto has = [&](std::uint32_t tensor) { return changed_.contains(tensor); };
+    const auto lost = [&](const std::string& name) { return !draft_.has_tensor(region, name); };
+    const auto& tensors = found->second->tensors;
+    return std::any_of(region.tensors.begin(), region.tensors.end(), has) ||
+           std::any_of(tensors.begin(), tensors.end(), lost) ||
+           ends_.contains(container::short_name_string(region.spec.name));
+  }
+
+  // The regions at both ends of connections that are not the base's.
+  void find_changed_ends() {
+    constexpr std::uint32_t kNone = container::DraftConnection::kNone;
+    std::set<Pair> kept;
+    std::set<Pair> had_delays;
+    for (const BaseNames::Connection& connection : base_.connections) {
+      if (connection.delays) had_delays.emplace(connection.source, connection.target);
+    }
+    for (const container::DraftConnection& connection : draft_.connections) {
+      Pair pair(container::short_name_string(connection.source),
+                container::short_name_string(connection.target));
+      const bool has_delays = connection.delays != kNone;
+      if (changed_.contains(connection.weights) ||
+          (has_delays && changed_.contains(connection.delays)) ||
+          // Delays that are new are in `changed_` too; delays that were dropped show only here.
+          had_delays.contains(pair) != has_delays)
+        add(pair);
+      kept.insert(std::move(pair));
+    }
+    for (const BaseNames::Connection& connection : base_.connections) {
+      if (Pair pair(connection.source, connection.target); !kept.contains(pair)) add(pair);
+    }
+  }
+
+  void add(const Pair& pair) {
+    ends_.insert(pair.first);
+    ends_.insert(pair.second);
+  }
+
+  const container::Draft& draft_;
+  const BaseNames& base_;
+  const std::unordered_set<std::uint32_t>& changed_;
+  std::unordered_map<std::string, const BaseNames::Region*> regions_;
+  std::set<std::string> ends_;  ///< short names
+};
+
+/// Fills in changed_regions and removed_regions. @param changed tensors of the draft that are not
+/// the base's.
+void note_changed_regions(const container::Draft& draft, const BaseNames& base,
+                          const std::unordered_set<std::uint32_t>& changed, DeltaResult& result) {
+  Changes changes(draft, base, changed);
+  result.changed_regions = changes.changed_regions();
+  result.removed_regions = changes.removed_regions();
+}
+
+}  // namespace
+}  // namespace thalia::state
 
 namespace thalia {
 namespace {

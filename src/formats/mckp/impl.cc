@@ -2,7 +2,7 @@
 // every block lies in the file, blocks neither overlap nor leave gaps, and flags and sums agree
 // with them; payloads have not been looked at. All offsets are checked by subtracting from what is
 // left, which cannot wrap.
-#include "formats/mckp/parse.h"
+#include "formats/mckp/impl.h"
 
 #include <fmt/format.h>
 
