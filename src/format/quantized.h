@@ -15,7 +15,7 @@ inline constexpr std::uint32_t kMaxQuantizedGroup = 65536;
 inline constexpr std::uint16_t kDefaultLossyGenerations = 10;
 
 /// Side data of a quantized tensor: how its codes lie, and what comes out of them.
-struct QuantizedTensor {
+struct QuantizedSideData {
   std::uint8_t bits;
   std::uint8_t zero_01;
   le16 lossy_generation;
@@ -30,18 +30,18 @@ struct QuantizedTensor {
   std::uint8_t zero_38[8];
 };
 
-THALIA_ON_DISK(QuantizedTensor, 64);
-THALIA_FIELD(QuantizedTensor, bits, 0x00, 1);
-THALIA_FIELD(QuantizedTensor, zero_01, 0x01, 1);
-THALIA_FIELD(QuantizedTensor, lossy_generation, 0x02, 2);
-THALIA_FIELD(QuantizedTensor, max_lossy_generations, 0x04, 2);
-THALIA_FIELD(QuantizedTensor, zero_06, 0x06, 2);
-THALIA_FIELD(QuantizedTensor, group_size, 0x08, 4);
-THALIA_FIELD(QuantizedTensor, crc32, 0x0C, 4);
-THALIA_FIELD(QuantizedTensor, code_length, 0x10, 8);
-THALIA_FIELD(QuantizedTensor, max_error, 0x18, 8);
-THALIA_FIELD(QuantizedTensor, rms_error, 0x20, 8);
-THALIA_FIELD(QuantizedTensor, content_hash, 0x28, 16);
-THALIA_FIELD(QuantizedTensor, zero_38, 0x38, 8);
+THALIA_ON_DISK(QuantizedSideData, 64);
+THALIA_FIELD(QuantizedSideData, bits, 0x00, 1);
+THALIA_FIELD(QuantizedSideData, zero_01, 0x01, 1);
+THALIA_FIELD(QuantizedSideData, lossy_generation, 0x02, 2);
+THALIA_FIELD(QuantizedSideData, max_lossy_generations, 0x04, 2);
+THALIA_FIELD(QuantizedSideData, zero_06, 0x06, 2);
+THALIA_FIELD(QuantizedSideData, group_size, 0x08, 4);
+THALIA_FIELD(QuantizedSideData, crc32, 0x0C, 4);
+THALIA_FIELD(QuantizedSideData, code_length, 0x10, 8);
+THALIA_FIELD(QuantizedSideData, max_error, 0x18, 8);
+THALIA_FIELD(QuantizedSideData, rms_error, 0x20, 8);
+THALIA_FIELD(QuantizedSideData, content_hash, 0x28, 16);
+THALIA_FIELD(QuantizedSideData, zero_38, 0x38, 8);
 
 }  // namespace thalia::format

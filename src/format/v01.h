@@ -19,7 +19,7 @@ enum class V01DType : std::uint32_t {
   float16 = 5,
 };
 
-struct V01Header {
+struct V01FileHeader {
   std::uint8_t magic[4];
   le16 major_version;
   le16 minor_version;
@@ -40,25 +40,25 @@ struct V01Header {
   std::uint8_t reserved[156];
 };
 
-THALIA_ON_DISK(V01Header, 256);
-THALIA_FIELD(V01Header, magic, 0x00, 4);
-THALIA_FIELD(V01Header, major_version, 0x04, 2);
-THALIA_FIELD(V01Header, minor_version, 0x06, 2);
-THALIA_FIELD(V01Header, patch_version, 0x08, 2);
-THALIA_FIELD(V01Header, flags, 0x0A, 2);
-THALIA_FIELD(V01Header, timestamp, 0x0C, 8);
-THALIA_FIELD(V01Header, metadata_offset, 0x14, 8);
-THALIA_FIELD(V01Header, metadata_length, 0x1C, 8);
-THALIA_FIELD(V01Header, region_index_offset, 0x24, 8);
-THALIA_FIELD(V01Header, region_index_length, 0x2C, 8);
-THALIA_FIELD(V01Header, connectivity_offset, 0x34, 8);
-THALIA_FIELD(V01Header, connectivity_length, 0x3C, 8);
-THALIA_FIELD(V01Header, total_neurons, 0x44, 8);
-THALIA_FIELD(V01Header, total_synapses, 0x4C, 8);
-THALIA_FIELD(V01Header, training_steps, 0x54, 8);
-THALIA_FIELD(V01Header, num_regions, 0x5C, 4);
-THALIA_FIELD(V01Header, checksum_type, 0x60, 4);
-THALIA_FIELD(V01Header, reserved, 0x64, 156);
+THALIA_ON_DISK(V01FileHeader, 256);
+THALIA_FIELD(V01FileHeader, magic, 0x00, 4);
+THALIA_FIELD(V01FileHeader, major_version, 0x04, 2);
+THALIA_FIELD(V01FileHeader, minor_version, 0x06, 2);
+THALIA_FIELD(V01FileHeader, patch_version, 0x08, 2);
+THALIA_FIELD(V01FileHeader, flags, 0x0A, 2);
+THALIA_FIELD(V01FileHeader, timestamp, 0x0C, 8);
+THALIA_FIELD(V01FileHeader, metadata_offset, 0x14, 8);
+THALIA_FIELD(V01FileHeader, metadata_length, 0x1C, 8);
+THALIA_FIELD(V01FileHeader, region_index_offset, 0x24, 8);
+THALIA_FIELD(V01FileHeader, region_index_length, 0x2C, 8);
+THALIA_FIELD(V01FileHeader, connectivity_offset, 0x34, 8);
+THALIA_FIELD(V01FileHeader, connectivity_length, 0x3C, 8);
+THALIA_FIELD(V01FileHeader, total_neurons, 0x44, 8);
+THALIA_FIELD(V01FileHeader, total_synapses, 0x4C, 8);
+THALIA_FIELD(V01FileHeader, training_steps, 0x54, 8);
+THALIA_FIELD(V01FileHeader, num_regions, 0x5C, 4);
+THALIA_FIELD(V01FileHeader, checksum_type, 0x60, 4);
+THALIA_FIELD(V01FileHeader, reserved, 0x64, 156);
 
 struct V01RegionEntry {
   std::uint8_t name[32];

@@ -32,10 +32,10 @@ void check_error(const char* field, std::uint64_t offset, std::uint64_t bits) {
 
 }  // namespace
 
-#define SIDE(field) #field, side_offset + offsetof(QuantizedTensor, field)
+#define SIDE(field) #field, side_offset + offsetof(QuantizedSideData, field)
 #define ENTRY(field) #field, entry_offset + offsetof(TensorEntry, field)
 
-void validate_quantized_tensor(const QuantizedTensor& side, std::uint64_t side_offset,
+void validate_quantized_tensor(const QuantizedSideData& side, std::uint64_t side_offset,
                                const TensorEntry& entry, std::uint64_t entry_offset) {
   if (side.bits > kMaxBits) fail(SIDE(bits), std::to_string(side.bits), "0 to 8");
   if (side.zero_01 != 0) fail(SIDE(zero_01), std::to_string(side.zero_01), "0");

@@ -11,7 +11,7 @@ namespace thalia::format {
 
 /// What a quantized tensor's side data says, and what its entry has to say then. The entry is one
 /// that validate_tensor_entry() accepted. @throws FormatError.
-void validate_quantized_tensor(const QuantizedTensor& side, std::uint64_t side_offset,
+void validate_quantized_tensor(const QuantizedSideData& side, std::uint64_t side_offset,
                                const TensorEntry& entry, std::uint64_t entry_offset);
 
 }  // namespace thalia::format

@@ -23,13 +23,13 @@ namespace {
 
 // Nothing on the side that has none.
 struct TensorPair {
-  std::optional<FileTensor> before{};
-  std::optional<FileTensor> after{};
+  std::optional<ShownTensor> before{};
+  std::optional<ShownTensor> after{};
 };
 
-std::vector<FileTensor> tensors_of(const AnyFile& file, Selection& selection) {
+std::vector<ShownTensor> tensors_of(const AnyFile& file, Selection& selection) {
   selection.know_regions(file);
-  std::vector<FileTensor> tensors;
+  std::vector<ShownTensor> tensors;
   const std::size_t count = file.tensor_count();
   for (std::size_t i = 0; i < count; ++i) tensors.emplace_back(file, i);
   return tensors;
@@ -58,7 +58,7 @@ std::string bare_key(const state::TensorNames& names) {
 // with some of the other file, and are not the only ones there, or here.
 class Pairing {
  public:
-  Pairing(std::vector<FileTensor> before, std::vector<FileTensor> after)
+  Pairing(std::vector<ShownTensor> before, std::vector<ShownTensor> after)
       : before_(std::move(before)), after_(std::move(after)), partners_(before_.size()) {
     taken_.resize(after_.size());
   }
@@ -99,8 +99,8 @@ class Pairing {
   }
 
  private:
-  std::vector<FileTensor> before_;
-  std::vector<FileTensor> after_;
+  std::vector<ShownTensor> before_;
+  std::vector<ShownTensor> after_;
   std::vector<std::optional<std::size_t>> partners_;  ///< of those before
   std::vector<bool> taken_;                           ///< of those after
   std::uint64_t ambiguous_ = 0;
@@ -118,14 +118,14 @@ TensorFacts facts_of(const AnyTensor& listed, const OpenedTensor& source) {
   return facts;
 }
 
-std::string name_of(const FileTensor& tensor) {
+std::string name_of(const ShownTensor& tensor) {
   const state::TensorNames names = tensor.names();
   return names.region.empty() ? std::string(names.name) : names.shown();
 }
 
 // nullopt where nothing differs.
 std::optional<TensorDiff> diff_pair(const TensorPair& pair, const DiffOptions& options) {
-  const FileTensor& known = pair.before ? *pair.before : *pair.after;
+  const ShownTensor& known = pair.before ? *pair.before : *pair.after;
   TensorDiff diff{.name = name_of(known)};
   if (!pair.before || !pair.after) {
     diff.change = pair.before ? Change::removed : Change::added;

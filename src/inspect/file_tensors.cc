@@ -62,14 +62,14 @@ void visit_tensors(const AnyFile& file, Selection& selection, const VisitTensor&
   selection.know_regions(file);
   const std::size_t count = file.tensor_count();
   for (std::size_t i = 0; i < count; ++i) {
-    const FileTensor tensor(file, i);
+    const ShownTensor tensor(file, i);
     if (selection.takes(tensor.names())) visit(tensor);
   }
   with_path(file.path(), [&] { selection.check(); });
 }
 
 // The name as it was typed comes first, as it may look like an escape, or a path.
-FileTensor find_tensor(const AnyFile& file, std::string_view name) {
+ShownTensor find_tensor(const AnyFile& file, std::string_view name) {
   if (const auto found = file.find(name)) return {file, *found};
   return {file, file.at(unescape_name(name))};
 }

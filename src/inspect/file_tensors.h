@@ -56,9 +56,9 @@ AnyFile open_stored(const std::filesystem::path& path, const ChainOptions& chain
                     bool shared_memory = false);
 
 /// A tensor of an open file, which it holds.
-class FileTensor {
+class ShownTensor {
  public:
-  FileTensor(AnyFile file, std::size_t number)
+  ShownTensor(AnyFile file, std::size_t number)
       : file_(std::move(file)), number_(number), told_(file_.stored(number)) {}
 
   /// That it goes by in patterns. Of a connection's matrix the region is empty.
@@ -81,13 +81,13 @@ class FileTensor {
   AnyTensor told_;
 };
 
-using VisitTensor = std::function<void(const FileTensor& tensor)>;
+using VisitTensor = std::function<void(const ShownTensor& tensor)>;
 
 /// Calls `visit` with each tensor that the selection takes, in the order of the file, matrices of
 /// connections last. @throws UsageError (not_found) at the end, for a pattern that fits nothing.
 void visit_tensors(const AnyFile& file, Selection& selection, const VisitTensor& visit);
 
 /// By any of its names, as it is or as ls escapes it. @throws as AnyFile::at().
-FileTensor find_tensor(const AnyFile& file, std::string_view name);
+ShownTensor find_tensor(const AnyFile& file, std::string_view name);
 
 }  // namespace thalia::inspect

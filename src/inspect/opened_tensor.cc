@@ -14,7 +14,7 @@ namespace {
 
 template <typename Index>
 void visit_csr(const CsrArrays<Index>& arrays, std::span<const SliceRange> ranges,
-               const SparseEntries::Visit& visit) {
+               const ShownEntries::Visit& visit) {
   std::array<std::uint64_t, 2> at{};
   for (at[0] = ranges[0].begin; at[0] < ranges[0].end; ++at[0]) {
     const auto columns = arrays.column_indices;
@@ -32,7 +32,7 @@ void visit_csr(const CsrArrays<Index>& arrays, std::span<const SliceRange> range
 
 template <typename Index>
 void visit_coo(const CooArrays<Index>& arrays, std::uint64_t nnz,
-               std::span<const SliceRange> ranges, const SparseEntries::Visit& visit) {
+               std::span<const SliceRange> ranges, const ShownEntries::Visit& visit) {
   const std::size_t rank = ranges.size();
   const auto index = [&](std::uint64_t entry, std::size_t d) -> std::uint64_t {
     return arrays.indices[d * nnz + entry];
@@ -67,11 +67,11 @@ void visit_coo(const CooArrays<Index>& arrays, std::uint64_t nnz,
 
 }  // namespace
 
-SparseEntries::SparseEntries(Tensor tensor) : tensor_(std::move(tensor)) {
+ShownEntries::ShownEntries(Tensor tensor) : tensor_(std::move(tensor)) {
   arrays_ = tensor_.encoding() == Encoding::csr ? Arrays(tensor_.csr()) : Arrays(tensor_.coo());
 }
 
-void SparseEntries::visit(std::span<const SliceRange> ranges, const Visit& visit) const {
+void ShownEntries::visit(std::span<const SliceRange> ranges, const Visit& visit) const {
   const bool empty = std::any_of(ranges.begin(), ranges.end(),
                                  [](const SliceRange& range) { return range.begin == range.end; });
   if (empty) return;
@@ -83,13 +83,13 @@ void SparseEntries::visit(std::span<const SliceRange> ranges, const Visit& visit
   }
 }
 
-ByteSpan SparseEntries::values() const {
+ByteSpan ShownEntries::values() const {
   const auto values_of = [](const auto& arrays) { return arrays.values; };
   if (const auto* csr = std::get_if<CsrView>(&arrays_)) return std::visit(values_of, *csr);
   return std::visit(values_of, std::get<CooView>(arrays_));
 }
 
-void SparseEntries::read_dense(std::span<const SliceRange> ranges, MutableByteSpan out) const {
+void ShownEntries::read_dense(std::span<const SliceRange> ranges, MutableByteSpan out) const {
   const std::size_t width = dtype_bits(tensor_.dtype()) / 8;
   const ByteSpan stored = values();
   std::memset(out.data(), 0, out.size());
@@ -109,7 +109,7 @@ OpenedTensor::OpenedTensor(std::string of_region, std::string own_name, TensorEl
       layout(elements.layout),
       read(std::move(elements.read)) {
   if (!is_sparse(layout.encoding)) return;
-  entries = std::make_shared<SparseEntries>(*std::move(elements.all));
+  entries = std::make_shared<ShownEntries>(*std::move(elements.all));
   read = [entries = entries](std::span<const SliceRange> ranges, MutableByteSpan out) {
     entries->read_dense(ranges, out);
   };

@@ -18,12 +18,12 @@ namespace thalia::inspect {
 
 // The stored entries of a csr or coo tensor, whichever way they are laid out.
 
-class SparseEntries {
+class ShownEntries {
  public:
   /// Checks every index. @throws FormatError.
-  explicit SparseEntries(Tensor tensor);
-  SparseEntries(const SparseEntries&) = delete;
-  SparseEntries& operator=(const SparseEntries&) = delete;
+  explicit ShownEntries(Tensor tensor);
+  ShownEntries(const ShownEntries&) = delete;
+  ShownEntries& operator=(const ShownEntries&) = delete;
 
   /// Called with an entry's coordinates and the position of its value; returns whether to go on.
   using Visit = std::function<bool(std::span<const std::uint64_t>, std::uint64_t)>;
@@ -55,7 +55,7 @@ struct OpenedTensor {
   /// open.
   SliceReader read;
   /// Of csr and coo only; their tensor() has the bytes in its own encoding.
-  std::shared_ptr<const SparseEntries> entries;
+  std::shared_ptr<const ShownEntries> entries;
 };
 
 }  // namespace thalia::inspect

@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(of_a_binary_writer) {
       [](const path& file) {
         auto writer = std::make_shared<BinaryWriter>(file);
         return Calls{[=](unsigned i) {
-                       writer->write_header(format::V01Header{});
+                       writer->write_header(format::V01FileHeader{});
                        if (i % 2 == 0) {
                          writer->write_tensor(tensor());
                        } else {

@@ -112,7 +112,7 @@ void write_sparse_brain(const Path& path, SparseStorage sparse) {
 // The header of a 0.1 file with one region, and what is not one behind it.
 void write_v01_bomb(const Path& path) {
   std::vector<std::byte> body(kHeld);
-  format::V01Header header = formats::to_disk({});
+  format::V01FileHeader header = formats::to_disk({});
   header.num_regions = 1;
   std::memcpy(body.data(), &header, sizeof header);
   std::vector<std::byte> frame;

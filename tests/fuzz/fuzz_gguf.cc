@@ -31,7 +31,7 @@ void carry(const GgufFile& file) {
   for (const GgufTensor& tensor : file.tensors())
     origins.push_back({tensor.name, tensor.type, tensor.shape});
   const std::string text = formats::gguf::origin_to_json(file.key_values(), origins);
-  const formats::gguf::Origin origin = formats::gguf::origin_from_json(text, 64);
+  const formats::gguf::GgufOrigin origin = formats::gguf::origin_from_json(text, 64);
   FUZZ_REQUIRE(origin.lost.empty());
   const std::string before =
       formats::gguf::plan_file(file.tensors(), file.key_values(), true).header;
@@ -55,7 +55,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   }
   try {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    const formats::gguf::Origin origin = formats::gguf::origin_from_json(text, 64);
+    const formats::gguf::GgufOrigin origin = formats::gguf::origin_from_json(text, 64);
     static_cast<void>(formats::gguf::plan_file({}, origin.key_values, false));
   } catch (const FormatError&) {
   }

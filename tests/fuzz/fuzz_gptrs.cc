@@ -17,11 +17,11 @@ namespace gptrs_target {
 
 void write_again(const GptrsFile& file) {
   namespace gptrs = formats::gptrs;
-  const gptrs::Origin origin = gptrs::origin_of(file);
+  const gptrs::GptrsOrigin origin = gptrs::origin_of(file);
   const gptrs::FoundOrigin found =
       gptrs::origin_from_json(gptrs::origin_to_json(origin), ReadLimits{});
   FUZZ_REQUIRE(found.origin && found.rest.empty() && found.origin->config == origin.config);
-  std::vector<gptrs::PlannedTensor> tensors;
+  std::vector<gptrs::GptrsPlannedTensor> tensors;
   std::string data;
   for (const GptrsTensor& tensor : file.tensors()) {
     if (tensor.shape.rank() == 0) return;

@@ -31,7 +31,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   } catch (const UnsupportedError&) {
   }
   try {
-    const formats::mst::Origin origin =
+    const formats::mst::MstOrigin origin =
         formats::mst::origin_from_json({reinterpret_cast<const char*>(data), size}, 64);
     for (const std::size_t place : origin.header_order) FUZZ_REQUIRE(place < origin.order.size());
   } catch (const FormatError&) {

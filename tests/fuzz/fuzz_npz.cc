@@ -30,9 +30,9 @@ void read_archive(ByteSpan bytes) {
     } catch (const IntegrityError&) {
     }
   }
-  const formats::npz::Archive archive({.bytes = bytes, .owner = nullptr}, options.chain.read);
-  const formats::npz::Origin origin = formats::npz::origin_of(archive);
-  const formats::npz::Origin again =
+  const formats::npz::NpzArchive archive({.bytes = bytes, .owner = nullptr}, options.chain.read);
+  const formats::npz::NpzOrigin origin = formats::npz::origin_of(archive);
+  const formats::npz::NpzOrigin again =
       formats::npz::origin_from_json(formats::npz::origin_to_json("npz", origin), 16);
   FUZZ_REQUIRE(again.other_keys.empty() && again.arrays.size() == origin.arrays.size());
 }

@@ -35,7 +35,7 @@ void run(const std::uint8_t* data, std::size_t size) {
       }
     }
     // What a source says, a sink takes as it is.
-    const formats::onnx::Origin origin = formats::onnx::origin_from_json(
+    const formats::onnx::OnnxOrigin origin = formats::onnx::origin_from_json(
         formats::onnx::origin_to_json(
             {.model = file.model(), .metadata = file.metadata(), .external_data = true}),
         256);

@@ -24,19 +24,19 @@ void run(const std::uint8_t* data, std::size_t size) {
   limits.max_json_bytes = 1 << 20;
   try {
     pt::Graph graph = pt::read_pickle(std::as_bytes(std::span(data, size)), {}, limits);
-    const pt::Tree tree = pt::make_tree(graph, limits);
+    const pt::PtTree tree = pt::make_tree(graph, limits);
     const pt::ListingOptions shared{.shared_memory = true};
-    const pt::Listing listing = pt::list_stored(graph, tree, shared, limits);
+    const pt::PtListing listing = pt::list_stored(graph, tree, shared, limits);
     static_cast<void>(pt::list_stored(graph, tree, {.dequantize = true}, limits));
     static_cast<void>(pt::list_stored(graph, tree, {}, limits));
     SinkInput input{.metadata =
                         R"({"thalia_checkpoint":{"version":1,"tree":)" + listing.tree + "}}"};
     for (const pt::Stored& stored : listing.stored)
       input.tensors.push_back({.name = stored.name, .layout = stored.layout});
-    const pt::Plan plan = pt::make_plan(input, limits);
+    const pt::PtPlan plan = pt::make_plan(input, limits);
     const pt::Pickled pickled = pt::write_pickle(plan.graph);
     pt::Graph again = pt::read_pickle(as_byte_span(pickled.bytes), {}, limits);
-    const pt::Tree tree_again = pt::make_tree(again, limits);
+    const pt::PtTree tree_again = pt::make_tree(again, limits);
     if (plan.losses.empty())
       FUZZ_REQUIRE(pt::list_stored(again, tree_again, shared, limits).tree == listing.tree);
   } catch (const FormatError&) {

@@ -151,7 +151,7 @@ std::optional<inspect::OpenedTensor> open_named(const AnyFile& file,
 void require_one(const AnyFile& file, const CatArguments& arguments) {
   inspect::Selection selection("TENSOR", {arguments.tensor});
   std::uint64_t tensors = 0;
-  inspect::visit_tensors(file, selection, [&](const inspect::FileTensor&) { ++tensors; });
+  inspect::visit_tensors(file, selection, [&](const inspect::ShownTensor&) { ++tensors; });
   if (tensors < 2) return;
   throw UsageError(ErrorCode::bad_argument, {},
                    {.path = arguments.file,
@@ -174,7 +174,7 @@ void print_tensors(Output& out, const CatArguments& arguments, const Session& se
   if (binary) require_one(file, arguments);
   inspect::Selection selection("TENSOR", {arguments.tensor});
   bool is_first = true;
-  inspect::visit_tensors(file, selection, [&](const inspect::FileTensor& tensor) {
+  inspect::visit_tensors(file, selection, [&](const inspect::ShownTensor& tensor) {
     if (out.closed()) return;
     if (!is_first && arguments.format == Format::text) out.write("\n");
     is_first = false;

@@ -32,7 +32,7 @@ void offer(const std::string& name, std::string_view begun, Output& out,
 // Names as the program shows them, so that one is a line, and every command takes it.
 void offer_tensors(const AnyFile& file, std::string_view begun, Output& out) {
   inspect::Selection everything("", {});
-  inspect::visit_tensors(file, everything, [&](const inspect::FileTensor& tensor) {
+  inspect::visit_tensors(file, everything, [&](const inspect::ShownTensor& tensor) {
     offer(shown_name(tensor.names().region, tensor.names().name), begun, out);
   });
 }

@@ -175,11 +175,11 @@ int list_tensors(const LsArguments& arguments, const AnyFile& file, const Sessio
   const auto visit = [&](const inspect::VisitTensor& visit_one) {
     inspect::visit_tensors(file, selection, visit_one);
   };
-  const auto keep = [&](const inspect::FileTensor& tensor) { kept.push_back(tensor.list()); };
+  const auto keep = [&](const inspect::ShownTensor& tensor) { kept.push_back(tensor.list()); };
   if (session.common.json) {
     TensorsJson json(session.out, arguments, file.format());
     if (arguments.order == Order::file) {
-      visit([&](const inspect::FileTensor& tensor) { json.add(tensor.list()); });
+      visit([&](const inspect::ShownTensor& tensor) { json.add(tensor.list()); });
     } else {
       visit(keep);
       put_in_order(kept, arguments.order);

@@ -93,14 +93,14 @@ void plot_weights(const PlotArguments& arguments, const Session& session) {
     const AnyFile opened = inspect::open_stored(file, options);
     std::vector<std::uint64_t> sizes;
     inspect::Selection counting("PATTERN", patterns);
-    inspect::visit_tensors(opened, counting, [&](const inspect::FileTensor& tensor) {
+    inspect::visit_tensors(opened, counting, [&](const inspect::ShownTensor& tensor) {
       sizes.push_back(tensor.list().elements());
     });
     const std::vector<bool> taken = among_largest(sizes, arguments.most.value_or(kPanels));
     std::vector<Histogram> histograms;
     std::size_t place = 0;
     inspect::Selection selection("PATTERN", patterns);
-    inspect::visit_tensors(opened, selection, [&](const inspect::FileTensor& tensor) {
+    inspect::visit_tensors(opened, selection, [&](const inspect::ShownTensor& tensor) {
       if (!taken[place++]) return;
       const inspect::OpenedTensor source = tensor.open();
       histograms.push_back(histogram_of(

@@ -22,7 +22,7 @@ struct ReportArguments {
   std::string output;
 };
 
-std::string growth_of(const FileReport& report, const Session& session) {
+std::string growth_of(const PageReport& report, const Session& session) {
   const auto events = inspect::growth_events(report.facts.metadata);
   if (!events || events->empty()) return {};
   auto options = session.options<ChainOptions>();
@@ -42,7 +42,7 @@ int run_report(const ReportArguments& arguments, const Session& session) {
                       .value = fmt::format("'{}'", escape(output)),
                       .bound = "a name that ends in .html"});
   }
-  FileReport report;
+  PageReport report;
   print_into(output, session, [&](Output& out) {
     report = report_of(arguments.file, arguments.base, session);
     write_page(out, report, growth_of(report, session));

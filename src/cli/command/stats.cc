@@ -106,7 +106,7 @@ int run_stats(const StatsArguments& arguments, const Session& session) {
   inspect::Selection selection("PATTERN", arguments.patterns);
   const AnyFile file = inspect::open_stored(arguments.file, session.options<ChainOptions>());
   inspect::visit_tensors(file, selection,
-                         [&](const inspect::FileTensor& tensor) { measuring.add(tensor.open()); });
+                         [&](const inspect::ShownTensor& tensor) { measuring.add(tensor.open()); });
   const std::vector<MeasuredTensor> tensors = measuring.finish();
   session.common.json ? print_statistics_json(session, arguments, file.format(), tensors)
                       : print_statistics(session.out, tensors);

@@ -52,9 +52,9 @@ VerifyReport verification_of(const std::string& path, const inspect::DescribedFi
   return verify_any(path, options, session.options<OpenOptions>(), facts.format, facts.is_delta);
 }
 
-void measure_all(FileReport& report, const AnyFile& file, const Session& session) {
+void measure_all(PageReport& report, const AnyFile& file, const Session& session) {
   inspect::Selection everything("PATTERN", {});
-  inspect::visit_tensors(file, everything, [&](const inspect::FileTensor& tensor) {
+  inspect::visit_tensors(file, everything, [&](const inspect::ShownTensor& tensor) {
     ReportedTensor reported{.listed = tensor.list()};
     reported.damage = damage_of(
         [&] { reported.measured = measured(tensor.open(), session.options<ReadOptions>().work); });
@@ -62,14 +62,14 @@ void measure_all(FileReport& report, const AnyFile& file, const Session& session
   });
 }
 
-void add_histograms(FileReport& report, const AnyFile& file, const Session& session) {
+void add_histograms(PageReport& report, const AnyFile& file, const Session& session) {
   std::vector<std::uint64_t> sizes;
   for (const ReportedTensor& tensor : report.tensors)
     sizes.push_back(tensor.measured ? tensor.listed.elements() : 0);
   const std::vector<bool> taken = among_largest(sizes, kReportedHistograms);
   std::size_t place = 0;
   inspect::Selection everything("PATTERN", {});
-  inspect::visit_tensors(file, everything, [&](const inspect::FileTensor& tensor) {
+  inspect::visit_tensors(file, everything, [&](const inspect::ShownTensor& tensor) {
     const std::size_t at = place++;
     if (!taken[at] || !report.tensors[at].measured) return;
     report.histograms.push_back(
@@ -94,8 +94,8 @@ Comparison compared(const std::string& base, const std::string& path, FileFormat
 
 }  // namespace
 
-FileReport report_of(const std::string& path, const std::string& base, const Session& session) {
-  FileReport report{.facts = facts_of(path, session)};
+PageReport report_of(const std::string& path, const std::string& base, const Session& session) {
+  PageReport report{.facts = facts_of(path, session)};
   report.verified = verification_of(path, report.facts, session);
   const AnyFile file = inspect::open_stored(path, tensor_by_tensor(session));
   measure_all(report, file, session);

@@ -30,7 +30,7 @@ struct Comparison {
   std::optional<Diff> diff{};  ///< of tables and texts; nullopt where one is no .thalia file
 };
 
-struct FileReport {
+struct PageReport {
   inspect::DescribedFile facts{};
   VerifyReport verified{};
   std::vector<ReportedTensor> tensors{};  ///< all, in the order of the file
@@ -44,6 +44,6 @@ inline constexpr std::size_t kReportedHistograms = 24;
 
 /// Reads elements in pieces, those with a histogram twice. `base` may be empty. Damage is a part of
 /// the report. @throws what opening the files throws; CancelledError.
-FileReport report_of(const std::string& path, const std::string& base, const Session& session);
+PageReport report_of(const std::string& path, const std::string& base, const Session& session);
 
 }  // namespace thalia::cli

@@ -34,7 +34,7 @@ constexpr std::size_t kLayersShown = 100;
 
 class Page {
  public:
-  Page(Output& out, const FileReport& report, const std::string& growth)
+  Page(Output& out, const PageReport& report, const std::string& growth)
       : html_(out), report_(report), growth_(growth) {
     name_ = std::filesystem::path(report.facts.path).filename().string();
   }
@@ -283,14 +283,14 @@ class Page {
   }
 
   Html html_;
-  const FileReport& report_;
+  const PageReport& report_;
   const std::string& growth_;
   std::string name_;
 };
 
 }  // namespace
 
-void write_page(Output& out, const FileReport& report, const std::string& growth) {
+void write_page(Output& out, const PageReport& report, const std::string& growth) {
   Page(out, report, growth).write();
 }
 

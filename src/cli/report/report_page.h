@@ -7,6 +7,6 @@
 namespace thalia::cli {
 
 /// Writes the page. `growth` is a picture of the growth history for a page; empty: there is none.
-void write_page(Output& out, const FileReport& report, const std::string& growth);
+void write_page(Output& out, const PageReport& report, const std::string& growth);
 
 }  // namespace thalia::cli

@@ -21,7 +21,7 @@ double relative_change(const ValueDiff& values) {
 }
 
 struct Earlier {
-  inspect::FileTensor tensor;
+  inspect::ShownTensor tensor;
   bool is_met = false;
 };
 
@@ -36,7 +36,7 @@ bool is_known_to_be_same(const AnyTensor& before, const AnyTensor& after) {
          is_complete(before) && before.layout == after.layout;
 }
 
-void compare(TensorChange& change, const Earlier& before, const inspect::FileTensor& after,
+void compare(TensorChange& change, const Earlier& before, const inspect::ShownTensor& after,
              const DiffOptions& options) {
   const AnyTensor& earlier = before.tensor.list();
   const AnyTensor& later = after.list();
@@ -63,7 +63,7 @@ std::vector<TensorChange> tensor_changes(const std::filesystem::path& before,
   inspect::Selection everything("PATTERN", {});
   inspect::visit_tensors(
       inspect::open_stored(before, open), everything,
-      [&](const inspect::FileTensor& tensor) { earlier.push_back({.tensor = tensor}); });
+      [&](const inspect::ShownTensor& tensor) { earlier.push_back({.tensor = tensor}); });
   using Key = std::pair<std::string, std::string>;
   std::map<Key, std::size_t> places;
   std::map<std::string, std::size_t> places_by_name;
@@ -84,7 +84,7 @@ std::vector<TensorChange> tensor_changes(const std::filesystem::path& before,
   std::vector<TensorChange> changes;
   inspect::Selection selection("PATTERN", options.tensors);
   const AnyFile later = inspect::open_stored(after, open);
-  inspect::visit_tensors(later, selection, [&](const inspect::FileTensor& tensor) {
+  inspect::visit_tensors(later, selection, [&](const inspect::ShownTensor& tensor) {
     const AnyTensor& listed = tensor.list();
     TensorChange change{.region = listed.region,
                         .name = listed.name,

@@ -105,7 +105,7 @@ DraftTensor from_entry(const detail::OpenFile& file, std::uint32_t region, std::
     DraftTensor tensor;
     tensor.spec = TensorSpec::of(name_to_write(view), view.layout(), view.role());
     if (quantized) {
-      tensor.quantized = std::make_unique<format::QuantizedTensor>(file.quantized_tensor(entry));
+      tensor.quantized = std::make_unique<format::QuantizedSideData>(file.quantized_tensor(entry));
     }
     tensor.logical_length = view.logical_bytes();
     tensor.digested = true;

@@ -56,7 +56,7 @@ void check_count(const char* what, std::uint64_t count, std::uint64_t most) {
 
 // The logical length follows from dtype, shape, encoding and nnz; a payload of another length is
 // refused. All products are checked, since shapes come from callers.
-std::uint64_t checked_length(const TensorSpec& spec, const format::QuantizedTensor* quantized) {
+std::uint64_t checked_length(const TensorSpec& spec, const format::QuantizedSideData* quantized) {
   const auto refuse = [&](std::string bound) {
     fail_argument(ErrorCode::bad_argument, "tensor",
                   fmt::format("'{}', {} {} of shape {} with nnz {}", printable(spec.name),
@@ -133,7 +133,7 @@ std::uint32_t Draft::add_tensor(std::uint32_t region, TensorSpec spec, DraftPiec
 }
 
 std::uint32_t Draft::add_quantized(std::uint32_t region, TensorSpec spec,
-                                   const format::QuantizedTensor& side, ByteSpan payload) {
+                                   const format::QuantizedSideData& side, ByteSpan payload) {
   spec.encoding = Encoding::quantized;
   return add_named(region, std::move(spec), payload, false, &side);
 }
@@ -183,7 +183,7 @@ std::uint32_t Draft::append_tensor(std::uint32_t region, DraftTensor tensor) {
 // longer than their copy. So the name is hashed once, and its slot comes from memory during the
 // checks.
 std::uint32_t Draft::add_named(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces,
-                               bool streamed, const format::QuantizedTensor* quantized) {
+                               bool streamed, const format::QuantizedSideData* quantized) {
   check_region(region);
   try {
     const std::uint32_t hash = NameTable::hash_of(spec.name);
@@ -193,7 +193,7 @@ std::uint32_t Draft::add_named(std::uint32_t region, TensorSpec&& spec, DraftPie
     check_unique(region, spec.name, hash);
     DraftTensor& tensor = store(region, std::move(spec), std::move(pieces), streamed, length);
     if (quantized != nullptr) {
-      tensor.quantized = std::make_unique<format::QuantizedTensor>(*quantized);
+      tensor.quantized = std::make_unique<format::QuantizedSideData>(*quantized);
     }
     return join_region(region, hash);
   } catch (Error& error) {
@@ -204,7 +204,7 @@ std::uint32_t Draft::add_named(std::uint32_t region, TensorSpec&& spec, DraftPie
 
 // Returns the logical bytes.
 std::uint64_t Draft::check_tensor(const TensorSpec& spec, const DraftPieces& pieces, bool streamed,
-                                  const format::QuantizedTensor* quantized) const {
+                                  const format::QuantizedSideData* quantized) const {
   check_count("tensors", tensors.size() + 1, limits.max_tensors);
   check_codes(spec);
   const std::uint64_t length = checked_length(spec, quantized);

@@ -135,7 +135,7 @@ struct DraftTensor {
   bool digested = false;  ///< the digest is known from elsewhere
 
   // What few tensors have lies elsewhere: a state may have a million of the others.
-  std::unique_ptr<format::QuantizedTensor> quantized{};  ///< where the encoding is quantized
+  std::unique_ptr<format::QuantizedSideData> quantized{};  ///< where the encoding is quantized
 
   // Of a delta:
   std::unique_ptr<format::DeltaTensor> delta{};  ///< where the payload needs the base
@@ -197,7 +197,7 @@ class Draft {
                            bool streamed);
   /// A tensor of encoding quantized: `payload` is its arrays, which `side` describes.
   std::uint32_t add_quantized(std::uint32_t region, TensorSpec spec,
-                              const format::QuantizedTensor& side, ByteSpan payload);
+                              const format::QuantizedSideData& side, ByteSpan payload);
   /// A tensor of a file, whose layout was checked when it was read. @throws UsageError for a region
   /// that is not declared, and for a name that it has already.
   std::uint32_t add_copy(std::uint32_t region, DraftTensor tensor);
@@ -239,14 +239,14 @@ class Draft {
   std::uint32_t add_matrix(TensorSpec&& spec, ByteSpan payload);
   bool has_tensor(const DraftRegion& region, std::string_view name, std::uint32_t hash) const;
   std::uint64_t check_tensor(const TensorSpec& spec, const DraftPieces& pieces, bool streamed,
-                             const format::QuantizedTensor* quantized) const;
+                             const format::QuantizedSideData* quantized) const;
   DraftTensor& store(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces, bool streamed,
                      std::uint64_t length);
   std::uint32_t join_region(std::uint32_t region, std::uint32_t hash);
   void check_region(std::uint32_t region) const;
   void check_unique(std::uint32_t region, std::string_view name, std::uint32_t hash) const;
   std::uint32_t add_named(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces,
-                          bool streamed, const format::QuantizedTensor* quantized);
+                          bool streamed, const format::QuantizedSideData* quantized);
   std::unordered_set<std::string> region_names_;
   std::unordered_set<std::string> connection_names_;
 };

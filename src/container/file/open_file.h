@@ -156,9 +156,9 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
 
   /// The side data of a quantized tensor that tensor_view() accepted, checked against the entry.
   /// @throws FormatError.
-  const format::QuantizedTensor& quantized_tensor(const format::TensorEntry& entry) const;
+  const format::QuantizedSideData& quantized_tensor(const format::TensorEntry& entry) const;
   /// The same of a view; null where it is not quantized.
-  static const format::QuantizedTensor* quantization_of(const TensorView& view);
+  static const format::QuantizedSideData* quantization_of(const TensorView& view);
 
   std::optional<std::uint32_t> find_region(std::string_view name) const;
   /// Number of the tensor in the table.

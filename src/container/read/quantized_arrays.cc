@@ -53,7 +53,7 @@ QuantizedView quantized_view(DType dtype, unsigned bits, std::uint64_t group_siz
 }
 
 QuantizedArrays::QuantizedArrays(const format::TensorEntry& entry,
-                                 const format::QuantizedTensor& side, ByteSpan logical)
+                                 const format::QuantizedSideData& side, ByteSpan logical)
     : offset_(entry.stored_offset), dtype_(entry.dtype) {
   const Shape shape = format::shape_of(entry);
   elements_ = shape.element_count().value_or(0);

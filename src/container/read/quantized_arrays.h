@@ -22,7 +22,7 @@ class QuantizedArrays {
   /// `side` and `entry` are ones that validate_quantized_tensor() accepted; `logical` is the
   /// tensor's logical bytes, borrowed. Checks every width and parameter. @throws FormatError naming
   /// the array and the group.
-  QuantizedArrays(const format::TensorEntry& entry, const format::QuantizedTensor& side,
+  QuantizedArrays(const format::TensorEntry& entry, const format::QuantizedSideData& side,
                   ByteSpan logical);
   /// The same of arrays that need not come from a file, borrowed. @throws UsageError
   /// (size_mismatch) for arrays that are not as long as the elements ask for.

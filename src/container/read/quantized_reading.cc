@@ -15,19 +15,19 @@
 
 namespace thalia {
 
-const format::QuantizedTensor& detail::OpenFile::quantized_tensor(
+const format::QuantizedSideData& detail::OpenFile::quantized_tensor(
     const format::TensorEntry& entry) const {
   // For messages: an entry is a reference into the directory, so its address tells its offset.
   const auto entry_offset =
       static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(&entry) - bytes_.data());
-  return named([&]() -> const format::QuantizedTensor& {
+  return named([&]() -> const format::QuantizedSideData& {
     if (entry.side_data_length != format::kQuantizedTensorLength) {
       fail_field(ErrorCode::bad_value, "directory", "side_data_length",
                  entry_offset + offsetof(format::TensorEntry, side_data_length),
                  std::to_string(entry.side_data_length),
                  std::to_string(format::kQuantizedTensorLength));
     }
-    const auto& side = *reinterpret_cast<const format::QuantizedTensor*>(side_data(entry).data());
+    const auto& side = *reinterpret_cast<const format::QuantizedSideData*>(side_data(entry).data());
     format::validate_quantized_tensor(
         side, header_.directory_offset + directory_->side_data_offset + entry.side_data_offset,
         entry, entry_offset);
@@ -35,7 +35,7 @@ const format::QuantizedTensor& detail::OpenFile::quantized_tensor(
   });
 }
 
-const format::QuantizedTensor* detail::OpenFile::quantization_of(const TensorView& view) {
+const format::QuantizedSideData* detail::OpenFile::quantization_of(const TensorView& view) {
   if (view.encoding() != Encoding::quantized) return nullptr;
   return container::with_names(*view.file_, view.region_, view.name_,
                                [&] { return &view.file_->quantized_tensor(*view.entry_); });
@@ -43,7 +43,7 @@ const format::QuantizedTensor* detail::OpenFile::quantization_of(const TensorVie
 
 void container::read_quantized(const detail::OpenFile& file, const format::TensorEntry& entry,
                                MutableByteSpan out) {
-  const format::QuantizedTensor& side = file.quantized_tensor(entry);
+  const format::QuantizedSideData& side = file.quantized_tensor(entry);
   std::vector<std::byte> decoded;
   ByteSpan logical;
   if (entry.chunk_count == 0) {
@@ -62,7 +62,7 @@ QuantizedView TensorView::quantized() const {
   return container::with_names(*file_, region_, name_, [&] {
     container::require_encoding(*this, Encoding::quantized);
     container::require_raw(*this, "quantized() into memory");
-    const format::QuantizedTensor& side = file_->quantized_tensor(*entry_);
+    const format::QuantizedSideData& side = file_->quantized_tensor(*entry_);
     const ByteSpan logical =
         file_->verified_payload(*entry_, entry_->stored_offset, entry_->stored_length);
     return container::QuantizedArrays(*entry_, side, logical).view();
@@ -73,7 +73,7 @@ QuantizedView TensorView::quantized(MutableByteSpan storage) const {
   return container::with_names(*file_, region_, name_, [&] {
     container::require_encoding(*this, Encoding::quantized);
     container::require_aligned(storage);
-    const format::QuantizedTensor& side = file_->quantized_tensor(*entry_);
+    const format::QuantizedSideData& side = file_->quantized_tensor(*entry_);
     container::read_logical(*this, *file_, *entry_, storage);
     return container::QuantizedArrays(*entry_, side, storage).view();
   });

@@ -50,7 +50,7 @@ struct StreamTensor {
 /// What restoring takes of the file's tables.
 struct StreamQuantized {
   format::TensorEntry entry;
-  format::QuantizedTensor side;
+  format::QuantizedSideData side;
 };
 
 /// Bytes of the file that are read, verified and handed to tensors together: up to kStreamExtent of

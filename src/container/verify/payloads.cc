@@ -40,7 +40,7 @@ constexpr std::uint64_t kLargeTensor = 8 << 20;
 // that this machine decodes what that one meant.
 void check_quantized(const detail::OpenFile& file, const format::TensorEntry& entry,
                      ByteSpan logical) {
-  const format::QuantizedTensor& side = file.quantized_tensor(entry);
+  const format::QuantizedSideData& side = file.quantized_tensor(entry);
   const QuantizedArrays arrays(entry, side, logical);
   arrays.check_unused_bits();
   integrity::ContentHasher hasher;

@@ -76,7 +76,7 @@ class WholeFile {
   // Readers of version 0.1 take one frame, with nothing behind it but a checksum:
   // docs/format/v01.md.
   bool is_version_0_1() const {
-    format::V01Header header{};
+    format::V01FileHeader header{};
     if (size_ < sizeof header) return false;
     io::pread_all(fd_.get(), 0, std::as_writable_bytes(std::span(&header, 1)), path_);
     return std::memcmp(header.magic, format::kMagic, sizeof header.magic) == 0 &&

@@ -22,7 +22,7 @@ constexpr std::uint64_t kJobBytes = 256 * 1024;
 }  // namespace
 
 ChunkPipeline::ChunkPipeline(Draft& draft, Layout& layout, PayloadSink& sink,
-                             const SaveOptions& options, SaveProgress& progress,
+                             const SaveOptions& options, ProgressMeter& progress,
                              std::uint64_t memory_bytes)
     : draft_(draft),
       layout_(layout),

@@ -22,7 +22,7 @@ class ChunkPipeline {
  public:
   /// All are borrowed. Holds as many chunks as `memory_bytes` allow, and at least one.
   ChunkPipeline(Draft& draft, Layout& layout, PayloadSink& sink, const SaveOptions& options,
-                SaveProgress& progress, std::uint64_t memory_bytes);
+                ProgressMeter& progress, std::uint64_t memory_bytes);
 
   /// The next tensor in file order, whole, from borrowed memory that is not touched until finish().
   /// What is in chunks already is stored as it is. @throws what storing an earlier one throws.
@@ -63,7 +63,7 @@ class ChunkPipeline {
   const SaveOptions& options_;
   PayloadDigest digest_;
   PayloadSink& sink_;
-  SaveProgress& progress_;
+  ProgressMeter& progress_;
   std::uint64_t streamed_ = 0;  ///< bytes given of the tensor that is being streamed
   bool job_open_ = false;
   OrderedPool<Job> pool_;  ///< destroyed first: its threads use the rest

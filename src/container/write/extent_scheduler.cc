@@ -23,7 +23,7 @@ namespace {
 class ExtentScheduler {
  public:
   ExtentScheduler(ExtentWriter& extents, PayloadDigest& payloads, const LateBytes& late,
-                  const SaveOptions& options, SaveProgress& progress)
+                  const SaveOptions& options, ProgressMeter& progress)
       : extents_(extents),
         payloads_(payloads),
         late_(late),
@@ -106,7 +106,7 @@ class ExtentScheduler {
   PayloadDigest& payloads_;
   const LateBytes& late_;
   const SaveOptions& options_;
-  SaveProgress& progress_;
+  ProgressMeter& progress_;
   const std::uint64_t count_;
   const std::unique_ptr<std::atomic<std::uint32_t>[]> waiting_;  ///< by extent: what it lacks
   std::atomic<std::size_t> open_tensors_;
@@ -115,7 +115,7 @@ class ExtentScheduler {
 }  // namespace
 
 void write_extents(ExtentWriter& extents, PayloadDigest& payloads, const LateBytes& late,
-                   const SaveOptions& options, SaveProgress& progress) {
+                   const SaveOptions& options, ProgressMeter& progress) {
   ExtentScheduler(extents, payloads, late, options, progress).run();
 }
 

@@ -29,6 +29,6 @@ struct LateBytes {
 
 /// Writes all extents on the threads that the options say. @throws IoError, CancelledError.
 void write_extents(ExtentWriter& extents, PayloadDigest& payloads, const LateBytes& late,
-                   const SaveOptions& options, SaveProgress& progress);
+                   const SaveOptions& options, ProgressMeter& progress);
 
 }  // namespace thalia::container

@@ -176,7 +176,7 @@ class Finalizer {
   const SaveOptions& options_;
   FilePieces& image_;
   ExtentWriter& extents_;
-  SaveProgress& progress_;
+  ProgressMeter& progress_;
   Sections sections_;
   format::Header header_;
   // What the image borrows besides.

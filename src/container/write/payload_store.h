@@ -45,7 +45,7 @@ class PayloadStore {
   FilePieces& image() noexcept { return image_; }
   /// After finish(): with the extents that were put.
   ExtentWriter& extents() noexcept { return extents_; }
-  SaveProgress& progress() noexcept { return progress_; }
+  ProgressMeter& progress() noexcept { return progress_; }
 
  private:
   struct Stream {
@@ -67,7 +67,7 @@ class PayloadStore {
 
   Draft& draft_;
   const SaveOptions& options_;
-  SaveProgress progress_;
+  ProgressMeter progress_;
   Layout layout_;
   FilePieces image_;
   ExtentWriter extents_;

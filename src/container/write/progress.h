@@ -9,10 +9,10 @@
 namespace thalia::container {
 
 /// Counts logical bytes of payloads that are on their way to the disk. Internally synchronised.
-class SaveProgress {
+class ProgressMeter {
  public:
   /// @param report borrowed; may be empty.
-  SaveProgress(const Progress& report, std::uint64_t total) : report_(report), total_(total) {}
+  ProgressMeter(const Progress& report, std::uint64_t total) : report_(report), total_(total) {}
 
   void add(std::uint64_t bytes) {
     if (!report_ || bytes == 0) return;

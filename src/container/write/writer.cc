@@ -180,7 +180,7 @@ Writer WriterAccess::in_frames(FramesTarget target, const SaveOptions& options) 
 }
 
 TensorId WriterAccess::add_quantized(Writer& writer, RegionId region, TensorSpec spec,
-                                     const format::QuantizedTensor& side, ByteSpan payload) {
+                                     const format::QuantizedSideData& side, ByteSpan payload) {
   return {writer.impl_->declare("add_quantized", [&](container::Draft& draft) {
     return draft.add_quantized(region.value, std::move(spec), side, payload);
   })};

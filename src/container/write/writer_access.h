@@ -14,7 +14,7 @@ struct WriterAccess {
   static Writer in_frames(FramesTarget target, const SaveOptions& options);
   /// As Writer::add_tensor(), for the arrays of a quantized tensor, which `side` describes.
   static TensorId add_quantized(Writer& writer, RegionId region, TensorSpec spec,
-                                const format::QuantizedTensor& side, ByteSpan payload);
+                                const format::QuantizedSideData& side, ByteSpan payload);
   /// Ends what is on its way of streamed payloads, so that commit() can be left to another thread
   /// and the draft may be made to borrow other memory. The save stays where it is when the writer
   /// is moved.

@@ -93,7 +93,7 @@ class OriginReader {
  public:
   explicit OriginReader(unsigned max_depth) : max_depth_(max_depth) {}
 
-  Origin read(std::string_view text) {
+  GgufOrigin read(std::string_view text) {
     const OriginPlace own = find_origin(text, kFormatName, max_depth_, [&](json::Value& object) {
       object.for_each_member(
           [&](std::string_view name, json::Value& member) { read_own(name, member); });
@@ -147,7 +147,7 @@ class OriginReader {
   }
 
   unsigned max_depth_;
-  Origin origin_;
+  GgufOrigin origin_;
   std::set<std::string, std::less<>> keys_;
 };
 
@@ -176,7 +176,7 @@ std::string origin_to_json(const GgufKeyValues& key_values,
   });
 }
 
-Origin origin_from_json(std::string_view metadata_json, unsigned max_json_depth) {
+GgufOrigin origin_from_json(std::string_view metadata_json, unsigned max_json_depth) {
   return OriginReader(max_json_depth).read(metadata_json);
 }
 

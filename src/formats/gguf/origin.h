@@ -21,7 +21,7 @@ struct TensorOrigin {
 std::string origin_to_json(const GgufKeyValues& key_values,
                            const std::vector<TensorOrigin>& tensors);
 
-struct Origin {
+struct GgufOrigin {
   GgufKeyValues key_values{};  ///< for a file: with general.architecture, keys all different
   std::vector<TensorOrigin> tensors{};  ///< in the order that the file had
   std::vector<std::string> lost{};      ///< members that GGUF has no place for
@@ -29,6 +29,6 @@ struct Origin {
 
 /// For the metadata of any .thalia file: what somebody has edited counts where it fits, and is lost
 /// where it does not. @throws FormatError where it is no JSON object.
-Origin origin_from_json(std::string_view metadata_json, unsigned max_json_depth);
+GgufOrigin origin_from_json(std::string_view metadata_json, unsigned max_json_depth);
 
 }  // namespace thalia::formats::gguf

@@ -59,7 +59,7 @@ std::vector<std::size_t> file_order(
 std::uint64_t write_gguf(const std::filesystem::path& output, const SinkInput& input,
                          const SinkOptions& options, const EmitPayload& emit) {
   return with_path(output.native(), [&] {
-    const Origin origin = origin_from_json(input.metadata, options.limits.max_json_depth);
+    const GgufOrigin origin = origin_from_json(input.metadata, options.limits.max_json_depth);
     const NameIndex names(origin.tensors,
                           [](const auto& one) { return std::string_view(one.name); });
     std::vector<std::optional<std::size_t>> places;
@@ -69,7 +69,7 @@ std::uint64_t write_gguf(const std::filesystem::path& output, const SinkInput& i
     for (const std::size_t i : order)
       tensors.push_back(
           described(input.tensors[i], places[i] ? &origin.tensors[*places[i]] : nullptr));
-    const Plan plan = plan_file(tensors, origin.key_values, options.all_types);
+    const GgufPlan plan = plan_file(tensors, origin.key_values, options.all_types);
 
     std::vector<std::string> losses;
     add_lost_metadata(losses, input, origin.lost);
@@ -86,7 +86,7 @@ bool is_gguf_made_of(const SinkInput& input, std::string_view metadata, unsigned
     if (!type) return false;  // blocks, which no other format's metadata know
     tensors.push_back({tensor.name, *type, tensor.layout.shape});
   }
-  const Origin origin = origin_from_json(input.metadata, max_json_depth);
+  const GgufOrigin origin = origin_from_json(input.metadata, max_json_depth);
   return origin_to_json(origin.key_values, tensors) == metadata;
 }
 

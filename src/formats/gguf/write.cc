@@ -97,11 +97,11 @@ void write_zeros(OutputFile& out, std::uint64_t bytes) {
 
 }  // namespace
 
-Plan plan_file(const std::vector<GgufTensor>& tensors, const GgufKeyValues& key_values,
-               bool long_names) {
+GgufPlan plan_file(const std::vector<GgufTensor>& tensors, const GgufKeyValues& key_values,
+                   bool long_names) {
   check_keys(key_values);
   check_names(tensors, long_names);
-  Plan plan;
+  GgufPlan plan;
   plan.alignment = checked_alignment(key_values);
   std::string& header = plan.header;
   header += kMagic;
@@ -126,8 +126,8 @@ Plan plan_file(const std::vector<GgufTensor>& tensors, const GgufKeyValues& key_
   return plan;
 }
 
-std::uint64_t write_file(const std::filesystem::path& path, const Plan& plan,
-                         const WriteOptions& options, const EmitPayload& emit) {
+std::uint64_t write_file(const std::filesystem::path& path, const GgufPlan& plan,
+                         const GgufWriteOptions& options, const EmitPayload& emit) {
   OutputFile out(path, options.output, options.work.cancel);
   out.write(as_byte_span(plan.header));
   std::uint64_t total = 0, done = 0;
@@ -158,7 +158,7 @@ namespace thalia {
 std::uint64_t save_gguf(const std::filesystem::path& path, const std::vector<GgufTensor>& tensors,
                         const GgufKeyValues& key_values, const GgufSaveOptions& options) {
   return with_path(path.native(), [&] {
-    const formats::gguf::Plan plan =
+    const formats::gguf::GgufPlan plan =
         formats::gguf::plan_file(tensors, key_values, options.long_names);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       if (tensors[i].bytes.size() == plan.payload_bytes[i]) continue;

@@ -14,7 +14,7 @@
 namespace thalia::formats::gguf {
 
 /// What stands in front of the payloads, and where those end.
-struct Plan {
+struct GgufPlan {
   std::string header;  ///< padded to the alignment
   std::uint32_t alignment = 0;
   std::vector<std::uint64_t> payload_bytes{};
@@ -22,17 +22,17 @@ struct Plan {
 
 /// The `bytes` and offsets of the tensors are not looked at. @throws UsageError, UnsupportedError
 /// as save_gguf().
-Plan plan_file(const std::vector<GgufTensor>& tensors, const GgufKeyValues& key_values,
-               bool long_names);
+GgufPlan plan_file(const std::vector<GgufTensor>& tensors, const GgufKeyValues& key_values,
+                   bool long_names);
 
-struct WriteOptions {
+struct GgufWriteOptions {
   OutputOptions output{};
   Work work{};
 };
 
 /// `emit` is asked for each tensor in order. @throws UsageError (size_mismatch) where it hands on
 /// another number of bytes; IoError. @return bytes of the file.
-std::uint64_t write_file(const std::filesystem::path& path, const Plan& plan,
-                         const WriteOptions& options, const EmitPayload& emit);
+std::uint64_t write_file(const std::filesystem::path& path, const GgufPlan& plan,
+                         const GgufWriteOptions& options, const EmitPayload& emit);
 
 }  // namespace thalia::formats::gguf

@@ -29,7 +29,7 @@ std::uint32_t tag_of(DType dtype) {
   return static_cast<std::uint32_t>(found - std::begin(kTagTypes));
 }
 
-void check_planned(const PlannedTensor& tensor, GptrsFormat format, bool half_types) {
+void check_planned(const GptrsPlannedTensor& tensor, GptrsFormat format, bool half_types) {
   const std::string& name = tensor.name;
   const bool is_ascii =
       std::none_of(name.begin(), name.end(), [](char c) { return (c & 0x80) != 0; });
@@ -68,13 +68,13 @@ CheckedSum sum_of(std::uint64_t number) {
 
 }  // namespace
 
-PlannedFile plan_file(GptrsFormat format, const std::vector<PlannedTensor>& tensors,
-                      std::string_view config_text, bool half_types) {
+GptrsPlannedFile plan_file(GptrsFormat format, const std::vector<GptrsPlannedTensor>& tensors,
+                           std::string_view config_text, bool half_types) {
   const bool is_checkpoint = format == GptrsFormat::checkpoint;
   std::unordered_set<std::string_view> names;
   CheckedSum index_bytes, data_bytes;
   index_bytes += 4;
-  for (const PlannedTensor& tensor : tensors) {
+  for (const GptrsPlannedTensor& tensor : tensors) {
     check_planned(tensor, format, half_types);
     if (!names.insert(tensor.name).second) {
       throw UsageError(ErrorCode::duplicate, "two tensors have this name",
@@ -89,7 +89,7 @@ PlannedFile plan_file(GptrsFormat format, const std::vector<PlannedTensor>& tens
   check_field("config_len", sum_of(config_text.size()));
   check_field("index_len", index_bytes);
 
-  PlannedFile plan;
+  GptrsPlannedFile plan;
   std::string& out = plan.start;
   out.append(is_checkpoint ? kCheckpointMagic : kArchiveMagic);
   put(out, kVersion);
@@ -107,7 +107,7 @@ PlannedFile plan_file(GptrsFormat format, const std::vector<PlannedTensor>& tens
   plan.data_bytes = *data_bytes.value();
   std::uint64_t next = *offset.value() - plan.data_bytes;
   put(out, static_cast<std::uint32_t>(tensors.size()));
-  for (const PlannedTensor& tensor : tensors) {
+  for (const GptrsPlannedTensor& tensor : tensors) {
     const std::uint64_t length = *tensor.shape.byte_length(tensor.dtype);
     put(out, static_cast<std::uint32_t>(tensor.name.size()));
     out.append(tensor.name);

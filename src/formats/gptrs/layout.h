@@ -10,7 +10,7 @@
 
 namespace thalia::formats::gptrs {
 
-struct PlannedTensor {
+struct GptrsPlannedTensor {
   std::string name;
   DType dtype = DType::f32;
   Shape shape{};
@@ -18,7 +18,7 @@ struct PlannedTensor {
   bool store_id = true;  ///< of a checkpoint
 };
 
-struct PlannedFile {
+struct GptrsPlannedFile {
   std::string start;  ///< all bytes up to the first payload
   std::uint64_t data_bytes = 0;
 };
@@ -27,7 +27,7 @@ struct PlannedFile {
 /// @param config_text of a checkpoint; not checked here.
 /// @throws UsageError (duplicate); UnsupportedError for a name, a dtype (f16 and bf16 unless
 /// `half_types`), a scalar, sizes beyond the format's fields.
-PlannedFile plan_file(GptrsFormat format, const std::vector<PlannedTensor>& tensors,
-                      std::string_view config_text, bool half_types);
+GptrsPlannedFile plan_file(GptrsFormat format, const std::vector<GptrsPlannedTensor>& tensors,
+                           std::string_view config_text, bool half_types);
 
 }  // namespace thalia::formats::gptrs

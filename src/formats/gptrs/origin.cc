@@ -37,7 +37,7 @@ std::optional<Names> read_names(json::Value& value) {
   return good ? std::optional(std::move(names)) : std::nullopt;
 }
 
-bool read_ids(json::Value& value, Origin& origin) {
+bool read_ids(json::Value& value, GptrsOrigin& origin) {
   if (value.kind() == json::Kind::string) {
     const std::string_view text = value.string();
     origin.all_ids = text == "stored";
@@ -50,7 +50,7 @@ bool read_ids(json::Value& value, Origin& origin) {
   return true;
 }
 
-bool read_flags(json::Value& value, Origin& origin) {
+bool read_flags(json::Value& value, GptrsOrigin& origin) {
   return read_members(value, [&](std::string_view name, json::Value& flag) {
     const std::uint64_t number = flag.unsigned_integer().value_or(0);
     origin.requires_grad.emplace(name, static_cast<std::uint8_t>(number));
@@ -58,7 +58,7 @@ bool read_flags(json::Value& value, Origin& origin) {
   });
 }
 
-bool read_member(std::string_view key, json::Value& value, Origin& origin) {
+bool read_member(std::string_view key, json::Value& value, GptrsOrigin& origin) {
   const bool is_string = value.kind() == json::Kind::string;
   if (key == "file") {
     if (!is_string) return false;
@@ -78,8 +78,8 @@ bool read_member(std::string_view key, json::Value& value, Origin& origin) {
   return names.has_value();
 }
 
-std::optional<Origin> read_origin(json::Value& value, const ReadLimits& limits) {
-  Origin origin;
+std::optional<GptrsOrigin> read_origin(json::Value& value, const ReadLimits& limits) {
+  GptrsOrigin origin;
   std::set<std::string, std::less<>> seen;
   const bool good = read_members(value, [&](std::string_view key, json::Value& member) {
     seen.emplace(key);
@@ -106,8 +106,8 @@ void write_names(JsonWriter& json, const Names& names) {
 
 }  // namespace
 
-Origin origin_of(const GptrsFile& file) {
-  Origin origin;
+GptrsOrigin origin_of(const GptrsFile& file) {
+  GptrsOrigin origin;
   origin.format = file.format();
   if (file.format() == GptrsFormat::checkpoint) {
     origin.config = file.config_was_untagged() ? tagged_gpt_config(file.config_text())
@@ -135,7 +135,7 @@ Origin origin_of(const GptrsFile& file) {
   return origin;
 }
 
-std::string origin_to_json(const Origin& origin) {
+std::string origin_to_json(const GptrsOrigin& origin) {
   const bool is_checkpoint = origin.format == GptrsFormat::checkpoint;
   return origin_json(kName, [&](JsonWriter& json) {
     json.member("file", is_checkpoint ? kCheckpointMagic : kArchiveMagic);

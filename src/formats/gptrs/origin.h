@@ -14,7 +14,7 @@
 
 namespace thalia::formats::gptrs {
 
-struct Origin {
+struct GptrsOrigin {
   GptrsFormat format = GptrsFormat::checkpoint;
   std::string config{};  ///< of a checkpoint: the text, with a kind
   /// Of a checkpoint: whether all ids are stored, or none; nullopt: those of `ids_of`.
@@ -26,13 +26,13 @@ struct Origin {
 };
 
 /// Of an open file. Of entries with one name the last counts.
-Origin origin_of(const GptrsFile& file);
+GptrsOrigin origin_of(const GptrsFile& file);
 
 /// {"format":"gptrs","gptrs":{…}}
-std::string origin_to_json(const Origin& origin);
+std::string origin_to_json(const GptrsOrigin& origin);
 
 struct FoundOrigin {
-  std::optional<Origin> origin{};
+  std::optional<GptrsOrigin> origin{};
   /// The other members of the metadata and their values, in their order.
   std::vector<std::pair<std::string, std::string>> rest{};
 };

@@ -37,7 +37,7 @@ namespace {
 using EmitPlanned = std::function<void(std::size_t i, const PieceSink& sink)>;
 
 /// Atomically. @throws IoError, CancelledError, what `emit` throws. @return bytes of the file.
-std::uint64_t write_planned(const std::filesystem::path& path, const PlannedFile& plan,
+std::uint64_t write_planned(const std::filesystem::path& path, const GptrsPlannedFile& plan,
                             std::size_t tensors, const OutputOptions& output, const Work& work,
                             const EmitPlanned& emit);
 
@@ -58,7 +58,7 @@ std::uint64_t save_sorted(GptrsFormat format, const std::filesystem::path& path,
   // By bytes: std::string compares them as unsigned ones.
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return params[a].name < params[b].name; });
-  std::vector<PlannedTensor> planned;
+  std::vector<GptrsPlannedTensor> planned;
   for (const std::size_t i : order) {
     const GptrsParam& param = params[i];
     if (!param.tensor.is_dense()) {
@@ -71,13 +71,13 @@ std::uint64_t save_sorted(GptrsFormat format, const std::filesystem::path& path,
                        .requires_grad = param.requires_grad ? std::uint8_t{1} : std::uint8_t{0},
                        .store_id = options.store_ids});
   }
-  const PlannedFile plan = plan_file(format, planned, config_text, options.half_types);
+  const GptrsPlannedFile plan = plan_file(format, planned, config_text, options.half_types);
   return write_planned(
       path, plan, planned.size(), options.output, options.work,
       [&](std::size_t i, const PieceSink& sink) { sink(params[order[i]].tensor.bytes()); });
 }
 
-std::uint64_t write_planned(const std::filesystem::path& path, const PlannedFile& plan,
+std::uint64_t write_planned(const std::filesystem::path& path, const GptrsPlannedFile& plan,
                             std::size_t tensors, const OutputOptions& output, const Work& work,
                             const EmitPlanned& emit) {
   OutputFile out(path, output, work.cancel);
@@ -127,7 +127,8 @@ namespace {
 
 // Where each tensor goes: in the order of the names' bytes, or first those that the origin lists,
 // in its order.
-std::vector<std::size_t> file_order(const std::vector<SinkTensor>& tensors, const Origin& origin) {
+std::vector<std::size_t> file_order(const std::vector<SinkTensor>& tensors,
+                                    const GptrsOrigin& origin) {
   std::unordered_map<std::string_view, std::size_t> places;
   for (const std::string& name : origin.order) places.emplace(name, places.size());
   const auto place = [&](std::size_t i) {
@@ -174,8 +175,8 @@ std::string config_for(const FoundOrigin& found, std::string_view metadata,
   return text;
 }
 
-PlannedTensor planned(const SinkTensor& tensor, const Origin& origin,
-                      const std::unordered_set<std::string_view>& ids) {
+GptrsPlannedTensor planned(const SinkTensor& tensor, const GptrsOrigin& origin,
+                           const std::unordered_set<std::string_view>& ids) {
   if (tensor.layout.encoding != Encoding::dense) {
     throw UnsupportedError(ErrorCode::unsupported_feature, "the format has dense tensors only",
                            {.field = "encoding", .tensor = printable(tensor.name)});
@@ -191,13 +192,13 @@ PlannedTensor planned(const SinkTensor& tensor, const Origin& origin,
 // All that can be refused is, and what is left out is announced, before the output is created.
 struct SinkPlan {
   std::vector<std::size_t> order;
-  PlannedFile file;
+  GptrsPlannedFile file;
   std::vector<std::string> losses;
 };
 
 SinkPlan plan_sink(GptrsFormat format, const SinkInput& input, const SinkOptions& options) {
   const FoundOrigin found = origin_from_json(input.metadata, options.limits);
-  const Origin origin = found.origin.value_or(Origin{});
+  const GptrsOrigin origin = found.origin.value_or(GptrsOrigin{});
   SinkPlan plan;
   std::vector<std::string> lost_keys, scalars;
   std::string config;
@@ -210,7 +211,7 @@ SinkPlan plan_sink(GptrsFormat format, const SinkInput& input, const SinkOptions
   }
   plan.order = file_order(input.tensors, origin);
   const std::unordered_set<std::string_view> ids(origin.ids_of.begin(), origin.ids_of.end());
-  std::vector<PlannedTensor> tensors;
+  std::vector<GptrsPlannedTensor> tensors;
   for (const std::size_t i : plan.order) {
     tensors.push_back(planned(input.tensors[i], origin, ids));
     if (input.tensors[i].layout.shape.rank() == 0) scalars.push_back(input.tensors[i].name);

@@ -39,11 +39,11 @@ Document read_document(json::Value& value, const ReadLimits& limits, std::uint64
 
 }  // namespace
 
-std::string_view kind_name(FileKind kind) noexcept {
-  return kind == FileKind::entity ? "entity" : "loom-json";
+std::string_view kind_name(LoomFileKind kind) noexcept {
+  return kind == LoomFileKind::entity ? "entity" : "loom-json";
 }
 
-std::string origin_to_json(FileKind kind, const Document& document) {
+std::string origin_to_json(LoomFileKind kind, const Document& document) {
   std::string text;
   GoJson json(text, false);
   json.begin_object().key(kFormatKey).text(kind_name(kind));
@@ -59,15 +59,16 @@ std::string origin_to_json(FileKind kind, const Document& document) {
   return text;
 }
 
-std::optional<Origin> origin_from_json(std::string_view metadata, const ReadLimits& limits,
-                                       std::vector<std::string>& other_keys) {
-  std::optional<Origin> origin;
+std::optional<LoomOrigin> origin_from_json(std::string_view metadata, const ReadLimits& limits,
+                                           std::vector<std::string>& other_keys) {
+  std::optional<LoomOrigin> origin;
   OriginPlace own;
-  for (const FileKind kind : {FileKind::entity, FileKind::checkpoint}) {
+  for (const LoomFileKind kind : {LoomFileKind::entity, LoomFileKind::checkpoint}) {
     if (own) break;
     own = find_origin(metadata, kind_name(kind), limits.max_json_depth, [&](json::Value& object) {
       try {
-        origin = Origin{.kind = kind, .document = read_document(object, limits, metadata.size())};
+        origin =
+            LoomOrigin{.kind = kind, .document = read_document(object, limits, metadata.size())};
       } catch (const FormatError& error) {
         if (error.code() == ErrorCode::bad_json) throw;
       }

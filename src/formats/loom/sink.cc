@@ -28,7 +28,7 @@ namespace {
 
 /// What is to be written: each blob of the description with its tensor.
 struct Plan {
-  Origin origin;
+  LoomOrigin origin;
   std::vector<std::size_t> tensors;  ///< of each blob, of the input
   std::vector<std::string> losses;
 };
@@ -121,7 +121,7 @@ void check_for_checkpoint(Plan& plan) {
     }
     if (found.layer == nullptr) {
       lost.push_back(printable(blob.path));
-    } else if (plan.origin.kind == FileKind::checkpoint) {
+    } else if (plan.origin.kind == LoomFileKind::checkpoint) {
       with_tensor(printable(blob.path), [&] {
         check_weights(*found.layer,
                       {.dtype = found.layer->dtype, .native = blob.native, .length = blob.length});
@@ -170,7 +170,7 @@ LoomNetwork loaded(const Plan& plan, const SinkOptions& options, const EmitPaylo
     stored.push_back(owned_bytes(std::move(whole)));
   }
   const auto bytes_of = [&](std::size_t i) { return stored[i]; };
-  if (plan.origin.kind == FileKind::entity) {
+  if (plan.origin.kind == LoomFileKind::entity) {
     const auto all = [](std::uint64_t) { return true; };
     return settle_entity(document, options.limits, total, all, bytes_of);
   }
@@ -197,7 +197,7 @@ LoomSaveOptions save_options(const SinkOptions& options) {
 std::uint64_t write_entity(const std::filesystem::path& output, const SinkInput& input,
                            const SinkOptions& options, const EmitPayload& emit) {
   loom::Plan plan = loom::make_plan(".entity file", input, options);
-  if (plan.origin.kind == loom::FileKind::checkpoint) {
+  if (plan.origin.kind == loom::LoomFileKind::checkpoint) {
     loom::announce(plan, options);
     return save_entity(output, loom::loaded(plan, options, emit), loom::save_options(options));
   }
@@ -222,7 +222,7 @@ std::uint64_t write_loom_json(const std::filesystem::path& output, const SinkInp
                               const SinkOptions& options, const EmitPayload& emit) {
   loom::Plan plan = loom::make_plan("JSON checkpoint of loom", input, options);
   loom::check_for_checkpoint(plan);
-  if (plan.origin.kind == loom::FileKind::entity) {
+  if (plan.origin.kind == loom::LoomFileKind::entity) {
     loom::announce(plan, options);
     return save_loom_json(output, loom::loaded(plan, options, emit), loom::save_options(options));
   }

@@ -27,7 +27,7 @@ namespace {
 
 /// What is known of an open file of either kind.
 struct OpenFile {
-  FileKind kind = FileKind::entity;
+  LoomFileKind kind = LoomFileKind::entity;
   std::string name;
   std::string version;
   std::uint64_t bytes = 0;
@@ -58,7 +58,7 @@ class LoomSource : public OpenedFile {
     facts_.file_bytes = file_.bytes;
     const Document& document = file_.document;
     with_path(file_.name, [&] {
-      if (file_.kind == FileKind::entity) check_overlaps();
+      if (file_.kind == LoomFileKind::entity) check_overlaps();
       const auto none = [](std::uint64_t) { return false; };
       network_ = settle_entity(document, limits_, file_.bytes, none, file_.bytes_of);
       for (std::size_t i = 0; i < document.blobs.size(); ++i) add(i);
@@ -68,7 +68,7 @@ class LoomSource : public OpenedFile {
       facts_.losses.push_back(
           fmt::format("keys that mean nothing to the format: {}", list_names(document.unknown)));
     }
-    if (file_.kind == FileKind::entity && has_other_bytes())
+    if (file_.kind == LoomFileKind::entity && has_other_bytes())
       facts_.losses.emplace_back("bytes that are no blob's");
   }
 
@@ -124,7 +124,7 @@ class LoomSource : public OpenedFile {
       tensor.type.clear();
       tensor.layout = {.dtype = DType::f32, .shape = restored_shape(i)};
     }
-    if (file_.kind == FileKind::entity) {
+    if (file_.kind == LoomFileKind::entity) {
       tensor.offset = blob.offset;
       tensor.stored_bytes = blob.length;
       tensor.in_place = !is_restored(blob);
@@ -233,7 +233,7 @@ std::shared_ptr<const OpenedFile> open_entity_source(const std::filesystem::path
                                                      const OpenOptions& options) {
   const EntityFile file = EntityFile::open(path, options.chain.read);
   loom::OpenFile open{
-      .kind = loom::FileKind::entity,
+      .kind = loom::LoomFileKind::entity,
       .name = path.string(),
       .version = "1",
       .bytes = file.file_bytes(),
@@ -257,7 +257,7 @@ std::shared_ptr<const OpenedFile> open_loom_json_source(const std::filesystem::p
                                               options.chain.read.work.cancel);
   const ByteSpan bytes = file->bytes();
   const ReadLimits& limits = options.chain.read.input.limits;
-  loom::OpenFile open{.kind = loom::FileKind::checkpoint, .name = path.string()};
+  loom::OpenFile open{.kind = loom::LoomFileKind::checkpoint, .name = path.string()};
   open.bytes = bytes.size();
   std::vector<StoredBytes> stored;
   with_path(open.name, [&] {

@@ -14,7 +14,7 @@ std::optional<std::uint64_t> number_in(const json::Value& value, std::uint64_t l
   return number && *number >= least && *number <= greatest ? number : std::nullopt;
 }
 
-bool read_member(std::string_view key, json::Value& value, Origin& origin) {
+bool read_member(std::string_view key, json::Value& value, MithrilOrigin& origin) {
   if (key == "method" && value.kind() == json::Kind::string) {
     const auto method = method_from_name(value.string());
     origin.method = method.value_or(origin.method);
@@ -36,7 +36,7 @@ bool read_member(std::string_view key, json::Value& value, Origin& origin) {
 
 }  // namespace
 
-std::string origin_to_json(const Origin& origin) {
+std::string origin_to_json(const MithrilOrigin& origin) {
   return origin_json(kFormatName, [&](JsonWriter& json) {
     json.member("method", mithril_method_name(origin.method));
     json.member("original_dtype", dtype_name(origin.original_dtype));
@@ -49,7 +49,7 @@ ReadOrigin origin_from_json(std::string_view metadata_json, unsigned max_json_de
   ReadOrigin read;
   const OriginPlace own =
       find_origin(metadata_json, kFormatName, max_json_depth, [&](json::Value& object) {
-        Origin origin;
+        MithrilOrigin origin;
         bool has_method = false, has_dtype = false;
         const bool good = read_members(object, [&](std::string_view name, json::Value& member) {
           has_method = has_method || name == "method";

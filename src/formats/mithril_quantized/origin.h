@@ -18,16 +18,16 @@ inline constexpr std::string_view kCodes = "codes";
 inline constexpr std::string_view kScales = "scales";
 inline constexpr std::string_view kZeroPoints = "zero_points";
 
-struct Origin {
+struct MithrilOrigin {
   MithrilMethod method = MithrilMethod::int8_linear;
   DType original_dtype = DType::f32;
   std::optional<std::uint64_t> group_size{};
   int level = 3;
 };
-std::string origin_to_json(const Origin& origin);
+std::string origin_to_json(const MithrilOrigin& origin);
 
 struct ReadOrigin {
-  std::optional<Origin> origin{};            ///< nullopt: the metadata are of no such file
+  std::optional<MithrilOrigin> origin{};     ///< nullopt: the metadata are of no such file
   std::vector<std::string> other_members{};  ///< what has no place in such a file
 };
 /// @throws FormatError where the text is no JSON object.

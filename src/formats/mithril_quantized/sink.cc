@@ -64,7 +64,7 @@ std::uint64_t count_of(const SinkTensor& tensor, DType dtype) {
   return layout.shape[0];
 }
 
-void check_outline(const SinkInput& input, const Places& places, const Origin& origin) {
+void check_outline(const SinkInput& input, const Places& places, const MithrilOrigin& origin) {
   Outline outline{.method = origin.method,
                   .original_dtype = origin.original_dtype,
                   .group_size = origin.group_size,
@@ -78,7 +78,7 @@ void check_outline(const SinkInput& input, const Places& places, const Origin& o
   }
 }
 
-int level_of(const SinkOptions& options, const Origin& origin) {
+int level_of(const SinkOptions& options, const MithrilOrigin& origin) {
   const Compression& compression = options.save.compression;
   if (compression.codec && *compression.codec != Codec::zstd)
     fail_argument(ErrorCode::bad_argument, "codec", "another", "zstd",

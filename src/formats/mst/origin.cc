@@ -49,7 +49,7 @@ bool read_places(json::Value& value, std::vector<std::size_t>& places) {
   return good;
 }
 
-bool read_member(std::string_view key, json::Value& value, Origin& origin) {
+bool read_member(std::string_view key, json::Value& value, MstOrigin& origin) {
   std::uint64_t number = 0;
   if (key == "version") {
     const bool good = read_number(value, 1, number);
@@ -70,8 +70,8 @@ bool read_member(std::string_view key, json::Value& value, Origin& origin) {
   return key == "header_order" && read_places(value, origin.header_order);
 }
 
-std::optional<Origin> read_own(json::Value& value) {
-  Origin origin;
+std::optional<MstOrigin> read_own(json::Value& value) {
+  MstOrigin origin;
   const bool good = read_members(value, [&](std::string_view key, json::Value& member) {
     return read_member(key, member, origin);
   });
@@ -125,8 +125,8 @@ std::string origin_to_json(const MstFile& file) {
   });
 }
 
-Origin origin_from_json(std::string_view metadata_json, unsigned max_json_depth) {
-  Origin origin;
+MstOrigin origin_from_json(std::string_view metadata_json, unsigned max_json_depth) {
+  MstOrigin origin;
   const OriginPlace own =
       find_origin(metadata_json, kFormatName, max_json_depth, [&](json::Value& object) {
         auto read = read_own(object);

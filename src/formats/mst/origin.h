@@ -13,7 +13,7 @@
 
 namespace thalia::formats::mst {
 
-struct Origin {
+struct MstOrigin {
   std::uint32_t version = 1;
   int level = 3;
   bool byte_grouping = true;
@@ -26,6 +26,6 @@ struct Origin {
 std::string origin_to_json(const MstFile& file);
 /// Of the metadata of any .thalia file: of what is no .mst file's, texts become metadata.
 /// @throws FormatError where it is no JSON object.
-Origin origin_from_json(std::string_view metadata_json, unsigned max_json_depth);
+MstOrigin origin_from_json(std::string_view metadata_json, unsigned max_json_depth);
 
 }  // namespace thalia::formats::mst

@@ -25,7 +25,7 @@ void check_tensors(const SinkInput& input) {
   }
 }
 
-MstWriteOptions write_options(const SinkOptions& options, const Origin& origin) {
+MstWriteOptions write_options(const SinkOptions& options, const MstOrigin& origin) {
   const Compression& compression = options.save.compression;
   if (compression.codec && *compression.codec != Codec::zstd)
     fail_argument(ErrorCode::bad_argument, "codec", "another", "zstd", "of a .mst file");
@@ -37,14 +37,14 @@ MstWriteOptions write_options(const SinkOptions& options, const Origin& origin) 
           .work = options.save.work};
 }
 
-std::vector<std::string> losses_of(const SinkInput& input, const Origin& origin) {
+std::vector<std::string> losses_of(const SinkInput& input, const MstOrigin& origin) {
   std::vector<std::string> losses;
   add_lost_metadata(losses, input, origin.other_members);
   return losses;
 }
 
 // The order that the file had; what it had not comes last, as it was given.
-std::vector<std::size_t> order_of(const SinkInput& input, const Origin& origin) {
+std::vector<std::size_t> order_of(const SinkInput& input, const MstOrigin& origin) {
   std::unordered_map<std::string_view, std::size_t> places;
   for (std::size_t i = 0; i < origin.order.size(); ++i) places.emplace(origin.order[i], i);
   std::vector<std::size_t> order(input.tensors.size());
@@ -57,7 +57,7 @@ std::vector<std::size_t> order_of(const SinkInput& input, const Origin& origin) 
 }
 
 bool has_all_names(const SinkInput& input, const std::vector<std::size_t>& order,
-                   const Origin& origin) {
+                   const MstOrigin& origin) {
   return std::ranges::equal(order, origin.order, [&](std::size_t i, const std::string& name) {
     return input.tensors[i].name == name;
   });
@@ -68,7 +68,8 @@ bool has_all_names(const SinkInput& input, const std::vector<std::size_t>& order
 
 std::uint64_t write_mst(const std::filesystem::path& output, const SinkInput& input,
                         const SinkOptions& options, const EmitPayload& emit) {
-  const mst::Origin origin = mst::origin_from_json(input.metadata, options.limits.max_json_depth);
+  const mst::MstOrigin origin =
+      mst::origin_from_json(input.metadata, options.limits.max_json_depth);
   const MstWriteOptions write = mst::write_options(options, origin);
   std::uint64_t total = 0;
   with_path(output.native(), [&] { mst::check_tensors(input); });
@@ -94,8 +95,8 @@ std::uint64_t write_mst(const std::filesystem::path& output, const SinkInput& in
 }
 
 bool is_mst_made_of(const SinkInput& input, std::string_view metadata, unsigned max_json_depth) {
-  const mst::Origin written = mst::origin_from_json(input.metadata, max_json_depth);
-  const mst::Origin found = mst::origin_from_json(metadata, max_json_depth);
+  const mst::MstOrigin written = mst::origin_from_json(input.metadata, max_json_depth);
+  const mst::MstOrigin found = mst::origin_from_json(metadata, max_json_depth);
   return found.version == written.version && found.byte_grouping == written.byte_grouping &&
          found.metadata == written.metadata && found.header_order.empty();
 }

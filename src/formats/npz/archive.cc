@@ -31,7 +31,7 @@ std::string array_name(std::string_view member) {
   return std::string(member);
 }
 
-Archive::Archive(StoredBytes bytes, const ReadOptions& options)
+NpzArchive::NpzArchive(StoredBytes bytes, const ReadOptions& options)
     : bytes_(std::move(bytes)),
       options_(options),
       zip_(ZipDirectory::parse(bytes_.bytes, options_.input.limits)) {
@@ -52,7 +52,7 @@ Archive::Archive(StoredBytes bytes, const ReadOptions& options)
   }
 }
 
-void Archive::add(std::size_t member) {
+void NpzArchive::add(std::size_t member) {
   const ZipMember& found = zip_.members()[member];
   const std::vector<std::byte> start = zip_.read_start(found, kMostNpyHeader);
   if (!is_npy(start)) {
@@ -73,11 +73,11 @@ void Archive::add(std::size_t member) {
   members_.push_back(member);
 }
 
-std::vector<std::byte> Archive::header_text(std::size_t i) const {
+std::vector<std::byte> NpzArchive::header_text(std::size_t i) const {
   return zip_.read_start(member(i), headers_[i].header_bytes);
 }
 
-Tensor Archive::read(std::size_t i) const {
+Tensor NpzArchive::read(std::size_t i) const {
   const ReadLimits& limits = options_.input.limits;
   return with_array(arrays_[i].name, [&] {
     const ByteSpan bytes = zip_.stored_bytes(member(i));
@@ -91,7 +91,7 @@ Tensor Archive::read(std::size_t i) const {
   });
 }
 
-void Archive::visit(std::size_t i, const PieceSink& sink) const {
+void NpzArchive::visit(std::size_t i, const PieceSink& sink) const {
   if (is_converted(headers_[i])) return sink(read(i).bytes());
   with_array(arrays_[i].name, [&] {
     std::uint64_t header_left = headers_[i].header_bytes;
@@ -116,7 +116,7 @@ void Archive::visit(std::size_t i, const PieceSink& sink) const {
   });
 }
 
-void Archive::check(std::size_t i) const {
+void NpzArchive::check(std::size_t i) const {
   with_array(arrays_[i].name, [&] { zip_.check_crc(member(i)); });
 }
 

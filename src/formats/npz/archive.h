@@ -22,11 +22,11 @@ inline constexpr std::string_view kArraySuffix = ".npy";
 std::string array_name(std::string_view member);
 
 /// Errors name the array, and no path. Immutable but for what was compared; any number of threads.
-class Archive {
+class NpzArchive {
  public:
   /// @throws FormatError naming field and bound; UnsupportedError for pickled objects, texts,
   /// dates, records of several fields, ranks above 8; CompressionError.
-  Archive(StoredBytes bytes, const ReadOptions& options);
+  NpzArchive(StoredBytes bytes, const ReadOptions& options);
 
   const std::vector<NpyArray>& arrays() const noexcept { return arrays_; }
   const NpyHeader& header(std::size_t i) const noexcept { return headers_[i]; }

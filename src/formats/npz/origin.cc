@@ -60,8 +60,8 @@ bool read_arrays(json::Value& value, std::vector<ArrayOrigin>& arrays) {
   return good;
 }
 
-std::optional<Origin> read_origin(json::Value& value) {
-  Origin origin;
+std::optional<NpzOrigin> read_origin(json::Value& value) {
+  NpzOrigin origin;
   const bool good = read_members(value, [&](std::string_view key, json::Value& member) {
     if (key == "deflated") return is_bool(member, origin.deflated);
     if (key == "old_zip64") return is_bool(member, origin.old_zip64);
@@ -85,8 +85,8 @@ ArrayOrigin array_origin(const NpyArray& array, const NpyHeader& header, ByteSpa
   return origin;
 }
 
-Origin origin_of(const Archive& archive) {
-  Origin origin;
+NpzOrigin origin_of(const NpzArchive& archive) {
+  NpzOrigin origin;
   const std::size_t count = archive.arrays().size();
   origin.deflated = count != 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -103,7 +103,7 @@ Origin origin_of(const Archive& archive) {
   return origin;
 }
 
-bool says_names_only(const Origin& origin) noexcept {
+bool says_names_only(const NpzOrigin& origin) noexcept {
   return !origin.deflated && !origin.old_zip64 &&
          std::ranges::all_of(origin.arrays, [](const ArrayOrigin& array) {
            return array.descr.empty() && !array.fortran_order && array.header_bytes == 0 &&
@@ -111,7 +111,7 @@ bool says_names_only(const Origin& origin) noexcept {
          });
 }
 
-std::string origin_to_json(std::string_view format, const Origin& origin) {
+std::string origin_to_json(std::string_view format, const NpzOrigin& origin) {
   return origin_json(format, [&](JsonWriter& json) {
     if (origin.deflated) json.member("deflated", true);
     if (origin.old_zip64) json.member("old_zip64", true);
@@ -129,15 +129,15 @@ std::string origin_to_json(std::string_view format, const Origin& origin) {
   });
 }
 
-Origin origin_from_json(std::string_view metadata, unsigned max_json_depth) {
-  std::optional<Origin> found;
+NpzOrigin origin_from_json(std::string_view metadata, unsigned max_json_depth) {
+  std::optional<NpzOrigin> found;
   const auto read = [&](json::Value& object) {
     found = read_origin(object);
     return found.has_value();
   };
   OriginPlace place = find_origin(metadata, "npz", max_json_depth, read);
   if (!place) place = find_origin(metadata, "npy", max_json_depth, read);
-  Origin origin = std::move(found).value_or(Origin{});
+  NpzOrigin origin = std::move(found).value_or(NpzOrigin{});
   visit_others(metadata, place, max_json_depth,
                [&](std::string_view key, json::Value&) { origin.other_keys.emplace_back(key); });
   return origin;

@@ -22,7 +22,7 @@ struct ArrayOrigin {
   bool bare = false;  ///< the member's name has no ".npy"
 };
 
-struct Origin {
+struct NpzOrigin {
   bool deflated = false;              ///< every array
   bool old_zip64 = false;             ///< by a Python up to 3.11.3
   std::vector<ArrayOrigin> arrays{};  ///< in the order of the file, their names different
@@ -32,14 +32,14 @@ struct Origin {
 
 /// Of an array whose header stands in its file as `text`.
 ArrayOrigin array_origin(const NpyArray& array, const NpyHeader& header, ByteSpan text);
-Origin origin_of(const Archive& archive);
+NpzOrigin origin_of(const NpzArchive& archive);
 /// Whether a file without all this is the same: it has only the names of arrays.
-bool says_names_only(const Origin& origin) noexcept;
+bool says_names_only(const NpzOrigin& origin) noexcept;
 /// `format`: "npy" or "npz".
-std::string origin_to_json(std::string_view format, const Origin& origin);
+std::string origin_to_json(std::string_view format, const NpzOrigin& origin);
 
 /// For the metadata of any file; either format's is understood. What is not exactly of this form
 /// counts as somebody else's. @throws FormatError where it is no JSON object.
-Origin origin_from_json(std::string_view metadata, unsigned max_json_depth);
+NpzOrigin origin_from_json(std::string_view metadata, unsigned max_json_depth);
 
 }  // namespace thalia::formats::npz

@@ -119,7 +119,7 @@ void check_names(const SinkInput& input) {
   }
 }
 
-bool wants_deflate(const Origin& origin, const SinkOptions& options) {
+bool wants_deflate(const NpzOrigin& origin, const SinkOptions& options) {
   const auto codec = options.save.compression.codec;
   return codec ? *codec != Codec::none : origin.deflated;
 }
@@ -127,7 +127,7 @@ bool wants_deflate(const Origin& origin, const SinkOptions& options) {
 /// @throws UnsupportedError naming the tensor; FormatError (limit_exceeded) for a tensor too large
 /// to be reordered in memory, or metadata that are no JSON object.
 Plan plan_arrays(const SinkInput& input, const SinkOptions& options) {
-  const Origin origin = origin_from_json(input.metadata, options.limits.max_json_depth);
+  const NpzOrigin origin = origin_from_json(input.metadata, options.limits.max_json_depth);
   Plan plan{.deflated = wants_deflate(origin, options), .old_zip64 = origin.old_zip64};
   check_names(input);
   std::unordered_map<std::string_view, std::size_t> places;
@@ -290,7 +290,7 @@ std::uint64_t write_npy(const std::filesystem::path& output, const SinkInput& in
 }
 
 bool is_npz_note_only(std::string_view metadata, unsigned max_json_depth) {
-  const npz::Origin origin = npz::origin_from_json(metadata, max_json_depth);
+  const npz::NpzOrigin origin = npz::origin_from_json(metadata, max_json_depth);
   return origin.other_keys.empty() && npz::says_names_only(origin);
 }
 

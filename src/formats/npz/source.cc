@@ -57,7 +57,7 @@ class NpzSource final : public OpenedFile {
 
  private:
   std::string path_;
-  Archive archive_;
+  NpzArchive archive_;
 };
 
 class NpySource final : public OpenedFile {
@@ -73,7 +73,7 @@ class NpySource final : public OpenedFile {
     facts_.version = fmt::format("{}.0", header_.version);
     facts_.file_bytes = file.size();
     facts_.tensors.push_back(source_tensor(array, header_));
-    Origin origin;
+    NpzOrigin origin;
     origin.arrays.push_back(array_origin(array, header_, file.first(header_.header_bytes)));
     facts_.metadata = origin_to_json("npy", origin);
   }

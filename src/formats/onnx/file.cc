@@ -125,7 +125,7 @@ Tensor OnnxFile::read(std::string_view name) const {
 
 Tensor OnnxFile::read(std::size_t i) const {
   const OnnxTensor& tensor = tensors()[i];
-  const Stored& stored = impl_->parsed.stored[i];
+  const OnnxStored& stored = impl_->parsed.stored[i];
   try {
     return with_path(impl_->name, [&] {
       if (!stored.indices) {
@@ -145,7 +145,7 @@ Tensor OnnxFile::read(std::size_t i) const {
 
 void OnnxFile::check(std::size_t i) const {
   static_cast<void>(read(i));
-  const Stored& stored = impl_->parsed.stored[i];
+  const OnnxStored& stored = impl_->parsed.stored[i];
   if (stored.values.external) impl_->data.check_sum(*stored.values.external);
   if (stored.indices && stored.indices->external) impl_->data.check_sum(*stored.indices->external);
 }

@@ -25,9 +25,9 @@ constexpr std::size_t kNodeNameBytes = 256;
 constexpr std::size_t kPathBytes = 1024;
 
 // Either kind of tensor, and what it is read as.
-Stored parse_either(Message&& message, bool is_sparse, TensorLayout& layout) {
+OnnxStored parse_either(Message&& message, bool is_sparse, TensorLayout& layout) {
   if (is_sparse) return parse_sparse(std::move(message), layout);
-  Stored stored{.values = parse_tensor_proto(std::move(message))};
+  OnnxStored stored{.values = parse_tensor_proto(std::move(message))};
   layout = {.dtype = stored.values.type->dtype, .shape = stored.values.shape};
   return stored;
 }
@@ -47,12 +47,13 @@ void GraphReader::read(Message&& message) {
   name_constants();
 }
 
-void GraphReader::add(std::string name, bool is_initialiser, TensorLayout layout, Stored stored) {
+void GraphReader::add(std::string name, bool is_initialiser, TensorLayout layout,
+                      OnnxStored stored) {
   auto& tensors = is_initialiser ? parsed_.tensors : constant_tensors_;
   const std::uint64_t count = parsed_.tensors.size() + constant_tensors_.size();
   if (count == limits_.max_tensors)
     fail_limit("GraphProto", "max_tensors", count + 1, limits_.max_tensors);
-  hold(sizeof(OnnxTensor) + sizeof(Stored) + 3 * name.size());
+  hold(sizeof(OnnxTensor) + sizeof(OnnxStored) + 3 * name.size());
   OnnxTensor tensor{.name = std::move(name), .layout = layout, .initialiser = is_initialiser};
   const TensorProto& values = stored.values;
   if (stored.indices) {
@@ -75,7 +76,7 @@ void GraphReader::add(std::string name, bool is_initialiser, TensorLayout layout
 
 void GraphReader::initialiser(const Message& message, const Field& field, bool is_sparse) {
   TensorLayout layout;
-  Stored stored = parse_either(
+  OnnxStored stored = parse_either(
       message.inner(field, is_sparse ? "SparseTensorProto" : "TensorProto"), is_sparse, layout);
   const std::string_view name = stored.values.name;
   if (name.empty())
@@ -89,7 +90,7 @@ void GraphReader::initialiser(const Message& message, const Field& field, bool i
 void GraphReader::constant(const Message& message, const Field& field, bool is_sparse,
                            std::string name) {
   TensorLayout layout;
-  Stored stored;
+  OnnxStored stored;
   try {
     stored = parse_either(message.inner(field, is_sparse ? "SparseTensorProto" : "TensorProto"),
                           is_sparse, layout);

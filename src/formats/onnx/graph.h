@@ -39,7 +39,7 @@ class GraphReader {
   void attribute(Message&& message, const Path& path, const std::string& constant);
   void initialiser(const Message& message, const Field& field, bool is_sparse);
   void constant(const Message& message, const Field& field, bool is_sparse, std::string name);
-  void add(std::string name, bool is_initialiser, TensorLayout layout, Stored stored);
+  void add(std::string name, bool is_initialiser, TensorLayout layout, OnnxStored stored);
   void name_constants();
 
   ByteSpan file_;
@@ -49,7 +49,7 @@ class GraphReader {
   ParsedModel& parsed_;
   // Of nodes: they come behind the initialisers.
   std::vector<OnnxTensor> constant_tensors_;
-  std::vector<Stored> constant_stored_;
+  std::vector<OnnxStored> constant_stored_;
   std::unordered_set<std::string_view> names_;  ///< in the file, or in constant_tensors_
   std::vector<std::string_view> outputs_;
 };

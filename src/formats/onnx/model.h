@@ -11,7 +11,7 @@
 namespace thalia::formats::onnx {
 
 /// What reading a tensor takes.
-struct Stored {
+struct OnnxStored {
   TensorProto values{};
   std::optional<TensorProto> indices{};  ///< of a sparse tensor
 };
@@ -21,7 +21,7 @@ struct ParsedModel {
   OnnxMetadata metadata{};
   OnnxGraph graph{};
   std::vector<OnnxTensor> tensors{};
-  std::vector<Stored> stored{};  ///< of each of them
+  std::vector<OnnxStored> stored{};  ///< of each of them
 };
 
 /// @param constants also the tensors in nodes. @throws FormatError, UnsupportedError.

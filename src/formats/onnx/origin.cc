@@ -28,7 +28,7 @@ std::optional<Number> whole_number(std::string_view text) {
 // Everything that is not as it should be makes the whole no origin.
 class OriginReader {
  public:
-  std::optional<Origin> read(json::Value& value) {
+  std::optional<OnnxOrigin> read(json::Value& value) {
     origin_.model = {.ir_version = 0,
                      .opset_imports = {},
                      .producer_name = {},
@@ -116,13 +116,13 @@ class OriginReader {
     });
   }
 
-  Origin origin_;
+  OnnxOrigin origin_;
   bool good_ = true;
 };
 
 }  // namespace
 
-std::string origin_to_json(const Origin& origin) {
+std::string origin_to_json(const OnnxOrigin& origin) {
   const OnnxModel& model = origin.model;
   return origin_json(kFormatName, [&](JsonWriter& json) {
     json.member("ir_version", model.ir_version);
@@ -158,8 +158,8 @@ std::string origin_to_json(const Origin& origin) {
   });
 }
 
-Origin origin_from_json(std::string_view metadata, unsigned max_json_depth) {
-  Origin origin;
+OnnxOrigin origin_from_json(std::string_view metadata, unsigned max_json_depth) {
+  OnnxOrigin origin;
   const OriginPlace own =
       find_origin(metadata, kFormatName, max_json_depth, [&](json::Value& object) {
         auto found = OriginReader().read(object);

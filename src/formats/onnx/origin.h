@@ -16,7 +16,7 @@ namespace thalia::formats::onnx {
 /// The property that carries the number of training steps, which a .thalia file has in its header.
 inline constexpr std::string_view kTrainingSteps = "thalia.training_steps";
 
-struct Origin {
+struct OnnxOrigin {
   OnnxModel model{};
   OnnxMetadata metadata{};
   bool external_data = false;
@@ -26,11 +26,11 @@ struct Origin {
 };
 
 /// Without losses.
-std::string origin_to_json(const Origin& origin);
+std::string origin_to_json(const OnnxOrigin& origin);
 
 /// Of the metadata of any .thalia file. What is no origin as above becomes properties: texts as
 /// they are, other values as JSON. @throws FormatError where it is no JSON object.
-Origin origin_from_json(std::string_view metadata, unsigned max_json_depth);
+OnnxOrigin origin_from_json(std::string_view metadata, unsigned max_json_depth);
 
 /// The number that is the last property, which is taken out then.
 std::optional<std::uint64_t> take_training_steps(OnnxMetadata& metadata);

@@ -122,10 +122,10 @@ std::string with_raw_data(unsigned field, const std::string& fields, std::uint64
   return head;
 }
 
-PlannedTensor plan_dense(const SinkTensor& tensor, const std::string& location,
-                         CheckedSum& data_bytes) {
+OnnxPlannedTensor plan_dense(const SinkTensor& tensor, const std::string& location,
+                             CheckedSum& data_bytes) {
   const TensorLayout& layout = tensor.layout;
-  PlannedTensor planned{.payload_bytes = *format::payload_length(layout)};
+  OnnxPlannedTensor planned{.payload_bytes = *format::payload_length(layout)};
   const std::string fields =
       tensor_fields(layout.shape.extents(), find_data_type(layout.dtype)->code, tensor.name);
   planned.external = !location.empty() && planned.payload_bytes >= kLeastExternalBytes;
@@ -149,10 +149,10 @@ PlannedTensor plan_dense(const SinkTensor& tensor, const std::string& location,
 
 // The positions stand in front of the values, as the payload has them; protobuf takes fields in any
 // order.
-PlannedTensor plan_sparse(const SinkTensor& tensor) {
+OnnxPlannedTensor plan_sparse(const SinkTensor& tensor) {
   const TensorLayout& layout = tensor.layout;
   const format::SparseParts parts = *format::sparse_parts(layout);
-  PlannedTensor planned{.payload_bytes = parts.length};
+  OnnxPlannedTensor planned{.payload_bytes = parts.length};
   const std::uint64_t nnz[] = {layout.nnz};
   const std::string indices =
       with_raw_data(2, tensor_fields(nnz, find_data_type(DType::i64)->code, {}), 8 * layout.nnz);
@@ -185,7 +185,7 @@ std::string output(const SinkTensor& tensor) {
   return info;
 }
 
-std::uint64_t bytes_in_model(const PlannedTensor& planned, const SinkTensor& tensor) {
+std::uint64_t bytes_in_model(const OnnxPlannedTensor& planned, const SinkTensor& tensor) {
   const std::uint64_t around = planned.head.size() + planned.middle.size();
   if (planned.external) return around;
   if (!is_sparse(tensor.layout.encoding)) return around + planned.payload_bytes;
@@ -228,9 +228,9 @@ void mend_versions(OnnxModel& model) {
     model.opset_imports.push_back({.domain = {}, .version = kUsualOpset});
 }
 
-Plan make_plan(const std::vector<SinkTensor>& tensors, const OnnxMetadata& metadata,
-               const OnnxModel& model, const std::string& location) {
-  Plan plan;
+OnnxPlan make_plan(const std::vector<SinkTensor>& tensors, const OnnxMetadata& metadata,
+                   const OnnxModel& model, const std::string& location) {
+  OnnxPlan plan;
   CheckedSum in_graph, data_bytes, payload_bytes;
   std::string graph_front, graph_back;
   Encoder(graph_front).text(2, model.graph_name);

@@ -11,7 +11,7 @@
 
 namespace thalia::formats::onnx {
 
-struct PlannedTensor {
+struct OnnxPlannedTensor {
   std::string head{};    ///< in front of the elements; of a sparse one in front of its positions
   std::string middle{};  ///< of a sparse one: between positions and values
   std::uint64_t payload_bytes = 0;  ///< logical bytes
@@ -19,9 +19,9 @@ struct PlannedTensor {
   std::uint64_t offset = 0;  ///< in the data file, of an external one
 };
 
-struct Plan {
+struct OnnxPlan {
   std::string front{};
-  std::vector<PlannedTensor> tensors{};  ///< in the order of the input
+  std::vector<OnnxPlannedTensor> tensors{};  ///< in the order of the input
   std::string back{};
   /// Of the model; more than kMostMessageBytes: it cannot be written.
   std::uint64_t model_bytes = 0;
@@ -42,7 +42,7 @@ void check_input(const std::vector<SinkTensor>& tensors, const OnnxMetadata& met
 void mend_versions(OnnxModel& model);
 
 /// @param location name of the data file; empty: all elements are in the model.
-Plan make_plan(const std::vector<SinkTensor>& tensors, const OnnxMetadata& metadata,
-               const OnnxModel& model, const std::string& location);
+OnnxPlan make_plan(const std::vector<SinkTensor>& tensors, const OnnxMetadata& metadata,
+                   const OnnxModel& model, const std::string& location);
 
 }  // namespace thalia::formats::onnx

@@ -38,7 +38,7 @@ std::vector<std::size_t> file_order(const std::vector<SinkTensor>& tensors,
 
 std::uint64_t write_onnx(const std::filesystem::path& output, const SinkInput& input,
                          const SinkOptions& options, const EmitPayload& emit) {
-  onnx::Origin origin = onnx::origin_from_json(input.metadata, options.limits.max_json_depth);
+  onnx::OnnxOrigin origin = onnx::origin_from_json(input.metadata, options.limits.max_json_depth);
   // The model may be of a version that this library does not know.
   onnx::mend_versions(origin.model);
   if (input.training_steps) {
@@ -72,13 +72,13 @@ std::uint64_t write_onnx(const std::filesystem::path& output, const SinkInput& i
 }
 
 bool is_onnx_made_of(const SinkInput& input, std::string_view metadata, unsigned max_json_depth) {
-  const onnx::Origin found = onnx::origin_from_json(metadata, max_json_depth);
-  onnx::Origin written = onnx::origin_from_json(input.metadata, max_json_depth);
+  const onnx::OnnxOrigin found = onnx::origin_from_json(metadata, max_json_depth);
+  onnx::OnnxOrigin written = onnx::origin_from_json(input.metadata, max_json_depth);
   // Another version of this library may have written it.
   if (found.model.producer_name == written.model.producer_name)
     written.model.producer_version = found.model.producer_version;
   onnx::check_input(input.tensors, written.metadata, written.model);
-  const onnx::Plan plan = onnx::make_plan(input.tensors, written.metadata, written.model, {});
+  const onnx::OnnxPlan plan = onnx::make_plan(input.tensors, written.metadata, written.model, {});
   return found.model == written.model && found.metadata == written.metadata &&
          found.external_data == (plan.model_bytes > onnx::kMostMessageBytes);
 }

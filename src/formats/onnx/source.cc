@@ -65,7 +65,7 @@ class OnnxSource final : public OpenedFile {
       if (key == kCarriedMetadata) facts_.carried = text;
     facts_.version = fmt::format("IR {}", file_.model().ir_version);
     facts_.training_steps = take_training_steps(metadata);
-    Origin origin{
+    OnnxOrigin origin{
         .model = file_.model(), .metadata = std::move(metadata), .external_data = external};
     for (const OnnxTensor& tensor : file_.tensors()) origin.order.push_back(tensor.name);
     facts_.metadata = origin_to_json(origin);

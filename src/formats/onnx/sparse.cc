@@ -59,7 +59,7 @@ void store_index(std::byte* at, std::uint64_t index, bool wide) {
   std::memcpy(at, &value, wide ? 8 : 4);
 }
 
-TensorLayout coo_layout(const Message& message, const Stored& stored, const Shape& shape) {
+TensorLayout coo_layout(const Message& message, const OnnxStored& stored, const Shape& shape) {
   const auto refuse = [&](const char* field, const Shape& value, std::string bound) {
     message.fail(ErrorCode::inconsistent, field, message.extent().offset, value.to_string(),
                  std::move(bound));
@@ -93,8 +93,8 @@ TensorLayout coo_layout(const Message& message, const Stored& stored, const Shap
 
 }  // namespace
 
-Stored parse_sparse(Message&& message, TensorLayout& layout) {
-  Stored stored;
+OnnxStored parse_sparse(Message&& message, TensorLayout& layout) {
+  OnnxStored stored;
   Dims dims;
   bool has_values = false;
   Field field;

@@ -14,7 +14,7 @@ namespace thalia::formats::onnx {
 /// A SparseTensorProto, and the layout of the coo tensor that it is. @throws as
 /// parse_tensor_proto(); FormatError (inconsistent) where values, indices and shape do not go with
 /// each other; UnsupportedError for a scalar and for elements that are no whole bytes.
-Stored parse_sparse(Message&& message, TensorLayout& layout);
+OnnxStored parse_sparse(Message&& message, TensorLayout& layout);
 
 /// @param values, indices as dense tensors. @throws FormatError: (out_of_bounds) for an index
 /// outside of the shape or that does not rise, (limit_exceeded).

@@ -81,10 +81,11 @@ DataFileName data_file_name(const std::filesystem::path& model, const OutputOpti
   return found;
 }
 
-Plan make_fitting_plan(const std::filesystem::path& path, const std::vector<SinkTensor>& tensors,
-                       const OnnxMetadata& metadata, const OnnxModel& model,
-                       const WriteOptions& options, DataFileName& data) {
-  Plan plan = make_plan(tensors, metadata, model, {});
+OnnxPlan make_fitting_plan(const std::filesystem::path& path,
+                           const std::vector<SinkTensor>& tensors, const OnnxMetadata& metadata,
+                           const OnnxModel& model, const OnnxWriteOptions& options,
+                           DataFileName& data) {
+  OnnxPlan plan = make_plan(tensors, metadata, model, {});
   const bool is_too_large = plan.model_bytes > options.most_model_bytes;
   if (options.external_data.value_or(is_too_large)) {
     data = data_file_name(io::real_path(path), options.output);
@@ -108,10 +109,10 @@ void pad(OutputFile& out, std::uint64_t size) {
 
 std::uint64_t write_model(const std::filesystem::path& path, const std::vector<SinkTensor>& tensors,
                           const OnnxMetadata& metadata, OnnxModel model,
-                          const WriteOptions& options, const std::function<void()>& checked,
+                          const OnnxWriteOptions& options, const std::function<void()>& checked,
                           const EmitPayload& emit) {
   DataFileName data;
-  const Plan plan = with_path(path.native(), [&] {
+  const OnnxPlan plan = with_path(path.native(), [&] {
     check_input(tensors, metadata, model);
     return make_fitting_plan(path, tensors, metadata, model, options, data);
   });
@@ -127,7 +128,7 @@ std::uint64_t write_model(const std::filesystem::path& path, const std::vector<S
   std::uint64_t done = 0;
   out.write(as_byte_span(plan.front));
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const PlannedTensor& planned = plan.tensors[i];
+    const OnnxPlannedTensor& planned = plan.tensors[i];
     out.write(as_byte_span(planned.head));
     OutputFile& target = planned.external ? *data_out : out;
     if (planned.external) pad(target, planned.offset);

@@ -14,7 +14,7 @@
 
 namespace thalia::formats::onnx {
 
-struct WriteOptions {
+struct OnnxWriteOptions {
   std::optional<bool> external_data{};
   OutputOptions output{};
   std::vector<std::filesystem::path> sources{};  ///< as SinkOptions::sources
@@ -26,7 +26,7 @@ struct WriteOptions {
 /// @return bytes of both files.
 std::uint64_t write_model(const std::filesystem::path& path, const std::vector<SinkTensor>& tensors,
                           const OnnxMetadata& metadata, OnnxModel model,
-                          const WriteOptions& options, const std::function<void()>& checked,
+                          const OnnxWriteOptions& options, const std::function<void()>& checked,
                           const EmitPayload& emit);
 
 }  // namespace thalia::formats::onnx

@@ -29,7 +29,7 @@ bool read_own(json::Value& value, json::Members& members) {
 // The keys of the folder itself, and those that another member has taken.
 using TakenKeys = std::unordered_set<std::string>;
 
-void add(Origin& origin, TakenKeys& taken, std::string key, std::string value) {
+void add(OrbaxOrigin& origin, TakenKeys& taken, std::string key, std::string value) {
   if (taken.insert(key).second) {
     origin.others.emplace_back(std::move(key), std::move(value));
   } else {
@@ -47,14 +47,14 @@ std::string origin_to_json(const json::Members& others) {
   });
 }
 
-Origin origin_from_json(std::string_view metadata_json, unsigned max_json_depth) {
+OrbaxOrigin origin_from_json(std::string_view metadata_json, unsigned max_json_depth) {
   json::Members own;
   const OriginPlace place =
       find_origin(metadata_json, kFormatName, max_json_depth, [&](json::Value& object) {
         own.clear();
         return read_own(object, own);
       });
-  Origin origin;
+  OrbaxOrigin origin;
   TakenKeys taken{"arrays", "version"};
   if (place)
     for (auto& [key, value] : own) add(origin, taken, std::move(key), std::move(value));

@@ -10,7 +10,7 @@
 
 namespace thalia::formats::orbax {
 
-struct Origin {
+struct OrbaxOrigin {
   json::Members others{};                   ///< as Metadata::others
   std::vector<std::string> lost_members{};  ///< what has no place in such a folder
 };
@@ -18,6 +18,6 @@ struct Origin {
 std::string origin_to_json(const json::Members& others);
 /// Of the metadata of any .thalia file: of what is no such folder's, all members become members of
 /// the folder's own metadata. @throws FormatError where it is no JSON object.
-Origin origin_from_json(std::string_view metadata_json, unsigned max_json_depth);
+OrbaxOrigin origin_from_json(std::string_view metadata_json, unsigned max_json_depth);
 
 }  // namespace thalia::formats::orbax

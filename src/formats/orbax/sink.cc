@@ -67,7 +67,8 @@ void write_marks(io::AtomicFolder& folder, const std::string& metadata) {
 
 std::uint64_t write_orbax(const std::filesystem::path& output, const SinkInput& input,
                           const SinkOptions& options, const EmitPayload& emit) {
-  orbax::Origin origin = orbax::origin_from_json(input.metadata, options.limits.max_json_depth);
+  orbax::OrbaxOrigin origin =
+      orbax::origin_from_json(input.metadata, options.limits.max_json_depth);
   orbax::Metadata metadata{.arrays = {}, .others = std::move(origin.others)};
   std::uint64_t total = 0;
   with_path(output.native(), [&] {

@@ -76,7 +76,7 @@ NodeId Builder::add(Node node) {
 }
 
 NodeId Builder::add_integer(std::int64_t value) {
-  Node node{.kind = Kind::integer};
+  Node node{.kind = NodeKind::integer};
   node.integer = value;
   return add(std::move(node));
 }
@@ -104,12 +104,13 @@ NodeId Builder::add_long(std::string_view bytes) {
     return add_integer(negative ? -value : value);
   }
   charge(bytes.size() * 3);
-  return add({.kind = Kind::big_integer, .text = keep((negative ? "-" : "") + decimal(magnitude))});
+  return add(
+      {.kind = NodeKind::big_integer, .text = keep((negative ? "-" : "") + decimal(magnitude))});
 }
 
 NodeId Builder::add_text(std::string_view text) {
   if (!is_valid_utf8(text)) unsupported("a text that is no UTF-8", printable(text.substr(0, 100)));
-  return add({.kind = Kind::text, .text = text});
+  return add({.kind = NodeKind::text, .text = text});
 }
 
 std::string_view Builder::keep(std::string text) {
@@ -127,17 +128,17 @@ NodeId Builder::find_global(std::string_view module, std::string_view name) {
         place(""));
   }
   if (symbol->meaning == Meaning::dtype)
-    return add({.kind = Kind::dtype, .symbol = *symbol, .text = symbol->name});
+    return add({.kind = NodeKind::dtype, .symbol = *symbol, .text = symbol->name});
   if (symbol->meaning == Meaning::quantized_dtype)
-    return add({.kind = Kind::dtype, .symbol = *symbol, .text = quantum_name(symbol->quantum)});
-  return add({.kind = Kind::symbol, .symbol = *symbol});
+    return add({.kind = NodeKind::dtype, .symbol = *symbol, .text = quantum_name(symbol->quantum)});
+  return add({.kind = NodeKind::symbol, .symbol = *symbol});
 }
 
 NodeId Builder::make_object(NodeId cls, NodeId arguments) {
   const Symbol symbol = need_symbol(cls, "NEWOBJ");
   if (symbol.meaning == Meaning::script_class) {
     need_items(arguments, "arguments", 0, 0);
-    return add({.kind = Kind::object});
+    return add({.kind = NodeKind::object});
   }
   // What Python 3 writes for OrderedDict() and set() in some protocols.
   return call(cls, arguments);
@@ -145,11 +146,11 @@ NodeId Builder::make_object(NodeId cls, NodeId arguments) {
 
 void Builder::set_state(NodeId object, NodeId state) {
   Node& node = graph_.nodes[object];
-  if (node.kind == Kind::object || (node.kind == Kind::dict && node.flag)) {
-    if (node.kind == Kind::dict) need(state, Kind::dict, "state");
+  if (node.kind == NodeKind::object || (node.kind == NodeKind::dict && node.flag)) {
+    if (node.kind == NodeKind::dict) need(state, NodeKind::dict, "state");
     if (node.link != kNoNode) refuse(ErrorCode::inconsistent, "BUILD", "a second state", "");
     node.link = state;
-  } else if (node.kind == Kind::array || node.kind == Kind::numpy_dtype) {
+  } else if (node.kind == NodeKind::array || node.kind == NodeKind::numpy_dtype) {
     numpy_state(object, state);
   } else {
     unsupported("a state for an object that has none here (BUILD)");
@@ -159,7 +160,7 @@ void Builder::set_state(NodeId object, NodeId state) {
 Builder::Arguments Builder::need_items(NodeId id, std::string_view field, std::size_t least,
                                        std::size_t most) const {
   const Node& node = at(id);
-  if (node.kind != Kind::tuple && node.kind != Kind::size && node.kind != Kind::list)
+  if (node.kind != NodeKind::tuple && node.kind != NodeKind::size && node.kind != NodeKind::list)
     refuse(ErrorCode::bad_value, field, "", "a tuple");
   if (node.items.size() < least || node.items.size() > most) {
     refuse(ErrorCode::bad_value, field, fmt::format("{} members", node.items.size()),
@@ -168,37 +169,37 @@ Builder::Arguments Builder::need_items(NodeId id, std::string_view field, std::s
   return node.items;
 }
 
-void Builder::need(NodeId id, Kind kind, std::string_view field) const {
+void Builder::need(NodeId id, NodeKind kind, std::string_view field) const {
   if (at(id).kind != kind)
     refuse(ErrorCode::bad_value, field, "", "", "a value of another kind than expected");
 }
 
 std::string_view Builder::need_text(NodeId id, std::string_view field) const {
-  need(id, Kind::text, field);
+  need(id, NodeKind::text, field);
   return at(id).text;
 }
 
 std::uint64_t Builder::need_count(NodeId id, std::string_view field) const {
-  need(id, Kind::integer, field);
+  need(id, NodeKind::integer, field);
   const std::int64_t value = at(id).integer;
   if (value < 0) refuse(ErrorCode::out_of_bounds, field, std::to_string(value), "0 or more");
   return static_cast<std::uint64_t>(value);
 }
 
 bool Builder::need_flag(NodeId id, std::string_view field) const {
-  need(id, Kind::boolean, field);
+  need(id, NodeKind::boolean, field);
   return at(id).flag;
 }
 
 double Builder::need_number(NodeId id, std::string_view field) const {
   const Node& node = at(id);
-  if (node.kind == Kind::integer) return static_cast<double>(node.integer);
-  need(id, Kind::real, field);
+  if (node.kind == NodeKind::integer) return static_cast<double>(node.integer);
+  need(id, NodeKind::real, field);
   return node.real;
 }
 
 Symbol Builder::need_symbol(NodeId id, std::string_view field) const {
-  need(id, Kind::symbol, field);
+  need(id, NodeKind::symbol, field);
   return at(id).symbol;
 }
 

@@ -55,7 +55,7 @@ class Builder {
   ErrorContext place(std::string_view field) const;
   Arguments need_items(NodeId id, std::string_view field, std::size_t least,
                        std::size_t most) const;
-  void need(NodeId id, Kind kind, std::string_view field) const;
+  void need(NodeId id, NodeKind kind, std::string_view field) const;
   std::string_view need_text(NodeId id, std::string_view field) const;
   std::uint64_t need_count(NodeId id, std::string_view field) const;
   bool need_flag(NodeId id, std::string_view field) const;
@@ -63,7 +63,7 @@ class Builder {
   Symbol need_symbol(NodeId id, std::string_view field) const;
   Shape need_shape(NodeId id) const;
 
-  NodeId container(Kind kind, const std::vector<NodeId>& arguments, const Symbol& symbol);
+  NodeId container(NodeKind kind, const std::vector<NodeId>& arguments, const Symbol& symbol);
   NodeId plain_call(const Symbol& symbol, const std::vector<NodeId>& arguments);
   NodeId encoded_bytes(const std::vector<NodeId>& arguments);
   NodeId device_text(const std::vector<NodeId>& arguments);

@@ -18,7 +18,7 @@ constexpr std::size_t kLongestKey = 255;
 
 NodeId Builder::call(NodeId function, NodeId arguments) {
   const Symbol symbol = need_symbol(function, "REDUCE");
-  need(arguments, Kind::tuple, "REDUCE");
+  need(arguments, NodeKind::tuple, "REDUCE");
   const std::vector<NodeId> items = at(arguments).items;
   if (symbol.meaning <= Meaning::rebuild_meta_tensor) return rebuild(symbol, items);
   if (symbol.meaning <= Meaning::numpy_dtype) return numpy_call(symbol, items);
@@ -38,57 +38,59 @@ NodeId Builder::plain_call(const Symbol& symbol, const std::vector<NodeId>& argu
            fmt::format("{} to {}", least, most));
   }
   if (is(Meaning::get_layout))
-    return add({.kind = Kind::layout, .text = need_text(arguments[0], symbol.name)});
+    return add({.kind = NodeKind::layout, .text = need_text(arguments[0], symbol.name)});
   if (is(Meaning::size)) {
     std::vector<NodeId> items;
     for (const NodeId item : need_items(arguments[0], symbol.name, 0, kAny)) {
-      need(item, Kind::integer, symbol.name);
+      need(item, NodeKind::integer, symbol.name);
       items.push_back(item);
     }
-    return add({.kind = Kind::size, .items = std::move(items)});
+    return add({.kind = NodeKind::size, .items = std::move(items)});
   }
   if (is(Meaning::device)) return device_text(arguments);
   if (is(Meaning::complex)) {
-    Node node{.kind = Kind::complex};
+    Node node{.kind = NodeKind::complex};
     node.real = need_number(arguments[0], symbol.name);
     node.imaginary = need_number(arguments[1], symbol.name);
     return add(std::move(node));
   }
   if (is(Meaning::default_dict) || is(Meaning::bytearray)) ++graph_.plainer;
   if (is(Meaning::bytes) || is(Meaning::bytearray)) {
-    if (arguments.empty()) return add({.kind = Kind::bytes});
-    need(arguments[0], Kind::bytes, symbol.name);
-    return add({.kind = Kind::bytes, .text = at(arguments[0]).text});
+    if (arguments.empty()) return add({.kind = NodeKind::bytes});
+    need(arguments[0], NodeKind::bytes, symbol.name);
+    return add({.kind = NodeKind::bytes, .text = at(arguments[0]).text});
   }
   if (is(Meaning::encode)) return encoded_bytes(arguments);
-  if (is(Meaning::version_text)) need(arguments[0], Kind::text, symbol.name);
-  if (is(Meaning::script_list)) need(arguments[0], Kind::list, symbol.name);
+  if (is(Meaning::version_text)) need(arguments[0], NodeKind::text, symbol.name);
+  if (is(Meaning::script_list)) need(arguments[0], NodeKind::list, symbol.name);
   if (one || two) return arguments[0];
   if (is(Meaning::default_dict)) {
     // What makes missing members is not kept.
-    if (!arguments.empty() && at(arguments[0]).kind != Kind::none) {
+    if (!arguments.empty() && at(arguments[0]).kind != NodeKind::none) {
       const Symbol factory = need_symbol(arguments[0], symbol.name);
       if (factory.meaning != Meaning::builtin_type && factory.meaning != Meaning::set &&
           factory.meaning != Meaning::ordered_dict)
         unsupported(fmt::format("a defaultdict of '{}'", printable(factory.name)));
     }
-    return add({.kind = Kind::dict});
+    return add({.kind = NodeKind::dict});
   }
-  if (is(Meaning::set)) return container(Kind::set, arguments, symbol);
-  if (is(Meaning::frozenset)) return container(Kind::frozenset, arguments, symbol);
-  return container(is(Meaning::counter) ? Kind::counter : Kind::dict, arguments, symbol);
+  if (is(Meaning::set)) return container(NodeKind::set, arguments, symbol);
+  if (is(Meaning::frozenset)) return container(NodeKind::frozenset, arguments, symbol);
+  return container(is(Meaning::counter) ? NodeKind::counter : NodeKind::dict, arguments, symbol);
 }
 
-NodeId Builder::container(Kind kind, const std::vector<NodeId>& arguments, const Symbol& symbol) {
+NodeId Builder::container(NodeKind kind, const std::vector<NodeId>& arguments,
+                          const Symbol& symbol) {
   Node node{.kind = kind, .flag = symbol.meaning == Meaning::ordered_dict};
   if (arguments.empty()) return add(std::move(node));
-  if (kind == Kind::counter) need(arguments[0], Kind::dict, symbol.name);
-  if (at(arguments[0]).kind == Kind::dict && (kind == Kind::dict || kind == Kind::counter)) {
+  if (kind == NodeKind::counter) need(arguments[0], NodeKind::dict, symbol.name);
+  if (at(arguments[0]).kind == NodeKind::dict &&
+      (kind == NodeKind::dict || kind == NodeKind::counter)) {
     node.items = at(arguments[0]).items;
     return add(std::move(node));
   }
   for (const NodeId item : need_items(arguments[0], symbol.name, 0, kAny)) {
-    if (kind != Kind::dict) {
+    if (kind != NodeKind::dict) {
       node.items.push_back(item);
       continue;
     }
@@ -117,18 +119,18 @@ NodeId Builder::encoded_bytes(const std::vector<NodeId>& arguments) {
       refuse(ErrorCode::bad_value, "encode", "", "", "a character that latin1 does not have");
     }
   }
-  return add({.kind = Kind::bytes, .text = keep(std::move(bytes))});
+  return add({.kind = NodeKind::bytes, .text = keep(std::move(bytes))});
 }
 
 NodeId Builder::device_text(const std::vector<NodeId>& arguments) {
   const std::string_view type = need_text(arguments[0], "device");
-  if (arguments.size() == 1) return add({.kind = Kind::device, .text = type});
+  if (arguments.size() == 1) return add({.kind = NodeKind::device, .text = type});
   const std::uint64_t index = need_count(arguments[1], "device");
-  return add({.kind = Kind::device, .text = keep(fmt::format("{}:{}", type, index))});
+  return add({.kind = NodeKind::device, .text = keep(fmt::format("{}:{}", type, index))});
 }
 
 NodeId Builder::load_persistent(NodeId id) {
-  need(id, Kind::tuple, "BINPERSID");
+  need(id, NodeKind::tuple, "BINPERSID");
   const std::vector<NodeId> parts = at(id).items;
   if (parts.size() != 5) {
     refuse(ErrorCode::bad_value, "BINPERSID", fmt::format("{} members", parts.size()), "5");
@@ -157,7 +159,7 @@ NodeId Builder::load_persistent(NodeId id) {
   charge(sizeof storage);
   graph_.storages.push_back(storage);
   return add(
-      {.kind = Kind::storage, .index = static_cast<std::uint32_t>(graph_.storages.size() - 1)});
+      {.kind = NodeKind::storage, .index = static_cast<std::uint32_t>(graph_.storages.size() - 1)});
 }
 
 }  // namespace thalia::formats::pt

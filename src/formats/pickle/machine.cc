@@ -74,13 +74,13 @@ std::vector<NodeId> Machine::pop_marked() {
 void Machine::make_tuple(std::size_t count) {
   std::vector<NodeId> items(count);
   for (std::size_t i = count; i-- > 0;) items[i] = pop();
-  push(builder_.add({.kind = Kind::tuple, .items = std::move(items)}));
+  push(builder_.add({.kind = NodeKind::tuple, .items = std::move(items)}));
 }
 
 // To the container on the top of the stack.
-void Machine::add_items(Kind kind, std::vector<NodeId> items) {
+void Machine::add_items(NodeKind kind, std::vector<NodeId> items) {
   const NodeId id = top("APPENDS");
-  if (kind == Kind::dict && items.size() % 2 != 0)
+  if (kind == NodeKind::dict && items.size() % 2 != 0)
     builder_.refuse(ErrorCode::bad_value, "SETITEMS", "", "", "a key without a value");
   builder_.charge(2 * items.size() * sizeof(NodeId));
   Node& node = graph_.nodes[id];
@@ -112,7 +112,8 @@ void Machine::recall(std::uint64_t place) {
 
 // Python 2 wrote both alike.
 void Machine::bytes_or_text(std::string_view value) {
-  push(builder_.add({.kind = is_valid_utf8(value) ? Kind::text : Kind::bytes, .text = value}));
+  push(builder_.add(
+      {.kind = is_valid_utf8(value) ? NodeKind::text : NodeKind::bytes, .text = value}));
 }
 
 void Machine::global(std::string_view module, std::string_view name) {

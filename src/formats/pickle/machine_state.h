@@ -39,9 +39,9 @@ class Machine {
   NodeId pop();
   NodeId top(std::string_view what) const;
   std::vector<NodeId> pop_marked();
-  void make(Kind kind, bool flag = false) { push(builder_.add({.kind = kind, .flag = flag})); }
+  void make(NodeKind kind, bool flag = false) { push(builder_.add({.kind = kind, .flag = flag})); }
   void make_tuple(std::size_t count);
-  void add_items(Kind kind, std::vector<NodeId> items);
+  void add_items(NodeKind kind, std::vector<NodeId> items);
   void remember(std::uint64_t place);
   void recall(std::uint64_t place);
   void bytes_or_text(std::string_view value);

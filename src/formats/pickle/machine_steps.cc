@@ -16,12 +16,12 @@ bool Machine::step(std::uint8_t code) {
 bool Machine::step_scalar(std::uint8_t code) {
   switch (code) {
     case op::kNone:
-      if (none_ == kNoNode) none_ = builder_.add({.kind = Kind::none});
+      if (none_ == kNoNode) none_ = builder_.add({.kind = NodeKind::none});
       push(none_);
       return true;
     case op::kNewtrue:
     case op::kNewfalse:
-      make(Kind::boolean, code == op::kNewtrue);
+      make(NodeKind::boolean, code == op::kNewtrue);
       return true;
     case op::kBinint:
       push(builder_.add_integer(
@@ -43,7 +43,7 @@ bool Machine::step_scalar(std::uint8_t code) {
     case op::kBinfloat: {
       std::uint64_t bits = 0;
       for (const char byte : take(8)) bits = (bits << 8) | static_cast<unsigned char>(byte);
-      Node node{.kind = Kind::real};
+      Node node{.kind = NodeKind::real};
       node.real = std::bit_cast<double>(bits);
       push(builder_.add(std::move(node)));
       return true;
@@ -65,16 +65,16 @@ bool Machine::step_scalar(std::uint8_t code) {
       return true;
     case op::kShortBinbytes:
       push(builder_.add(
-          {.kind = Kind::bytes, .text = take(static_cast<unsigned char>(take(1)[0]))}));
+          {.kind = NodeKind::bytes, .text = take(static_cast<unsigned char>(take(1)[0]))}));
       return true;
     case op::kBinbytes:
       push(builder_.add(
-          {.kind = Kind::bytes, .text = take(std::uint32_t{take_number<format::le32>()})}));
+          {.kind = NodeKind::bytes, .text = take(std::uint32_t{take_number<format::le32>()})}));
       return true;
     case op::kBinbytes8:
     case op::kBytearray8:
       ++graph_.plainer;
-      push(builder_.add({.kind = Kind::bytes, .text = take(take_number<format::le64>())}));
+      push(builder_.add({.kind = NodeKind::bytes, .text = take(take_number<format::le64>())}));
       return true;
     default:
       return false;
@@ -88,7 +88,7 @@ bool Machine::step_container(std::uint8_t code) {
       marks_.push_back(stack_.size());
       return true;
     case op::kEmptyTuple:
-      if (empty_tuple_ == kNoNode) empty_tuple_ = builder_.add({.kind = Kind::tuple});
+      if (empty_tuple_ == kNoNode) empty_tuple_ = builder_.add({.kind = NodeKind::tuple});
       push(empty_tuple_);
       return true;
     case op::kTuple1:
@@ -97,46 +97,46 @@ bool Machine::step_container(std::uint8_t code) {
       make_tuple(std::size_t{1} + code - op::kTuple1);
       return true;
     case op::kTuple:
-      push(builder_.add({.kind = Kind::tuple, .items = pop_marked()}));
+      push(builder_.add({.kind = NodeKind::tuple, .items = pop_marked()}));
       return true;
     case op::kList:
-      push(builder_.add({.kind = Kind::list, .items = pop_marked()}));
+      push(builder_.add({.kind = NodeKind::list, .items = pop_marked()}));
       return true;
     case op::kFrozenset:
-      push(builder_.add({.kind = Kind::frozenset, .items = pop_marked()}));
+      push(builder_.add({.kind = NodeKind::frozenset, .items = pop_marked()}));
       return true;
     case op::kEmptyList:
-      make(Kind::list);
+      make(NodeKind::list);
       return true;
     case op::kEmptyDict:
-      make(Kind::dict);
+      make(NodeKind::dict);
       return true;
     case op::kEmptySet:
-      make(Kind::set);
+      make(NodeKind::set);
       return true;
     case op::kDict: {
       std::vector<NodeId> items = pop_marked();
-      make(Kind::dict);
-      add_items(Kind::dict, std::move(items));
+      make(NodeKind::dict);
+      add_items(NodeKind::dict, std::move(items));
       return true;
     }
     case op::kAppend:
-      add_items(Kind::list, {pop()});
+      add_items(NodeKind::list, {pop()});
       return true;
     case op::kAppends:
-      add_items(Kind::list, pop_marked());
+      add_items(NodeKind::list, pop_marked());
       return true;
     case op::kAdditems:
-      add_items(Kind::set, pop_marked());
+      add_items(NodeKind::set, pop_marked());
       return true;
     case op::kSetitem: {
       const NodeId value = pop();
       const NodeId key = pop();
-      add_items(Kind::dict, {key, value});
+      add_items(NodeKind::dict, {key, value});
       return true;
     }
     case op::kSetitems:
-      add_items(Kind::dict, pop_marked());
+      add_items(NodeKind::dict, pop_marked());
       return true;
     default:
       return false;
@@ -206,7 +206,7 @@ bool Machine::step_object(std::uint8_t code) {
       const NodeId module = pop();
       const Node& name_node = graph_.at(name);
       const Node& module_node = graph_.at(module);
-      if (name_node.kind != Kind::text || module_node.kind != Kind::text)
+      if (name_node.kind != NodeKind::text || module_node.kind != NodeKind::text)
         builder_.refuse(ErrorCode::bad_value, "STACK_GLOBAL", "", "two texts");
       global(module_node.text, name_node.text);
       return true;

@@ -27,7 +27,7 @@ constexpr std::int64_t kArrayState = 1;
 }  // namespace
 
 void Builder::set_element_type(ArrayRecord& array, NodeId dtype) const {
-  need(dtype, Kind::numpy_dtype, "dtype");
+  need(dtype, NodeKind::numpy_dtype, "dtype");
   const Node& type = at(dtype);
   for (const NumpyType& known : kNumpyTypes) {
     if (type.text != known.name) continue;
@@ -48,7 +48,7 @@ void Builder::check_array(const ArrayRecord& array) const {
 NodeId Builder::add_array(const ArrayRecord& array, bool scalar) {
   charge(sizeof array);
   graph_.arrays.push_back(array);
-  return add({.kind = Kind::array,
+  return add({.kind = NodeKind::array,
               .flag = scalar,
               .index = static_cast<std::uint32_t>(graph_.arrays.size() - 1)});
 }
@@ -62,19 +62,19 @@ NodeId Builder::numpy_call(const Symbol& symbol, const std::vector<NodeId>& argu
   ArrayRecord array;
   if (symbol.meaning == Meaning::numpy_dtype) {
     need_arguments(3);
-    return add({.kind = Kind::numpy_dtype, .text = need_text(arguments[0], "dtype")});
+    return add({.kind = NodeKind::numpy_dtype, .text = need_text(arguments[0], "dtype")});
   }
   if (symbol.meaning == Meaning::numpy_scalar) {
     need_arguments(2);
     set_element_type(array, arguments[0]);
-    need(arguments[1], Kind::bytes, "scalar");
+    need(arguments[1], NodeKind::bytes, "scalar");
     array.bytes = at(arguments[1]).text;
     check_array(array);
     return add_array(array, true);
   }
   if (symbol.meaning == Meaning::numpy_from_buffer) {
     need_arguments(4);
-    need(arguments[0], Kind::bytes, "_frombuffer");
+    need(arguments[0], NodeKind::bytes, "_frombuffer");
     array.bytes = at(arguments[0]).text;
     set_element_type(array, arguments[1]);
     array.shape = need_shape(arguments[2]);
@@ -96,12 +96,12 @@ NodeId Builder::numpy_call(const Symbol& symbol, const std::vector<NodeId>& argu
 
 void Builder::numpy_state(NodeId object, NodeId state) {
   const Arguments parts = need_items(state, "state", 5, 9);
-  need(parts[0], Kind::integer, "state");
-  if (at(object).kind == Kind::numpy_dtype) {
+  need(parts[0], NodeKind::integer, "state");
+  if (at(object).kind == NodeKind::numpy_dtype) {
     // Version, byte order, then what structures, strings and dates have.
     const std::string_view order = need_text(parts[1], "byteorder");
     for (std::size_t i = 2; i < 5; ++i)
-      if (at(parts[i]).kind != Kind::none) unsupported("a numpy array of structures");
+      if (at(parts[i]).kind != NodeKind::none) unsupported("a numpy array of structures");
     if (order != "<" && order != ">" && order != "|" && order != "=")
       refuse(ErrorCode::bad_value, "byteorder", printable(order), "<, > or |");
     graph_.nodes[object].flag = order == ">";
@@ -113,8 +113,8 @@ void Builder::numpy_state(NodeId object, NodeId state) {
   array.shape = need_shape(parts[1]);
   set_element_type(array, parts[2]);
   array.by_columns = need_flag(parts[3], "is_fortran");
-  if (at(parts[4]).kind == Kind::list) unsupported("a numpy array of objects");
-  need(parts[4], Kind::bytes, "ndarray");
+  if (at(parts[4]).kind == NodeKind::list) unsupported("a numpy array of objects");
+  need(parts[4], NodeKind::bytes, "ndarray");
   array.bytes = at(parts[4]).text;
   check_array(array);
   graph_.arrays[at(object).index] = array;

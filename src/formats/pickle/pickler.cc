@@ -119,23 +119,23 @@ void Pickler::hashable_set(const Node& node) {
 
 void Pickler::value(NodeId id) {
   const Node& node = graph_.at(id);
-  const auto is = [&](Kind kind) { return node.kind == kind; };
-  if (is(Kind::none)) return put('N');
-  if (is(Kind::boolean)) return flag(node.flag);
-  if (is(Kind::integer)) return integer(node.integer);
-  if (is(Kind::big_integer)) return long_integer(node.text);
-  if (is(Kind::real)) return real(node.real);
-  if (is(Kind::text)) return text(node.text);
-  if (is(Kind::bytes)) return bytes(node.text);
-  if (is(Kind::dtype)) return global("torch " + std::string(node.text));
-  if (is(Kind::device)) return device(node.text);
-  if (is(Kind::tensor)) return tensor(id);
-  if (is(Kind::list)) return list(node.items);
-  if (is(Kind::tuple)) return tuple(node.items);
-  if (is(Kind::dict)) return members(node);
-  if (is(Kind::counter)) return counter(node);
-  if (is(Kind::set) || is(Kind::frozenset)) return hashable_set(node);
-  if (is(Kind::size)) {
+  const auto is = [&](NodeKind kind) { return node.kind == kind; };
+  if (is(NodeKind::none)) return put('N');
+  if (is(NodeKind::boolean)) return flag(node.flag);
+  if (is(NodeKind::integer)) return integer(node.integer);
+  if (is(NodeKind::big_integer)) return long_integer(node.text);
+  if (is(NodeKind::real)) return real(node.real);
+  if (is(NodeKind::text)) return text(node.text);
+  if (is(NodeKind::bytes)) return bytes(node.text);
+  if (is(NodeKind::dtype)) return global("torch " + std::string(node.text));
+  if (is(NodeKind::device)) return device(node.text);
+  if (is(NodeKind::tensor)) return tensor(id);
+  if (is(NodeKind::list)) return list(node.items);
+  if (is(NodeKind::tuple)) return tuple(node.items);
+  if (is(NodeKind::dict)) return members(node);
+  if (is(NodeKind::counter)) return counter(node);
+  if (is(NodeKind::set) || is(NodeKind::frozenset)) return hashable_set(node);
+  if (is(NodeKind::size)) {
     global("torch Size");
     tuple(node.items);
     close_tuple(1);
@@ -222,7 +222,7 @@ void Pickler::strided(const TensorRecord& record) {
 }
 
 void Pickler::quantized(const TensorRecord& record) {
-  const Quantizer& quantizer = record.quantizer;
+  const TorchQuantizer& quantizer = record.quantizer;
   global("torch._utils _rebuild_qtensor");
   put('(');
   geometry(record);

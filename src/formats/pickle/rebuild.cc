@@ -73,7 +73,7 @@ NodeId Builder::rebuild(const Symbol& symbol, const std::vector<NodeId>& argumen
 
 void Builder::place_in_storage(TensorRecord& tensor, NodeId storage, NodeId offset, NodeId shape,
                                NodeId stride) {
-  need(storage, Kind::storage, "storage");
+  need(storage, NodeKind::storage, "storage");
   tensor.storage = at(storage).index;
   tensor.offset = need_count(offset, "storage_offset");
   tensor.shape = need_shape(shape);
@@ -105,7 +105,7 @@ NodeId Builder::add_tensor(const TensorRecord& tensor) {
   charge(sizeof tensor);
   graph_.tensors.push_back(tensor);
   return add(
-      {.kind = Kind::tensor, .index = static_cast<std::uint32_t>(graph_.tensors.size() - 1)});
+      {.kind = NodeKind::tensor, .index = static_cast<std::uint32_t>(graph_.tensors.size() - 1)});
 }
 
 NodeId Builder::rebuild_strided(const std::vector<NodeId>& arguments, bool typed) {
@@ -120,14 +120,14 @@ NodeId Builder::rebuild_strided(const std::vector<NodeId>& arguments, bool typed
     tensor.requires_grad = need_flag(arguments[4], "requires_grad");
     std::size_t metadata = 6;
     if (typed) {
-      need(arguments[6], Kind::dtype, "dtype");
+      need(arguments[6], NodeKind::dtype, "dtype");
       const Symbol dtype = at(arguments[6]).symbol;
       if (dtype.quantum != Quantum::none) unsupported("quantized elements without their scale");
       tensor.dtype = dtype.dtype;
       ++metadata;
     }
-    if (arguments.size() > metadata && at(arguments[metadata]).kind != Kind::none) {
-      need(arguments[metadata], Kind::dict, "metadata");
+    if (arguments.size() > metadata && at(arguments[metadata]).kind != NodeKind::none) {
+      need(arguments[metadata], NodeKind::dict, "metadata");
       const std::vector<NodeId>& members = at(arguments[metadata]).items;
       // Any number of tensors may have the same dictionary.
       if (members.size() > 2 * kProperties) {
@@ -152,7 +152,7 @@ NodeId Builder::rebuild_strided(const std::vector<NodeId>& arguments, bool typed
 }
 
 const TensorRecord& Builder::need_part(NodeId id, std::string_view field, unsigned rank) const {
-  need(id, Kind::tensor, field);
+  need(id, NodeKind::tensor, field);
   const TensorRecord& part = graph_.tensors[at(id).index];
   if (part.form != Form::strided || part.shape.rank() != rank) {
     refuse(ErrorCode::bad_value, field, part.shape.to_string(),
@@ -172,10 +172,10 @@ NodeId Builder::rebuild_quantized(const std::vector<NodeId>& arguments) {
   tensor.requires_grad = need_flag(arguments[5], "requires_grad");
   const Arguments scheme = need_items(arguments[4], "quantizer_params", 3, 4);
   const Symbol kind = need_symbol(scheme[0], "quantizer_params");
-  Quantizer& quantizer = tensor.quantizer;
+  TorchQuantizer& quantizer = tensor.quantizer;
   if (kind.meaning == Meaning::scheme_per_tensor && scheme.size() == 3) {
     quantizer.scale = need_number(scheme[1], "scale");
-    need(scheme[2], Kind::integer, "zero_point");
+    need(scheme[2], NodeKind::integer, "zero_point");
     quantizer.zero_point = at(scheme[2]).integer;
   } else if (kind.meaning == Meaning::scheme_per_channel && scheme.size() == 4) {
     quantizer.per_channel = true;
@@ -203,7 +203,7 @@ NodeId Builder::rebuild_quantized(const std::vector<NodeId>& arguments) {
 }
 
 NodeId Builder::rebuild_sparse(const std::vector<NodeId>& arguments) {
-  need(arguments[0], Kind::layout, "layout");
+  need(arguments[0], NodeKind::layout, "layout");
   const std::string_view layout = at(arguments[0]).text;
   TensorRecord tensor;
   if (layout == "torch.sparse_coo") {
@@ -228,7 +228,7 @@ void Builder::sparse_coo(TensorRecord& tensor, Arguments data) {
   tensor.shape = need_shape(data[2]);
   tensor.coalesced = data.size() > 3 && need_flag(data[3], "is_coalesced");
   const TensorRecord& indices = need_part(data[0], "indices", 2);
-  need(data[1], Kind::tensor, "values");
+  need(data[1], NodeKind::tensor, "values");
   const TensorRecord& values = graph_.tensors[at(data[1]).index];
   if (values.form != Form::strided || values.shape.rank() != 1)
     unsupported("a sparse tensor with dense dimensions; save it as to_dense()");
@@ -252,7 +252,7 @@ void Builder::sparse_csr(TensorRecord& tensor, Arguments data) {
   if (tensor.shape.rank() != 2) unsupported("a batch of compressed sparse matrices");
   const TensorRecord& rows = need_part(data[0], "crow_indices", 1);
   const TensorRecord& columns = need_part(data[1], "col_indices", 1);
-  need(data[2], Kind::tensor, "values");
+  need(data[2], NodeKind::tensor, "values");
   const TensorRecord& values = graph_.tensors[at(data[2]).index];
   if (values.form != Form::strided || values.shape.rank() != 1)
     unsupported("a sparse matrix of dense blocks; save it as to_dense()");
@@ -270,11 +270,11 @@ void Builder::sparse_csr(TensorRecord& tensor, Arguments data) {
 }
 
 NodeId Builder::rebuild_parameter(const std::vector<NodeId>& arguments, bool with_state) {
-  need(arguments[0], Kind::tensor, "data");
+  need(arguments[0], NodeKind::tensor, "data");
   const Node& data = at(arguments[0]);
   TensorRecord tensor = graph_.tensors[data.index];
   tensor.requires_grad = need_flag(arguments[1], "requires_grad");
-  if (with_state && at(arguments[3]).kind != Kind::none) {
+  if (with_state && at(arguments[3]).kind != NodeKind::none) {
     const bool empty = at(arguments[3]).items.empty() && at(arguments[3]).text.empty();
     if (!empty) ++graph_.tensors_with_attributes;
   }
@@ -291,7 +291,7 @@ NodeId Builder::rebuild_typed(const std::vector<NodeId>& arguments) {
   if (function.meaning == Meaning::rebuild_from_type)
     refuse(ErrorCode::bad_value, "_rebuild_from_type_v2", "itself", "another function");
   const NodeId made = call(arguments[0], arguments[2]);
-  need(made, Kind::tensor, "_rebuild_from_type_v2");
+  need(made, NodeKind::tensor, "_rebuild_from_type_v2");
   const Node& state = at(arguments[3]);
   if (!state.items.empty()) ++graph_.tensors_with_attributes;
   if (type.meaning == Meaning::parameter_class) graph_.nodes[made].flag = true;

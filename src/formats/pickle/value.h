@@ -17,7 +17,7 @@ namespace thalia::formats::pt {
 using NodeId = std::uint32_t;
 inline constexpr NodeId kNoNode = UINT32_MAX;
 
-enum class Kind : std::uint8_t {
+enum class NodeKind : std::uint8_t {
   none,
   boolean,      ///< flag
   integer,      ///< integer
@@ -45,7 +45,7 @@ enum class Kind : std::uint8_t {
 };
 
 struct Node {
-  Kind kind = Kind::none;
+  NodeKind kind = NodeKind::none;
   bool flag = false;
   NodeId link = kNoNode;
   std::uint32_t index = 0;
@@ -72,7 +72,7 @@ struct Storage {
 enum class Form : std::uint8_t { strided, quantized, sparse_coo, sparse_csr };
 
 /// How the codes of a quantized tensor become numbers: scale × (code − zero point).
-struct Quantizer {
+struct TorchQuantizer {
   bool per_channel = false;
   double scale = 1;
   std::int64_t zero_point = 0;
@@ -91,7 +91,7 @@ struct TensorRecord {
   bool requires_grad = false;
   bool conjugate = false, negative = false;  ///< the elements are, of those that are stored
   Quantum quantum = Quantum::none;
-  Quantizer quantizer{};
+  TorchQuantizer quantizer{};
   // Of sparse tensors: the tensors that they are made of.
   NodeId indices = kNoNode;  ///< coo: [rank, nnz]; csr: of rows
   NodeId columns = kNoNode;

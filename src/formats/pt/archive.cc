@@ -49,7 +49,7 @@ ZipDirectory parse_archive(ByteSpan file, const ReadLimits& limits) {
 
 }  // namespace
 
-Archive::Archive(StoredBytes file, const ReadOptions& options)
+PtArchive::PtArchive(StoredBytes file, const ReadOptions& options)
     : file_(std::move(file)),
       limits_(options.input.limits),
       verifies_(options.verification != Verification::off),
@@ -97,11 +97,11 @@ Archive::Archive(StoredBytes file, const ReadOptions& options)
   sound_.resize(zip_.members().size());
 }
 
-const ZipMember* Archive::find(std::string_view record) const {
+const ZipMember* PtArchive::find(std::string_view record) const {
   return zip_.find(folder_ + '/' + std::string(record));
 }
 
-std::string Archive::text_of(std::string_view record) const {
+std::string PtArchive::text_of(std::string_view record) const {
   const ZipMember* const member = find(record);
   if (member == nullptr) return {};
   if (member->raw_bytes > kSmallRecord) {
@@ -113,14 +113,14 @@ std::string Archive::text_of(std::string_view record) const {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-void Archive::keep(const ZipMember& member, io::MemoryBudget& budget) {
+void PtArchive::keep(const ZipMember& member, io::MemoryBudget& budget) {
   const auto place = static_cast<std::size_t>(&member - zip_.members().data());
   if (member.method == ZipMethod::stored || keeps_[place]) return;
   keeps_[place] = true;
   budget.take(printable(record_name(member)), member.raw_bytes);
 }
 
-StoredBytes Archive::bytes_of(const ZipMember& member, io::MemoryBudget& budget) const {
+StoredBytes PtArchive::bytes_of(const ZipMember& member, io::MemoryBudget& budget) const {
   if (member.method == ZipMethod::stored) {
     if (verifies_) check_crc(member);
     return {.bytes = zip_.stored(member), .owner = file_.owner};
@@ -141,7 +141,7 @@ StoredBytes Archive::bytes_of(const ZipMember& member, io::MemoryBudget& budget)
   return {.bytes = *bytes, .owner = bytes};
 }
 
-void Archive::check_crc(const ZipMember& member) const {
+void PtArchive::check_crc(const ZipMember& member) const {
   const auto place = static_cast<std::size_t>(&member - zip_.members().data());
   {
     const std::lock_guard lock(lock_);
@@ -152,12 +152,12 @@ void Archive::check_crc(const ZipMember& member) const {
   sound_[place] = true;
 }
 
-StoredBytes Archive::checked(const ZipMember& member, io::MemoryBudget& budget) const {
+StoredBytes PtArchive::checked(const ZipMember& member, io::MemoryBudget& budget) const {
   if (member.method == ZipMethod::stored) check_crc(member);
   return bytes_of(member, budget);
 }
 
-std::vector<const ZipMember*> place_storages(const Archive& archive, const Graph& graph,
+std::vector<const ZipMember*> place_storages(const PtArchive& archive, const Graph& graph,
                                              std::string_view prefix) {
   std::vector<const ZipMember*> members;
   members.reserve(graph.storages.size());

@@ -16,11 +16,11 @@
 namespace thalia::formats::pt {
 
 /// Immutable; any number of threads.
-class Archive {
+class PtArchive {
  public:
   /// @throws FormatError; UnsupportedError for files from before the zip format, with advice, and
   /// for archives of a later version.
-  Archive(StoredBytes file, const ReadOptions& options);
+  PtArchive(StoredBytes file, const ReadOptions& options);
 
   const std::string& folder() const noexcept { return folder_; }    ///< without the slash
   const std::string& version() const noexcept { return version_; }  ///< "3"
@@ -67,7 +67,7 @@ class Archive {
 
 /// Storages of a graph in records below `prefix` ("data/"), each as long as the pickle says.
 /// @return for each its member. @throws FormatError.
-std::vector<const ZipMember*> place_storages(const Archive& archive, const Graph& graph,
+std::vector<const ZipMember*> place_storages(const PtArchive& archive, const Graph& graph,
                                              std::string_view prefix);
 
 }  // namespace thalia::formats::pt

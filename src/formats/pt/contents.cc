@@ -40,8 +40,9 @@ std::uint64_t repeated_containers(const Graph& graph) {
   std::uint64_t repeated = 0;
   for (const Node& node : graph.nodes) {
     for (const NodeId item : node.items) {
-      const Kind kind = graph.at(item).kind;
-      if (kind != Kind::list && kind != Kind::dict && kind != Kind::counter && kind != Kind::set)
+      const NodeKind kind = graph.at(item).kind;
+      if (kind != NodeKind::list && kind != NodeKind::dict && kind != NodeKind::counter &&
+          kind != NodeKind::set)
         continue;
       repeated += seen[item] ? 1 : 0;
       seen[item] = true;
@@ -98,7 +99,7 @@ void Contents::keep_shared_records(const Part& part, io::MemoryBudget& budget) {
 std::vector<const ZipMember*> Contents::members_of(const Part& part, NodeId id) const {
   std::vector<const ZipMember*> members;
   const Node& node = part.graph.at(id);
-  if (node.kind != Kind::tensor) return members;
+  if (node.kind != NodeKind::tensor) return members;
   const auto add = [&](NodeId inner) {
     if (inner == kNoNode) return;
     members.push_back(part.members[part.graph.tensors[part.graph.at(inner).index].storage]);
@@ -132,7 +133,7 @@ void Contents::find_losses() {
   if (archive_.is_script())
     losses_.push_back(fmt::format("the code of the TorchScript program, {} files", code));
   if (!others.empty()) losses_.push_back("the records " + list_names(others));
-  const Tree& tree = state_.tree;
+  const PtTree& tree = state_.tree;
   lose(state_.graph.tensors_with_attributes, "tensor's Python attributes",
        "tensors' Python attributes");
   lose(tree.attributes_lost, "dictionary's Python attributes", "dictionaries' Python attributes");
@@ -146,7 +147,7 @@ void Contents::find_losses() {
   std::uint64_t computed = 0;
   for (const Occurrence& occurrence : tree.occurrences) {
     const Node& node = state_.graph.at(occurrence.node);
-    if (node.kind != Kind::tensor) continue;
+    if (node.kind != NodeKind::tensor) continue;
     const TensorRecord& tensor = state_.graph.tensors[node.index];
     computed += tensor.conjugate || tensor.negative ? 1 : 0;
   }
@@ -155,7 +156,7 @@ void Contents::find_losses() {
 }
 
 Tensor Contents::read(const Part& part, NodeId id, bool dequantize) const {
-  std::uint64_t stored = part.graph.at(id).kind == Kind::array ? part.pickle.bytes.size() : 0;
+  std::uint64_t stored = part.graph.at(id).kind == NodeKind::array ? part.pickle.bytes.size() : 0;
   for (const ZipMember* const member : members_of(part, id)) stored += member->stored_bytes;
   io::MemoryBudget budget(limits_, stored);
   return read(part, id, dequantize, budget);
@@ -164,7 +165,7 @@ Tensor Contents::read(const Part& part, NodeId id, bool dequantize) const {
 Tensor Contents::read(const Part& part, NodeId id, bool dequantize,
                       io::MemoryBudget& budget) const {
   const Node& node = part.graph.at(id);
-  if (node.kind == Kind::array) return read_array(part.graph.arrays[node.index], budget);
+  if (node.kind == NodeKind::array) return read_array(part.graph.arrays[node.index], budget);
   const TensorRecord& tensor = part.graph.tensors[node.index];
   if (tensor.form == Form::sparse_coo || tensor.form == Form::sparse_csr)
     return read_sparse(part, tensor, budget);
@@ -232,7 +233,7 @@ Tensor Contents::read_strided(const Part& part, const TensorRecord& tensor, bool
 
 void Contents::check(const Part& part, NodeId id) const {
   const Node& node = part.graph.at(id);
-  if (node.kind != Kind::tensor) return;  // the pickle's checksum was compared
+  if (node.kind != NodeKind::tensor) return;  // the pickle's checksum was compared
   for (const ZipMember* const member : members_of(part, id)) archive_.check_crc(*member);
   // Any bytes are elements, wherever the strides find them; but not any are indices.
   const Form form = part.graph.tensors[node.index].form;
@@ -246,7 +247,7 @@ void Contents::check(const Part& part, const Span& span) const {
 
 const ZipMember* Contents::raw_member(const Part& part, NodeId id, bool dequantize) const {
   const Node& node = part.graph.at(id);
-  if (node.kind != Kind::tensor) return nullptr;
+  if (node.kind != NodeKind::tensor) return nullptr;
   const TensorRecord& tensor = part.graph.tensors[node.index];
   const bool plain =
       tensor.form == Form::strided || (tensor.form == Form::quantized && !dequantize);

@@ -21,7 +21,7 @@ struct Part {
   StoredBytes pickle{};
   Graph graph{};
   std::vector<const ZipMember*> members{};  ///< for each storage of the graph
-  Tree tree{};
+  PtTree tree{};
 };
 
 /// Immutable; any number of threads.
@@ -32,7 +32,7 @@ class Contents : public std::enable_shared_from_this<Contents> {
   static std::shared_ptr<const Contents> read(StoredBytes file, const ReadOptions& options,
                                               io::MemoryBudget& budget);
 
-  const Archive& archive() const noexcept { return archive_; }
+  const PtArchive& archive() const noexcept { return archive_; }
   const Part& state() const noexcept { return state_; }
   /// The constants that the code of a TorchScript program names; without tensors in other files.
   const Part& constants() const noexcept { return constants_; }
@@ -68,7 +68,7 @@ class Contents : public std::enable_shared_from_this<Contents> {
   bool swaps(DType dtype) const noexcept { return archive_.big_endian() && dtype_bits(dtype) > 8; }
 
   ReadLimits limits_;
-  Archive archive_;
+  PtArchive archive_;
   Part state_;
   Part constants_;
   std::vector<std::string> losses_;

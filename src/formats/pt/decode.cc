@@ -134,7 +134,7 @@ std::vector<double> Contents::numbers(const Part& part, NodeId node,
 
 Tensor Contents::dequantized(const Part& part, const TensorRecord& tensor, const Tensor& codes,
                              io::MemoryBudget& budget) const {
-  const Quantizer& quantizer = tensor.quantizer;
+  const TorchQuantizer& quantizer = tensor.quantizer;
   std::vector<double> scales{quantizer.scale};
   std::vector<double> zeros{static_cast<double>(quantizer.zero_point)};
   std::uint64_t run = 1;  // elements from one channel to the next

@@ -22,7 +22,7 @@ constexpr std::uint64_t kIndexBound = std::uint64_t{1} << 32;
 // A plain tensor whose memory others may share.
 const TensorRecord* sharing(const Graph& graph, NodeId id) {
   const Node& node = graph.at(id);
-  if (node.kind != Kind::tensor) return nullptr;
+  if (node.kind != NodeKind::tensor) return nullptr;
   const TensorRecord& tensor = graph.tensors[node.index];
   const bool plain = tensor.form == Form::strided && !tensor.conjugate && !tensor.negative &&
                      *tensor.shape.element_count() != 0;
@@ -46,7 +46,7 @@ bool same_geometry(const TensorRecord& a, const TensorRecord& b) {
 
 class Lister {
  public:
-  Lister(const Graph& graph, const Tree& tree, const ListingOptions& options,
+  Lister(const Graph& graph, const PtTree& tree, const ListingOptions& options,
          io::MemoryBudget& budget)
       : graph_(graph),
         tree_(tree),
@@ -58,7 +58,7 @@ class Lister {
     group_of_.resize(tree.occurrences.size(), kAlone);
   }
 
-  Listing list();
+  PtListing list();
 
  private:
   static constexpr std::size_t kAlone = SIZE_MAX;
@@ -73,14 +73,14 @@ class Lister {
   std::string node_text(std::size_t i) const;
 
   const Graph& graph_;
-  const Tree& tree_;
+  const PtTree& tree_;
   const bool dequantize_;
   const bool shared_memory_;
   io::MemoryBudget& budget_;
-  Listing listing_;
+  PtListing listing_;
   std::vector<std::vector<std::size_t>> groups_;  ///< occurrences that share memory
   std::vector<std::size_t> group_of_;
-  std::map<std::pair<Kind, std::uint32_t>, std::size_t> known_;  ///< where each is stored
+  std::map<std::pair<NodeKind, std::uint32_t>, std::size_t> known_;  ///< where each is stored
 };
 
 // By storages, then by where they begin: whoever begins before the others end shares their memory.
@@ -126,7 +126,7 @@ void Lister::add_group(std::vector<std::size_t> members) {
 bool Lister::is_parameter_of_codes(std::size_t i) const {
   for (std::size_t back = 1; back <= 2 && back <= i; ++back) {
     const Node& node = graph_.at(tree_.occurrences[i - back].node);
-    if (node.kind != Kind::tensor) continue;
+    if (node.kind != NodeKind::tensor) continue;
     const TensorRecord& tensor = graph_.tensors[node.index];
     if (tensor.form == Form::quantized && tensor.quantizer.per_channel &&
         tree_.occurrences[i].place == tree_.occurrences[i - back].place)
@@ -144,7 +144,7 @@ void Lister::store(std::size_t i) {
     listing_.stored.push_back({.name = occurrence.name,
                                .node = occurrence.node,
                                .layout = layout_of(graph_, occurrence.node, dequantize_)});
-    if (node.kind == Kind::tensor && !is_contiguous(graph_.tensors[node.index]) &&
+    if (node.kind == NodeKind::tensor && !is_contiguous(graph_.tensors[node.index]) &&
         !is_sparse(listing_.stored.back().layout.encoding))
       ++listing_.strides_lost;
   }
@@ -186,7 +186,7 @@ std::string Lister::node_text(std::size_t i) const {
   JsonWriter json(text);
   json.begin_object();
   const std::string& name = listing_.stored[listing_.stored_of[i]].name;
-  if (node.kind == Kind::array) {
+  if (node.kind == NodeKind::array) {
     json.member(node.flag ? "scalar" : "array", name).end_object();
     return text;
   }
@@ -207,7 +207,7 @@ std::string Lister::node_text(std::size_t i) const {
     json.end_array().end_object();
   }
   if (tensor.form == Form::quantized && !dequantize_) {
-    const Quantizer& quantizer = tensor.quantizer;
+    const TorchQuantizer& quantizer = tensor.quantizer;
     json.key("quantized").begin_object().member("dtype", quantum_name(tensor.quantum));
     if (quantizer.per_channel) {
       json.member("axis", quantizer.axis);
@@ -256,7 +256,7 @@ void Lister::store_shared() {
   }
 }
 
-Listing Lister::list() {
+PtListing Lister::list() {
   find_groups();
   shared_memory_ ? store_shared() : store_apart();
   // A tensor's name stands in the node of each that is it, or is a view of it.
@@ -287,7 +287,7 @@ TensorLayout sparse_layout(const TensorRecord& tensor) {
 
 TensorLayout layout_of(const Graph& graph, NodeId id, bool dequantize) {
   const Node& node = graph.at(id);
-  if (node.kind == Kind::array) {
+  if (node.kind == NodeKind::array) {
     const ArrayRecord& array = graph.arrays[node.index];
     return {.dtype = array.dtype, .shape = array.shape};
   }
@@ -299,8 +299,8 @@ TensorLayout layout_of(const Graph& graph, NodeId id, bool dequantize) {
   return layout;
 }
 
-Listing list_stored(const Graph& graph, const Tree& tree, const ListingOptions& options,
-                    io::MemoryBudget& budget) {
+PtListing list_stored(const Graph& graph, const PtTree& tree, const ListingOptions& options,
+                      io::MemoryBudget& budget) {
   return Lister(graph, tree, options, budget).list();
 }
 

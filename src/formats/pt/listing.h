@@ -28,7 +28,7 @@ struct Stored {
   TensorLayout layout{};
 };
 
-struct Listing {
+struct PtListing {
   std::vector<Stored> stored;
   std::vector<std::size_t> stored_of;  ///< for each occurrence
   std::vector<bool> is_view;           ///< for each occurrence: of a span
@@ -38,7 +38,7 @@ struct Listing {
 };
 
 /// What conversions say of `apart`.
-inline std::string shared_memory_loss(const Listing& listing) {
+inline std::string shared_memory_loss(const PtListing& listing) {
   return "the memory that tensors share: " + list_names(listing.apart);
 }
 
@@ -54,11 +54,11 @@ TensorLayout layout_of(const Graph& graph, NodeId node, bool dequantize);
 TensorLayout sparse_layout(const TensorRecord& tensor);
 
 /// @param tree of the graph. @throws FormatError (limit_exceeded).
-Listing list_stored(const Graph& graph, const Tree& tree, const ListingOptions& options,
-                    io::MemoryBudget& budget);
+PtListing list_stored(const Graph& graph, const PtTree& tree, const ListingOptions& options,
+                      io::MemoryBudget& budget);
 /// The same as a call of its own.
-inline Listing list_stored(const Graph& graph, const Tree& tree, const ListingOptions& options,
-                           const ReadLimits& limits) {
+inline PtListing list_stored(const Graph& graph, const PtTree& tree, const ListingOptions& options,
+                             const ReadLimits& limits) {
   io::MemoryBudget budget(limits, graph.pickle_bytes);
   return list_stored(graph, tree, options, budget);
 }

@@ -59,7 +59,7 @@ void check_storages(const Graph& graph) {
 }
 
 // Of a .pt file's own member; what does not fit is left out.
-void take_facts(Plan& plan, const Value& facts) {
+void take_facts(PtPlan& plan, const Value& facts) {
   const auto text_at = [&](std::string_view member) -> std::string {
     const Value* const value = facts.find(member);
     return value != nullptr && value->kind() == Value::Kind::string ? value->as_string() : "";
@@ -90,13 +90,13 @@ void take_facts(Plan& plan, const Value& facts) {
 }
 
 // Tensors that the object does not name get into it, if it is a dictionary.
-void add_unused(Plan& plan, TreeReader& reader, const SinkInput& input) {
+void add_unused(PtPlan& plan, TreeReader& reader, const SinkInput& input) {
   std::vector<std::size_t> unused;
   for (std::size_t i = 0; i < input.tensors.size(); ++i)
     if (!reader.is_used(i)) unused.push_back(i);
   if (unused.empty()) return;
   const NodeId root = plan.graph.root;
-  if (plan.graph.at(root).kind != Kind::dict)
+  if (plan.graph.at(root).kind != NodeKind::dict)
     throw TreeFault{"tensors that the tree does not have"};
   std::unordered_set<std::string_view> keys;
   for (std::size_t k = 0; k < plan.graph.at(root).items.size(); k += 2)
@@ -111,7 +111,7 @@ void add_unused(Plan& plan, TreeReader& reader, const SinkInput& input) {
   }
 }
 
-void read_tree(Plan& plan, const SinkInput& input, const Value& tree, const Value* attributes) {
+void read_tree(PtPlan& plan, const SinkInput& input, const Value& tree, const Value* attributes) {
   TreeReader reader(plan, input);
   if (attributes != nullptr) reader.set_attributes(*attributes);
   plan.graph.root = reader.read(tree);
@@ -129,11 +129,11 @@ void read_tree(Plan& plan, const SinkInput& input, const Value& tree, const Valu
   }
 }
 
-void read_flat(Plan& plan, const SinkInput& input) {
+void read_flat(PtPlan& plan, const SinkInput& input) {
   plan.graph = {};
   plan.payloads.clear();
   TreeReader reader(plan, input);
-  Node root{.kind = Kind::dict};
+  Node root{.kind = NodeKind::dict};
   for (std::size_t i = 0; i < input.tensors.size(); ++i) {
     root.items.push_back(reader.add_text(input.tensors[i].name));
     root.items.push_back(reader.whole_tensor(i));
@@ -160,10 +160,10 @@ KeptTree kept_tree(const Value& metadata) {
 
 }  // namespace
 
-std::optional<Plan> plan_of_tree(const SinkInput& input, const Value& metadata) {
+std::optional<PtPlan> plan_of_tree(const SinkInput& input, const Value& metadata) {
   const KeptTree kept = kept_tree(metadata);
   if (kept.tree == nullptr) return std::nullopt;
-  Plan plan;
+  PtPlan plan;
   try {
     read_tree(plan, input, *kept.tree, kept.attributes);
   } catch (const TreeFault&) {
@@ -172,9 +172,9 @@ std::optional<Plan> plan_of_tree(const SinkInput& input, const Value& metadata) 
   return plan;
 }
 
-Plan make_plan(const SinkInput& input, const ReadLimits& limits) {
+PtPlan make_plan(const SinkInput& input, const ReadLimits& limits) {
   check_tensors(input);
-  Plan plan;
+  PtPlan plan;
   const Value metadata = parse_json(input.metadata, limits);
   const Value* const facts = metadata.find(kPtMember);
   const bool has_facts = facts != nullptr && facts->is_object();

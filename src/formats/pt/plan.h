@@ -15,15 +15,15 @@ namespace thalia::formats::pt {
 /// What the bytes of a storage are, of one tensor of the sink.
 enum class PayloadPart : std::uint8_t { whole, indices, columns, values };
 
-struct Payload {
+struct PtPayload {
   std::size_t tensor = 0;
   PayloadPart part = PayloadPart::whole;
 };
 
-struct Plan {
+struct PtPlan {
   /// Keys of its storages are not set.
   Graph graph{};
-  std::vector<Payload> payloads{};  ///< for each storage
+  std::vector<PtPayload> payloads{};  ///< for each storage
   std::string folder = "archive";
   std::string version = "3";
   std::string serialization_id{};  ///< empty: none is known
@@ -34,9 +34,9 @@ struct Plan {
 
 /// By the tree in the metadata, where it fits the tensors; else a dictionary of all of them.
 /// Nothing of the metadata is trusted. @throws UnsupportedError for tensors that torch has none of.
-Plan make_plan(const SinkInput& input, const ReadLimits& limits);
+PtPlan make_plan(const SinkInput& input, const ReadLimits& limits);
 
 /// By that tree alone; nullopt where there is none that fits the tensors.
-std::optional<Plan> plan_of_tree(const SinkInput& input, const Value& metadata);
+std::optional<PtPlan> plan_of_tree(const SinkInput& input, const Value& metadata);
 
 }  // namespace thalia::formats::pt

@@ -117,7 +117,7 @@ std::string make_id(std::string_view pickle) {
 
 class PtWriter {
  public:
-  PtWriter(OutputFile& out, const Plan& plan, const Pickled& pickled, const SinkInput& input,
+  PtWriter(OutputFile& out, const PtPlan& plan, const Pickled& pickled, const SinkInput& input,
            const SinkOptions& options)
       : zip_(out, kPyTorchZip), plan_(plan), pickled_(pickled), input_(input), options_(options) {
     for (const SinkTensor& tensor : input.tensors) total_ += logical_bytes(tensor.layout);
@@ -129,7 +129,7 @@ class PtWriter {
     if (plan_.storage_alignment) add(".storage_alignment", std::to_string(kAlignment));
     if (plan_.byte_order) add("byteorder", "little");
     for (std::size_t key = 0; key < pickled_.storages.size(); ++key) {
-      const Payload& payload = plan_.payloads[pickled_.storages[key]];
+      const PtPayload& payload = plan_.payloads[pickled_.storages[key]];
       // The other records of a sparse tensor follow its indices.
       if (payload.part == PayloadPart::whole) {
         write_whole(key, payload.tensor, emit);
@@ -174,7 +174,7 @@ class PtWriter {
     std::vector<SparseWriter::Record> records;
     for (std::size_t k = key; k < pickled_.storages.size(); ++k) {
       const std::uint32_t place = pickled_.storages[k];
-      const Payload& payload = plan_.payloads[place];
+      const PtPayload& payload = plan_.payloads[place];
       if (payload.tensor != i) break;
       const Storage& storage = plan_.graph.storages[place];
       const bool values = payload.part == PayloadPart::values;
@@ -190,7 +190,7 @@ class PtWriter {
   }
 
   ZipWriter zip_;
-  const Plan& plan_;
+  const PtPlan& plan_;
   const Pickled& pickled_;
   const SinkInput& input_;
   const SinkOptions& options_;
@@ -208,7 +208,7 @@ std::uint64_t PtWriter::logical_bytes(const TensorLayout& layout) {
 
 std::uint64_t write_pt(const std::filesystem::path& output, const SinkInput& input,
                        const SinkOptions& options, const EmitPayload& emit) {
-  Plan plan;
+  PtPlan plan;
   Pickled pickled;
   with_path(output.native(), [&] {
     plan = make_plan(input, options.limits);

@@ -84,7 +84,7 @@ class PtSource final : public OpenedFile {
   std::string path_;
   ListingOptions listing_;
   std::shared_ptr<const Contents> contents_;
-  Listing state_, constants_;
+  PtListing state_, constants_;
   std::vector<Item> items_;
   ReadLimits limits_;
   std::uint64_t record_bytes_ = 0;  ///< inflated
@@ -117,7 +117,7 @@ void PtSource::add(const Part& part, const Stored& stored) {
     const ZipMember& member = *part.members[stored.span->storage];
     if (member.method == ZipMethod::stored) tensor.offset = member.offset + stored.span->begin;
     if (tensor.offset) tensor.stored_bytes = stored.span->length;
-  } else if (const Node& node = part.graph.at(stored.node); node.kind == Kind::tensor) {
+  } else if (const Node& node = part.graph.at(stored.node); node.kind == NodeKind::tensor) {
     const TensorRecord& record = part.graph.tensors[node.index];
     if (!listing_.dequantize) tensor.type = quantum_name(record.quantum);
     if (const ZipMember* const member =
@@ -145,7 +145,7 @@ void PtSource::check_views(std::size_t i) const {
 }
 
 std::string PtSource::metadata() const {
-  const Archive& archive = contents_->archive();
+  const PtArchive& archive = contents_->archive();
   std::string text;
   JsonWriter json(text);
   json.begin_object().member(kFormatKey, kPtMember).key(kPtMember).begin_object();

@@ -38,7 +38,7 @@ class TreeWalk {
         json_(tree_.text),
         visits_left_(kVisits + kVisitsOfEach * graph.nodes.size()) {}
 
-  Tree walk() {
+  PtTree walk() {
     node(graph_.root);
     return std::move(tree_);
   }
@@ -67,7 +67,7 @@ class TreeWalk {
   const ReadLimits& limits_;
   io::MemoryBudget& budget_;
   std::size_t counted_ = 0;  ///< of the text
-  Tree tree_;
+  PtTree tree_;
   JsonWriter json_;
   std::string path_;
   bool at_root_ = true;
@@ -91,7 +91,8 @@ void TreeWalk::node(NodeId id) {
   --visits_left_;
   count_text();
   const Node& value = graph_.at(id);
-  if (value.kind == Kind::tensor || value.kind == Kind::array || value.kind == Kind::storage) {
+  if (value.kind == NodeKind::tensor || value.kind == NodeKind::array ||
+      value.kind == NodeKind::storage) {
     occurrence(id);
   } else if (!leaf(value)) {
     container(id);
@@ -107,36 +108,36 @@ void TreeWalk::count_text() {
 }
 
 bool TreeWalk::leaf(const Node& value) {
-  const auto is = [&](Kind kind) { return value.kind == kind; };
-  if (is(Kind::none)) {
+  const auto is = [&](NodeKind kind) { return value.kind == kind; };
+  if (is(NodeKind::none)) {
     json_.null();
-  } else if (is(Kind::boolean)) {
+  } else if (is(NodeKind::boolean)) {
     json_.value(value.flag);
-  } else if (is(Kind::text)) {
+  } else if (is(NodeKind::text)) {
     json_.value(value.text);
-  } else if (is(Kind::integer)) {
+  } else if (is(NodeKind::integer)) {
     if (value.integer > -kExact && value.integer < kExact) {
       json_.value(value.integer);
     } else {
       named("int", std::to_string(value.integer));
     }
-  } else if (is(Kind::big_integer)) {
+  } else if (is(NodeKind::big_integer)) {
     named("int", value.text);
-  } else if (is(Kind::real)) {
+  } else if (is(NodeKind::real)) {
     if (std::isfinite(value.real)) {
       json_.raw(python_text(value.real));
     } else {
       named("float", python_text(value.real));
     }
-  } else if (is(Kind::complex)) {
+  } else if (is(NodeKind::complex)) {
     json_.begin_object().key("complex").begin_array();
     json_.value(python_text(value.real)).value(python_text(value.imaginary));
     json_.end_array().end_object();
-  } else if (is(Kind::bytes)) {
+  } else if (is(NodeKind::bytes)) {
     named("bytes", to_base64(as_byte_span(value.text)));
-  } else if (is(Kind::dtype) || is(Kind::device)) {
-    named(is(Kind::dtype) ? "dtype" : "device", value.text);
-  } else if (is(Kind::layout)) {
+  } else if (is(NodeKind::dtype) || is(NodeKind::device)) {
+    named(is(NodeKind::dtype) ? "dtype" : "device", value.text);
+  } else if (is(NodeKind::layout)) {
     ++tree_.layouts;
     json_.value(value.text);
   } else {
@@ -146,34 +147,34 @@ bool TreeWalk::leaf(const Node& value) {
 }
 
 void TreeWalk::container(NodeId id) {
-  const auto is = [&](Kind kind) { return graph_.at(id).kind == kind; };
-  if (is(Kind::symbol)) {
+  const auto is = [&](NodeKind kind) { return graph_.at(id).kind == kind; };
+  if (is(NodeKind::symbol)) {
     cannot(fmt::format("the class or function '{}' as a value, which no file here holds",
                        printable(graph_.at(id).symbol.name)));
   }
-  if (is(Kind::numpy_dtype)) cannot("a numpy dtype as a value, which no file here holds");
+  if (is(NodeKind::numpy_dtype)) cannot("a numpy dtype as a value, which no file here holds");
   if (depth_ == kDeepest)
     cannot(
         fmt::format("more than {} containers in each other, or one that holds itself", kDeepest));
   ++depth_;
-  if (is(Kind::object)) {
+  if (is(NodeKind::object)) {
     const NodeId state = graph_.at(id).link;
     if (state == kNoNode) {
       json_.begin_object().key("dict").begin_array().end_array().end_object();
-    } else if (graph_.at(state).kind == Kind::dict) {
+    } else if (graph_.at(state).kind == NodeKind::dict) {
       members(state);
     } else {
       node(state);
     }
-  } else if (is(Kind::dict) || is(Kind::counter)) {
+  } else if (is(NodeKind::dict) || is(NodeKind::counter)) {
     if (graph_.at(id).link != kNoNode) attributes(graph_.at(id).link);
     members(id);
   } else {
-    items(is(Kind::list)    ? "list"
-          : is(Kind::tuple) ? "tuple"
-          : is(Kind::size)  ? "size"
-          : is(Kind::set)   ? "set"
-                            : "frozenset",
+    items(is(NodeKind::list)    ? "list"
+          : is(NodeKind::tuple) ? "tuple"
+          : is(NodeKind::size)  ? "size"
+          : is(NodeKind::set)   ? "set"
+                                : "frozenset",
           id);
   }
   --depth_;
@@ -193,7 +194,9 @@ void TreeWalk::step_into(std::string_view part, NodeId id) {
 // Indices in place of references: bare storages add to the graph on the way.
 void TreeWalk::members(NodeId id) {
   const char* const plain = graph_.at(id).flag ? "ordered" : "dict";
-  json_.begin_object().key(graph_.at(id).kind == Kind::counter ? "counter" : plain).begin_array();
+  json_.begin_object()
+      .key(graph_.at(id).kind == NodeKind::counter ? "counter" : plain)
+      .begin_array();
   std::unordered_set<std::string> keys;
   for (std::size_t i = 0; i < graph_.at(id).items.size(); i += 2) {
     const NodeId key_id = graph_.at(id).items[i];
@@ -202,11 +205,11 @@ void TreeWalk::members(NodeId id) {
     const std::string part = key_text(key_id);
     // Python takes 1, 1.0 and True for the same key; other keys differ in kind or text.
     std::string same = part;
-    if (const Kind kind = graph_.at(key_id).kind; kind == Kind::boolean) {
+    if (const NodeKind kind = graph_.at(key_id).kind; kind == NodeKind::boolean) {
       same = graph_.at(key_id).flag ? "1" : "0";
-    } else if (kind == Kind::real && same.ends_with(".0")) {
+    } else if (kind == NodeKind::real && same.ends_with(".0")) {
       same.resize(same.size() - 2);
-    } else if (kind != Kind::integer && kind != Kind::real) {
+    } else if (kind != NodeKind::integer && kind != NodeKind::real) {
       same += fmt::format("\x01{}", static_cast<int>(kind));
     }
     if (!keys.insert(std::move(same)).second) {
@@ -230,9 +233,10 @@ void TreeWalk::items(const char* kind, NodeId id) {
 
 // Only what Python can hash, and what holds no tensors.
 void TreeWalk::key(NodeId id) {
-  const Kind kind = graph_.at(id).kind;
-  const bool mutates = kind == Kind::list || kind == Kind::dict || kind == Kind::counter ||
-                       kind == Kind::set || kind == Kind::object;
+  const NodeKind kind = graph_.at(id).kind;
+  const bool mutates = kind == NodeKind::list || kind == NodeKind::dict ||
+                       kind == NodeKind::counter || kind == NodeKind::set ||
+                       kind == NodeKind::object;
   if (mutates || !is_plain(id, 0))
     cannot("a key that is neither a number, a text nor a tuple of these");
   node(id);
@@ -241,19 +245,19 @@ void TreeWalk::key(NodeId id) {
 // As Python's str() where that is short.
 std::string TreeWalk::key_text(NodeId id) {
   const Node& value = graph_.at(id);
-  const auto is = [&](Kind kind) { return value.kind == kind; };
-  if (is(Kind::none)) return "None";
-  if (is(Kind::boolean)) return value.flag ? "True" : "False";
-  if (is(Kind::integer)) return std::to_string(value.integer);
-  if (is(Kind::real)) return python_text(value.real);
-  if (is(Kind::bytes)) return to_base64(as_byte_span(value.text));
-  if (is(Kind::complex))
+  const auto is = [&](NodeKind kind) { return value.kind == kind; };
+  if (is(NodeKind::none)) return "None";
+  if (is(NodeKind::boolean)) return value.flag ? "True" : "False";
+  if (is(NodeKind::integer)) return std::to_string(value.integer);
+  if (is(NodeKind::real)) return python_text(value.real);
+  if (is(NodeKind::bytes)) return to_base64(as_byte_span(value.text));
+  if (is(NodeKind::complex))
     return fmt::format("({}, {})", python_text(value.real), python_text(value.imaginary));
   if (value.items.empty()) return std::string(value.text);
   std::string text = "(";
   for (const NodeId item : value.items) {
     if (text.size() > 1) text += ", ";
-    const bool quoted = graph_.at(item).kind == Kind::text;
+    const bool quoted = graph_.at(item).kind == NodeKind::text;
     text += quoted ? '\'' + key_text(item) + '\'' : key_text(item);
   }
   return text + ')';
@@ -263,9 +267,10 @@ bool TreeWalk::is_plain(NodeId id, unsigned depth) {
   const Node& value = graph_.at(id);
   if (visits_left_ == 0 || depth > kDeepest) return false;
   --visits_left_;
-  const auto is = [&](Kind kind) { return value.kind == kind; };
-  if (is(Kind::tensor) || is(Kind::array) || is(Kind::storage) || is(Kind::symbol) ||
-      is(Kind::numpy_dtype) || is(Kind::object) || is(Kind::layout) || value.link != kNoNode)
+  const auto is = [&](NodeKind kind) { return value.kind == kind; };
+  if (is(NodeKind::tensor) || is(NodeKind::array) || is(NodeKind::storage) ||
+      is(NodeKind::symbol) || is(NodeKind::numpy_dtype) || is(NodeKind::object) ||
+      is(NodeKind::layout) || value.link != kNoNode)
     return false;
   return std::all_of(value.items.begin(), value.items.end(),
                      [&](NodeId item) { return is_plain(item, depth + 1); });
@@ -288,7 +293,7 @@ std::string TreeWalk::unique_name() {
 void TreeWalk::occurrence(NodeId id) {
   if (tree_.occurrences.size() == limits_.max_tensors)
     fail_limit("data.pkl", "max_tensors", tree_.occurrences.size() + 1, limits_.max_tensors);
-  if (graph_.at(id).kind == Kind::storage) {
+  if (graph_.at(id).kind == NodeKind::storage) {
     // As a tensor of all of it. The node is changed, so that it becomes one tensor wherever it is.
     ++tree_.bare_storages;
     const std::uint32_t place = graph_.at(id).index;
@@ -297,13 +302,13 @@ void TreeWalk::occurrence(NodeId id) {
     tensor.stride[0] = 1;
     tensor.storage = place;
     graph_.tensors.push_back(tensor);
-    graph_.nodes[id].kind = Kind::tensor;
+    graph_.nodes[id].kind = NodeKind::tensor;
     graph_.nodes[id].index = static_cast<std::uint32_t>(graph_.tensors.size() - 1);
   }
   json_.raw("");
   tree_.occurrences.push_back({.name = unique_name(), .node = id, .place = tree_.text.size()});
   const Node& value = graph_.at(id);
-  if (value.kind != Kind::tensor) return;
+  if (value.kind != NodeKind::tensor) return;
   const TensorRecord& tensor = graph_.tensors[value.index];
   if (tensor.form != Form::quantized || !tensor.quantizer.per_channel) return;
   // Behind it, and their nodes go into its own.
@@ -321,7 +326,7 @@ void TreeWalk::attributes(NodeId state) {
   const std::vector<NodeId>& items = graph_.at(state).items;
   if (items.empty()) return;
   const Node& name = graph_.at(items[0]);
-  const bool known = items.size() == 2 && name.kind == Kind::text && name.text == "_metadata";
+  const bool known = items.size() == 2 && name.kind == NodeKind::text && name.text == "_metadata";
   if (!known || !is_plain(items[1], depth_)) {
     ++tree_.attributes_lost;
     return;
@@ -345,7 +350,7 @@ std::string python_text(double number) {
   return Value(number).number_text();
 }
 
-Tree make_tree(Graph& graph, const ReadLimits& limits, io::MemoryBudget& budget) {
+PtTree make_tree(Graph& graph, const ReadLimits& limits, io::MemoryBudget& budget) {
   return TreeWalk(graph, limits, budget).walk();
 }
 

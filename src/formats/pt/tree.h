@@ -17,10 +17,10 @@ namespace thalia::formats::pt {
 struct Occurrence {
   std::string name;  ///< keys and places on the way to it, with points between; no other's
   NodeId node = kNoNode;
-  std::size_t place = 0;  ///< in Tree::text, where its node belongs
+  std::size_t place = 0;  ///< in PtTree::text, where its node belongs
 };
 
-struct Tree {
+struct PtTree {
   std::string text;  ///< JSON without the nodes of tensors and arrays
   std::vector<Occurrence> occurrences;
   /// Of OrderedDicts, by the path of each: what torch calls _metadata, as a JSON node.
@@ -38,9 +38,9 @@ inline constexpr unsigned kDeepest = 80;
 
 /// Adds to the graph the tensors that stand for bare storages. @throws FormatError;
 /// UnsupportedError for values that no tree can hold.
-Tree make_tree(Graph& graph, const ReadLimits& limits, io::MemoryBudget& budget);
+PtTree make_tree(Graph& graph, const ReadLimits& limits, io::MemoryBudget& budget);
 /// The same as a call of its own.
-inline Tree make_tree(Graph& graph, const ReadLimits& limits) {
+inline PtTree make_tree(Graph& graph, const ReadLimits& limits) {
   io::MemoryBudget budget(limits, graph.pickle_bytes);
   return make_tree(graph, limits, budget);
 }

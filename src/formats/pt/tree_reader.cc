@@ -59,7 +59,7 @@ void set_row_strides(TensorRecord& tensor) noexcept {
   }
 }
 
-TreeReader::TreeReader(Plan& plan, const SinkInput& input) : plan_(plan), input_(input) {
+TreeReader::TreeReader(PtPlan& plan, const SinkInput& input) : plan_(plan), input_(input) {
   storages_.assign(input.tensors.size(), kUnused);
   for (std::size_t i = 0; i < input.tensors.size(); ++i) places_.emplace(input.tensors[i].name, i);
 }
@@ -82,14 +82,14 @@ NodeId TreeReader::add(Node added) {
 }
 
 NodeId TreeReader::add_text(std::string text) {
-  return add({.kind = Kind::text, .text = plan_.graph.texts.emplace_back(std::move(text))});
+  return add({.kind = NodeKind::text, .text = plan_.graph.texts.emplace_back(std::move(text))});
 }
 
 NodeId TreeReader::node(const Value& value, unsigned depth) {
   if (depth > kDeepest) fail_tree(fmt::format("more than {} containers in each other", kDeepest));
-  if (value.is_null()) return add({.kind = Kind::none});
+  if (value.is_null()) return add({.kind = NodeKind::none});
   if (value.kind() == Value::Kind::boolean)
-    return add({.kind = Kind::boolean, .flag = value.as_bool()});
+    return add({.kind = NodeKind::boolean, .flag = value.as_bool()});
   if (value.kind() == Value::Kind::string) return add_text(value.as_string());
   if (value.kind() == Value::Kind::number) return number(value.number_text());
   if (!value.is_object()) fail_tree("a list stands where a value is expected");
@@ -112,18 +112,18 @@ NodeId TreeReader::integer(const std::string& text) {
                      std::all_of(digits.begin(), digits.end(),
                                  [](char digit) { return digit >= '0' && digit <= '9'; });
   if (!sound) fail_tree("an integer is expected");
-  Node made{.kind = Kind::integer};
+  Node made{.kind = NodeKind::integer};
   std::int64_t small = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), small);
   if (error == std::errc()) {
     made.integer = small;
     return add(std::move(made));
   }
-  return add({.kind = Kind::big_integer, .text = plan_.graph.texts.emplace_back(text)});
+  return add({.kind = NodeKind::big_integer, .text = plan_.graph.texts.emplace_back(text)});
 }
 
 NodeId TreeReader::real(const std::string& text) {
-  Node made{.kind = Kind::real};
+  Node made{.kind = NodeKind::real};
   double value = 0;
   if (text == "nan") {
     value = std::nan("");
@@ -143,7 +143,7 @@ NodeId TreeReader::special(const std::string& kind, const Value& inner, unsigned
   if (kind == "complex") {
     const std::vector<Value>& parts = elements_of(inner);
     if (parts.size() != 2) fail_tree("a complex number of two parts is expected");
-    Node made{.kind = Kind::complex};
+    Node made{.kind = NodeKind::complex};
     made.real = plan_.graph.at(real(text_of(parts[0]))).real;
     made.imaginary = plan_.graph.at(real(text_of(parts[1]))).real;
     return add(std::move(made));
@@ -161,14 +161,14 @@ NodeId TreeReader::special(const std::string& kind, const Value& inner, unsigned
   if (kind == "dtype") {
     const std::string& name = text_of(inner);
     if (const auto dtype = torch_dtype_from_name(name))
-      return add({.kind = Kind::dtype, .text = torch_dtype_name(*dtype)});
+      return add({.kind = NodeKind::dtype, .text = torch_dtype_name(*dtype)});
     if (const auto quantum = quantum_from_name(name))
-      return add({.kind = Kind::dtype, .text = quantum_name(*quantum)});
+      return add({.kind = NodeKind::dtype, .text = quantum_name(*quantum)});
     fail_tree("a dtype that is not known");
   }
   if (kind == "device" && !is_device(text_of(inner))) fail_tree("a device that is not known");
   if (kind == "device")
-    return add({.kind = Kind::device, .text = plan_.graph.texts.emplace_back(text_of(inner))});
+    return add({.kind = NodeKind::device, .text = plan_.graph.texts.emplace_back(text_of(inner))});
   if (kind == "array" || kind == "scalar") {
     ++arrays_;
     return whole_tensor(find(inner));
@@ -181,21 +181,22 @@ NodeId TreeReader::bytes(const Value& base64) {
   const auto decoded = decode_base64(text_of(base64), wrong);
   if (!decoded) fail_tree("bytes that are no base64");
   const auto* const begin = reinterpret_cast<const char*>(decoded->data());
-  return add({.kind = Kind::bytes, .text = plan_.graph.texts.emplace_back(begin, decoded->size())});
+  return add(
+      {.kind = NodeKind::bytes, .text = plan_.graph.texts.emplace_back(begin, decoded->size())});
 }
 
 NodeId TreeReader::container(const std::string& kind, const Value& inner, unsigned depth) {
   Node made;
   if (kind == "list") {
-    made.kind = Kind::list;
+    made.kind = NodeKind::list;
   } else if (kind == "tuple") {
-    made.kind = Kind::tuple;
+    made.kind = NodeKind::tuple;
   } else if (kind == "size") {
-    made.kind = Kind::size;
+    made.kind = NodeKind::size;
   } else if (kind == "set") {
-    made.kind = Kind::set;
+    made.kind = NodeKind::set;
   } else if (kind == "frozenset") {
-    made.kind = Kind::frozenset;
+    made.kind = NodeKind::frozenset;
     ++frozen_;
   } else {
     fail_tree("a kind of value that is not known");
@@ -209,9 +210,9 @@ NodeId TreeReader::container(const std::string& kind, const Value& inner, unsign
     path_.resize(length);
   }
   for (const NodeId item : made.items) {
-    if (made.kind == Kind::size && plan_.graph.at(item).kind != Kind::integer)
+    if (made.kind == NodeKind::size && plan_.graph.at(item).kind != NodeKind::integer)
       fail_tree("a size of something else than integers");
-    if ((made.kind == Kind::set || made.kind == Kind::frozenset) && !is_hashable(item))
+    if ((made.kind == NodeKind::set || made.kind == NodeKind::frozenset) && !is_hashable(item))
       fail_tree("a set of something that Python cannot hash");
   }
   return add(std::move(made));
@@ -219,11 +220,11 @@ NodeId TreeReader::container(const std::string& kind, const Value& inner, unsign
 
 NodeId TreeReader::members(const std::string& kind, const Value& pairs, unsigned depth) {
   const bool ordered = kind == "ordered";
-  Node made{.kind = kind == "counter" ? Kind::counter : Kind::dict, .flag = ordered};
+  Node made{.kind = kind == "counter" ? NodeKind::counter : NodeKind::dict, .flag = ordered};
   if (const auto found = attributes_.find(path_); ordered && found != attributes_.end()) {
     const Value* const attributes = found->second;
     attributes_.erase(found);
-    Node state{.kind = Kind::dict};
+    Node state{.kind = NodeKind::dict};
     state.items = {add_text("_metadata"), node(*attributes, depth + 1)};
     made.link = add(std::move(state));
   }
@@ -245,8 +246,9 @@ NodeId TreeReader::members(const std::string& kind, const Value& pairs, unsigned
 
 bool TreeReader::is_hashable(NodeId id) const {
   const Node& value = plan_.graph.at(id);
-  const auto is = [&](Kind kind) { return value.kind == kind; };
-  if (is(Kind::list) || is(Kind::dict) || is(Kind::counter) || is(Kind::set) || is(Kind::tensor))
+  const auto is = [&](NodeKind kind) { return value.kind == kind; };
+  if (is(NodeKind::list) || is(NodeKind::dict) || is(NodeKind::counter) || is(NodeKind::set) ||
+      is(NodeKind::tensor))
     return false;
   return std::all_of(value.items.begin(), value.items.end(),
                      [&](NodeId item) { return is_hashable(item); });

@@ -18,7 +18,7 @@ struct TreeFault {
 
 class TreeReader {
  public:
-  TreeReader(Plan& plan, const SinkInput& input);
+  TreeReader(PtPlan& plan, const SinkInput& input);
 
   /// @throws TreeFault.
   NodeId read(const Value& node);
@@ -58,7 +58,7 @@ class TreeReader {
   NodeId add_sparse(std::size_t i, bool coalesced);
   std::string path_;
 
-  Plan& plan_;
+  PtPlan& plan_;
   const SinkInput& input_;
   std::unordered_map<std::string_view, std::size_t> places_;
   std::vector<std::uint32_t> storages_;  ///< of each tensor of the sink, its first

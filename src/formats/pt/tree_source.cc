@@ -30,10 +30,10 @@ bool is_whole(const TensorRecord& record, const TensorLayout& layout) {
 
 class TreeSource final : public OpenedFile {
  public:
-  TreeSource(std::shared_ptr<const OpenedFile> source, Plan plan, const ReadLimits& limits)
+  TreeSource(std::shared_ptr<const OpenedFile> source, PtPlan plan, const ReadLimits& limits)
       : source_(std::move(source)), plan_(std::move(plan)), limits_(limits) {
     io::MemoryBudget budget(limits_, plan_.graph.pickle_bytes);
-    const Tree tree = make_tree(plan_.graph, limits_, budget);
+    const PtTree tree = make_tree(plan_.graph, limits_, budget);
     listing_ = list_stored(plan_.graph, tree, {}, budget);
     std::vector<std::size_t> uses(source_->facts().tensors.size());
     for (const Stored& one : listing_.stored) {
@@ -118,9 +118,9 @@ class TreeSource final : public OpenedFile {
   }
 
   std::shared_ptr<const OpenedFile> source_;
-  Plan plan_;
+  PtPlan plan_;
   ReadLimits limits_;
-  Listing listing_;
+  PtListing listing_;
   std::vector<TreePart> parts_;
   bool differs_ = false;
   std::uint64_t view_bytes_ = 0;  ///< of all views that are gathered
@@ -136,7 +136,7 @@ std::optional<TreeTensors> tree_tensors(std::shared_ptr<const OpenedFile> source
   SinkInput input;
   for (const AnyTensor& tensor : facts.tensors)
     input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});
-  std::optional<Plan> plan = plan_of_tree(input, metadata);
+  std::optional<PtPlan> plan = plan_of_tree(input, metadata);
   if (!plan) return std::nullopt;
   plan->graph.pickle_bytes = facts.metadata.size();
   auto told = std::make_shared<TreeSource>(std::move(source), std::move(*plan), limits);

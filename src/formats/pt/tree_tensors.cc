@@ -79,8 +79,8 @@ NodeId TreeReader::add_plain(std::uint32_t storage, DType dtype, const Shape& sh
   TensorRecord record{.dtype = dtype, .shape = shape, .storage = storage};
   set_row_strides(record);
   plan_.graph.tensors.push_back(record);
-  return add(
-      {.kind = Kind::tensor, .index = static_cast<std::uint32_t>(plan_.graph.tensors.size() - 1)});
+  return add({.kind = NodeKind::tensor,
+              .index = static_cast<std::uint32_t>(plan_.graph.tensors.size() - 1)});
 }
 
 NodeId TreeReader::add_sparse(std::size_t i, bool coalesced) {
@@ -105,8 +105,8 @@ NodeId TreeReader::add_sparse(std::size_t i, bool coalesced) {
   if (!coo) record.columns = add_plain(storage++, DType::i64, Shape({layout.nnz}));
   record.values = add_plain(storage, layout.dtype, Shape({layout.nnz}));
   plan_.graph.tensors.push_back(record);
-  return add(
-      {.kind = Kind::tensor, .index = static_cast<std::uint32_t>(plan_.graph.tensors.size() - 1)});
+  return add({.kind = NodeKind::tensor,
+              .index = static_cast<std::uint32_t>(plan_.graph.tensors.size() - 1)});
 }
 
 NodeId TreeReader::whole_tensor(std::size_t i) {
@@ -171,7 +171,7 @@ void TreeReader::set_quantizer(TensorRecord& record, const Value& quantized) {
   const std::string* const name = text_at("dtype");
   const auto quantum = name != nullptr ? quantum_from_name(*name) : std::nullopt;
   if (!quantum || quantum_dtype(*quantum) != record.dtype) return;
-  Quantizer quantizer;
+  TorchQuantizer quantizer;
   if (const Value* const scales = quantized.find("scales")) {
     const Value* const zeros = quantized.find("zero_points");
     if (zeros == nullptr || scales->find("tensor") == nullptr || zeros->find("tensor") == nullptr)
@@ -197,7 +197,7 @@ void TreeReader::set_quantizer(TensorRecord& record, const Value& quantized) {
       fail_tensor_node("quantized elements without their scale");
     quantizer.scale = plan_.graph.at(real(*scale)).real;
     const Node& point = plan_.graph.at(integer(zero->number_text()));
-    if (point.kind != Kind::integer) fail_tensor_node("a zero point beyond 64 bits");
+    if (point.kind != NodeKind::integer) fail_tensor_node("a zero point beyond 64 bits");
     quantizer.zero_point = point.integer;
   }
   record.form = Form::quantized;

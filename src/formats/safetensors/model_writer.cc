@@ -89,7 +89,7 @@ std::vector<std::string> files_replaced(const ModelPlan& plan, const io::Folder&
   names.insert(names.end(), gone.begin(), gone.end());
   std::erase_if(names, [&](const std::string& name) {
     const auto facts = folder.facts(name);
-    return !facts || facts->kind == io::FileKind::folder;
+    return !facts || facts->kind == io::EntryKind::folder;
   });
   return names;
 }

@@ -62,7 +62,7 @@ std::optional<std::filesystem::path> usual_in(const io::Folder& folder,
                                               std::span<const char* const> names) {
   for (const char* const name : names) {
     const auto facts = folder.facts(name);
-    if (facts && facts->kind != io::FileKind::folder) return folder.path() / name;
+    if (facts && facts->kind != io::EntryKind::folder) return folder.path() / name;
   }
   return std::nullopt;
 }

@@ -50,13 +50,13 @@ Digest256 checksum_of(OutputFile& out) {
 
 struct BinaryWriter::Impl {
   OutputFile out;
-  std::optional<format::V01Header> header{};
+  std::optional<format::V01FileHeader> header{};
   Steps steps{"the file", out.path().string()};
 };
 
 BinaryWriter::BinaryWriter(const std::filesystem::path& path, const OutputOptions& output)
     : impl_(std::unique_ptr<Impl>(new Impl{OutputFile(path, output)})) {
-  impl_->out.write(std::vector<std::byte>(sizeof(format::V01Header)));
+  impl_->out.write(std::vector<std::byte>(sizeof(format::V01FileHeader)));
 }
 
 BinaryWriter::~BinaryWriter() = default;
@@ -68,7 +68,7 @@ BinaryWriter::Impl& BinaryWriter::open() {
   return *impl_;
 }
 
-void BinaryWriter::write_header(const format::V01Header& header) {
+void BinaryWriter::write_header(const format::V01FileHeader& header) {
   open().header = header;
 }
 
@@ -142,7 +142,7 @@ BinaryReader::~BinaryReader() = default;
 BinaryReader::BinaryReader(BinaryReader&&) noexcept = default;
 BinaryReader& BinaryReader::operator=(BinaryReader&&) noexcept = default;
 
-format::V01Header BinaryReader::read_header() const {
+format::V01FileHeader BinaryReader::read_header() const {
   const Impl& impl = *impl_;
   return with_path(impl.path, [&] {
     // Warnings are for read_v01(); readers of pieces have no place to show them.
@@ -152,7 +152,7 @@ format::V01Header BinaryReader::read_header() const {
 }
 
 std::vector<V01IndexEntry> BinaryReader::read_index() const {
-  const format::V01Header header = read_header();
+  const format::V01FileHeader header = read_header();
   const Impl& impl = *impl_;
   return with_path(impl.path, [&] {
     formats::Sentences warnings;

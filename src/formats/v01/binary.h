@@ -40,7 +40,7 @@ class BinaryWriter {
 
   /// What finalize() puts in front, as it is: offsets and lengths are the caller's. The last call
   /// counts.
-  void write_header(const format::V01Header& header);
+  void write_header(const format::V01FileHeader& header);
   /// @param sparse also where it is dense, has more than 100 elements, and more than 90 % of them
   /// are 0, as the original program chooses. @throws IoError; UnsupportedError as write_v01().
   V01Extent write_tensor(const Tensor& tensor, bool sparse = false);
@@ -71,7 +71,7 @@ class BinaryReader {
   BinaryReader& operator=(BinaryReader&&) noexcept;
 
   /// @throws FormatError; UnsupportedError (unsupported_version).
-  format::V01Header read_header() const;
+  format::V01FileHeader read_header() const;
   /// @throws as read_header().
   std::vector<V01IndexEntry> read_index() const;
   /// @throws FormatError.

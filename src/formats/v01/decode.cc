@@ -99,7 +99,7 @@ Value parse(ByteSpan body, format::Extent extent, const ReadLimits& limits) {
   return state::parse_json_object(text, limits, json::Dialect::python);
 }
 
-Value read_metadata(ByteSpan body, const format::V01Header& header, const ReadLimits& limits,
+Value read_metadata(ByteSpan body, const format::V01FileHeader& header, const ReadLimits& limits,
                     Sentences& warnings) {
   try {
     Value metadata = parse(body, {header.metadata_offset, header.metadata_length}, limits);
@@ -152,7 +152,7 @@ V01File decode_v01(ByteSpan file, std::shared_ptr<const void> owner,
   read.file_bytes = file.size();
   read.body_bytes = body.size();
   V01Document& document = read.document;
-  const format::V01Header header = formats::read_v01_header(body, limits, read.warnings);
+  const format::V01FileHeader header = formats::read_v01_header(body, limits, read.warnings);
   document.header = formats::from_disk(header);
   document.metadata = read_metadata(body, header, limits, read.warnings);
   V01TensorReader tensors(body, contents.owner, limits.max_tensors);

@@ -22,7 +22,7 @@ namespace {
 
 // Everything of a file but the payloads of its tensors, with all offsets final.
 struct Plan {
-  format::V01Header header;
+  format::V01FileHeader header;
   std::string metadata;
   std::vector<formats::PlannedTree> trees;
   std::vector<format::V01RegionEntry> index;

@@ -28,7 +28,7 @@ constexpr std::uint64_t kNameField = sizeof(V01RegionEntry::name);
   fail_field(code, "header", field, offset, std::move(value), std::move(bound));
 }
 
-void warn_of_version(const format::V01Header& header, Sentences& warnings) {
+void warn_of_version(const format::V01FileHeader& header, Sentences& warnings) {
   if (header.minor_version != 1 || header.patch_version != 0) {
     warnings.push_back(fmt::format("format version 0.{}.{} is read as 0.1.0",
                                    std::uint16_t{header.minor_version},
@@ -36,7 +36,7 @@ void warn_of_version(const format::V01Header& header, Sentences& warnings) {
   }
 }
 
-void check_extent(const format::V01Header& header, std::string_view part, format::Extent extent,
+void check_extent(const format::V01FileHeader& header, std::string_view part, format::Extent extent,
                   std::size_t field, std::uint64_t body_bytes) {
   if (format::lies_within(extent, sizeof header, body_bytes)) return;
   fail_v01_header(ErrorCode::out_of_bounds, fmt::format("{}_offset", part), field,
@@ -44,7 +44,7 @@ void check_extent(const format::V01Header& header, std::string_view part, format
                   fmt::format("{} to {}, where the checksum begins", sizeof header, body_bytes));
 }
 
-void warn_of_unused_fields(const format::V01Header& header, Sentences& warnings) {
+void warn_of_unused_fields(const format::V01FileHeader& header, Sentences& warnings) {
   if (header.checksum_type == 0)
     // The original writes the checksum whatever the field says.
     warnings.push_back("checksum type 0 (none), and the checksum is there and right");
@@ -75,8 +75,8 @@ std::string whole_characters(std::string_view name, std::uint64_t offset, Senten
 
 }  // namespace
 
-format::V01Header to_disk(const V01Header& header) noexcept {
-  format::V01Header disk{};
+format::V01FileHeader to_disk(const V01Header& header) noexcept {
+  format::V01FileHeader disk{};
   std::memcpy(disk.magic, format::kMagic, sizeof disk.magic);
   disk.major_version = header.version.major;
   disk.minor_version = header.version.minor;
@@ -95,7 +95,7 @@ format::V01Header to_disk(const V01Header& header) noexcept {
   return disk;
 }
 
-V01Header from_disk(const format::V01Header& disk) noexcept {
+V01Header from_disk(const format::V01FileHeader& disk) noexcept {
   V01Header header{.version = {disk.major_version, disk.minor_version, disk.patch_version},
                    .flags = disk.flags,
                    .timestamp = disk.timestamp,
@@ -117,14 +117,14 @@ bool begins_as_v01(ByteSpan start) noexcept {
 
 // Runs before the checksum is verified, so it follows no offset.
 void require_v01_start(ByteSpan file) {
-  if (file.size() < sizeof(format::V01Header)) {
+  if (file.size() < sizeof(format::V01FileHeader)) {
     throw FormatError(ErrorCode::truncated, "no room for the header",
                       {.section = "header",
                        .offset = 0,
                        .value = fmt::format("{} bytes", file.size()),
-                       .bound = fmt::format("at least {}", sizeof(format::V01Header))});
+                       .bound = fmt::format("at least {}", sizeof(format::V01FileHeader))});
   }
-  format::V01Header header;
+  format::V01FileHeader header;
   std::memcpy(&header, file.data(), sizeof header);
   if (std::memcmp(header.magic, format::kMagic, sizeof header.magic) != 0) {
     const std::string_view magic(reinterpret_cast<const char*>(header.magic), sizeof header.magic);
@@ -135,24 +135,25 @@ void require_v01_start(ByteSpan file) {
                            "another major version than the original program's",
                            {.section = "header",
                             .field = "major_version",
-                            .offset = offsetof(format::V01Header, major_version),
+                            .offset = offsetof(format::V01FileHeader, major_version),
                             .value = std::to_string(header.major_version),
                             .bound = "0"});
   }
   if (header.num_regions == 0) {
-    fail_v01_header(ErrorCode::bad_value, "num_regions", offsetof(format::V01Header, num_regions),
-                    "0", "1 or more");
+    fail_v01_header(ErrorCode::bad_value, "num_regions",
+                    offsetof(format::V01FileHeader, num_regions), "0", "1 or more");
   }
 }
 
-format::V01Header read_v01_header(ByteSpan body, const ReadLimits& limits, Sentences& warnings) {
+format::V01FileHeader read_v01_header(ByteSpan body, const ReadLimits& limits,
+                                      Sentences& warnings) {
   require_v01_start(body);
-  format::V01Header header;
+  format::V01FileHeader header;
   std::memcpy(&header, body.data(), sizeof header);
   warn_of_version(header, warnings);
   if (header.checksum_type > 1) {
     fail_v01_header(ErrorCode::bad_value, "checksum_type",
-                    offsetof(format::V01Header, checksum_type),
+                    offsetof(format::V01FileHeader, checksum_type),
                     std::to_string(header.checksum_type), "0 or 1");
   }
   const auto part = [&](std::string_view name, std::uint64_t offset, std::uint64_t length,
@@ -160,14 +161,15 @@ format::V01Header read_v01_header(ByteSpan body, const ReadLimits& limits, Sente
     check_extent(header, name, {offset, length}, field, body.size());
   };
   part("metadata", header.metadata_offset, header.metadata_length,
-       offsetof(format::V01Header, metadata_offset));
+       offsetof(format::V01FileHeader, metadata_offset));
   part("region_index", header.region_index_offset, header.region_index_length,
-       offsetof(format::V01Header, region_index_offset));
+       offsetof(format::V01FileHeader, region_index_offset));
   // A rest that makes no whole entry is passed over below, with a warning.
   const std::uint64_t entries = header.region_index_length / sizeof(V01RegionEntry);
   if (entries != header.num_regions) {
     fail_v01_header(ErrorCode::inconsistent, "num_regions",
-                    offsetof(format::V01Header, num_regions), std::to_string(header.num_regions),
+                    offsetof(format::V01FileHeader, num_regions),
+                    std::to_string(header.num_regions),
                     fmt::format("{}, the entries of the region index", entries));
   }
   // After the comparison with the index, which bounds it by the file's length.
@@ -181,7 +183,7 @@ format::V01Header read_v01_header(ByteSpan body, const ReadLimits& limits, Sente
   return header;
 }
 
-std::vector<V01IndexEntry> read_v01_index(ByteSpan body, const format::V01Header& header,
+std::vector<V01IndexEntry> read_v01_index(ByteSpan body, const format::V01FileHeader& header,
                                           Sentences& warnings) {
   std::vector<V01IndexEntry> index;
   std::unordered_set<std::string> names;

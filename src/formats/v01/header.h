@@ -19,8 +19,8 @@ inline constexpr std::size_t kV01TrailerBytes = 32;
 using Sentences = std::vector<std::string>;
 
 /// A document's header with the magic, metadata behind the header, and no other offset or length.
-format::V01Header to_disk(const V01Header& header) noexcept;
-V01Header from_disk(const format::V01Header& disk) noexcept;
+format::V01FileHeader to_disk(const V01Header& header) noexcept;
+V01Header from_disk(const format::V01FileHeader& disk) noexcept;
 
 /// True where the magic is that of a full file, and the major version 0.
 bool begins_as_v01(ByteSpan start) noexcept;
@@ -31,10 +31,10 @@ void require_v01_start(ByteSpan file);
 
 /// The header at the front of a body, which does not have the checksum any more. Every offset and
 /// length lies in the body. @throws FormatError; as require_v01_start().
-format::V01Header read_v01_header(ByteSpan body, const ReadLimits& limits, Sentences& warnings);
+format::V01FileHeader read_v01_header(ByteSpan body, const ReadLimits& limits, Sentences& warnings);
 
 /// The region index, whose header was checked. @throws FormatError.
-std::vector<V01IndexEntry> read_v01_index(ByteSpan body, const format::V01Header& header,
+std::vector<V01IndexEntry> read_v01_index(ByteSpan body, const format::V01FileHeader& header,
                                           Sentences& warnings);
 
 /// @throws UnsupportedError (unsupported_feature) where an index cannot have the name.

@@ -40,7 +40,8 @@ V01Contents open_v01_wrapper(ByteSpan file, std::shared_ptr<const void> owner,
   if (!front) return {file, std::move(owner), std::nullopt, {}, {}, nullptr};
   file = file.subspan(front->offset);
   // Decodes no more than a header first: a frame of something else is refused at once.
-  const auto start = container::start_of_front_frame(file, front->codec, sizeof(format::V01Header));
+  const auto start =
+      container::start_of_front_frame(file, front->codec, sizeof(format::V01FileHeader));
   if (!begins_as_v01_delta(start)) require_v01_start(start);
   auto unwrapped =
       std::make_shared<container::Unwrapped>(container::unwrap_front_frame(file, limits));

@@ -72,7 +72,7 @@ AtomicFolder::AtomicFolder(const std::filesystem::path& path, const OutputOption
       parent_(folder_of(target_)) {
   const std::string name = target_.filename().native();
   if (const auto facts = parent_.facts(name)) {
-    if (facts->kind != FileKind::folder) fail_found(target_, "a file");
+    if (facts->kind != EntryKind::folder) fail_found(target_, "a file");
     if (!Folder(target_).entries().empty()) fail_found(target_, "a folder that is not empty");
     if (!output_.replace)
       throw UsageError(ErrorCode::exists, "a folder is there already", {.path = target_.string()});

@@ -26,25 +26,25 @@
 namespace thalia::io {
 namespace {
 
-FileKind kind_of_mode(mode_t mode) {
-  if (S_ISREG(mode)) return FileKind::file;
-  if (S_ISLNK(mode)) return FileKind::link;
-  return S_ISDIR(mode) ? FileKind::folder : FileKind::other;
+EntryKind kind_of_mode(mode_t mode) {
+  if (S_ISREG(mode)) return EntryKind::file;
+  if (S_ISLNK(mode)) return EntryKind::link;
+  return S_ISDIR(mode) ? EntryKind::folder : EntryKind::other;
 }
 
 // nullopt where the file system does not say it with the name.
-std::optional<FileKind> kind_of_entry(unsigned char type) {
+std::optional<EntryKind> kind_of_entry(unsigned char type) {
   switch (type) {
     case DT_REG:
-      return FileKind::file;
+      return EntryKind::file;
     case DT_LNK:
-      return FileKind::link;
+      return EntryKind::link;
     case DT_DIR:
-      return FileKind::folder;
+      return EntryKind::folder;
     case DT_UNKNOWN:
       return std::nullopt;
     default:
-      return FileKind::other;
+      return EntryKind::other;
   }
 }
 
@@ -85,9 +85,9 @@ std::vector<FolderEntry> Folder::entries() const {
     }
     std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
-    std::optional<FileKind> kind = kind_of_entry(entry->d_type);
+    std::optional<EntryKind> kind = kind_of_entry(entry->d_type);
     if (!kind) {
-      const std::optional<FileFacts> known = facts(name);
+      const std::optional<EntryFacts> known = facts(name);
       if (!known) continue;  // gone since
       kind = known->kind;
     }
@@ -95,15 +95,15 @@ std::vector<FolderEntry> Folder::entries() const {
   }
 }
 
-std::optional<FileFacts> Folder::facts(const std::string& name) const {
+std::optional<EntryFacts> Folder::facts(const std::string& name) const {
   struct stat status;
   if (::fstatat(fd_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return std::nullopt;
     throw_errno("fstatat", path_ / name);
   }
-  return FileFacts{kind_of_mode(status.st_mode), static_cast<std::uint64_t>(status.st_size),
-                   static_cast<std::uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
-                       static_cast<std::uint64_t>(status.st_mtim.tv_nsec)};
+  return EntryFacts{kind_of_mode(status.st_mode), static_cast<std::uint64_t>(status.st_size),
+                    static_cast<std::uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
+                        static_cast<std::uint64_t>(status.st_mtim.tv_nsec)};
 }
 
 std::optional<std::string> Folder::link_target(const std::string& name) const {

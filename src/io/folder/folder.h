@@ -13,16 +13,16 @@
 
 namespace thalia::io {
 
-enum class FileKind { file, link, folder, other };
+enum class EntryKind { file, link, folder, other };
 
 struct FolderEntry {
   std::string name;
-  FileKind kind;
+  EntryKind kind;
 };
 
 /// Of a name itself, not of what a link leads to.
-struct FileFacts {
-  FileKind kind;
+struct EntryFacts {
+  EntryKind kind;
   std::uint64_t bytes;
   std::uint64_t modified_ns;  ///< since 1970
 };
@@ -43,7 +43,7 @@ class Folder {
   /// Without "." and "..", in no order. @throws IoError.
   std::vector<FolderEntry> entries() const;
   /// nullopt where there is nothing of that name. @throws IoError.
-  std::optional<FileFacts> facts(const std::string& name) const;
+  std::optional<EntryFacts> facts(const std::string& name) const;
   /// What a link says; nullopt where the name is no link, or there is none. @throws IoError.
   std::optional<std::string> link_target(const std::string& name) const;
   /// Puts a symbolic link in place of what is there, in one step. @return false where the file

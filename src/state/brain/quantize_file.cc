@@ -108,7 +108,7 @@ class FileQuantization {
     container::DraftTensor quantized;
     quantized.spec = spec;
     quantized.spec.encoding = Encoding::quantized;
-    quantized.quantized = std::make_unique<format::QuantizedTensor>(kept.side);
+    quantized.quantized = std::make_unique<format::QuantizedSideData>(kept.side);
     quantized.logical_length = kept.bytes.size();
     quantized.pieces = ByteSpan(kept.bytes);
     tensor = std::move(quantized);

@@ -39,7 +39,7 @@ class ChainStage {
   void apply_low_rank(std::uint64_t begin, MutableByteSpan out) const;
   const std::vector<std::uint64_t>& pointers() const;
 
-  StoredBytes stored_;
+  StoredTensorBytes stored_;
   Encoding encoding_;
   mutable io::Once once_;
   mutable std::vector<std::uint64_t> pointers_;  ///< of a list, checked

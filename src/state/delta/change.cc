@@ -15,7 +15,7 @@
 namespace thalia::state {
 namespace {
 
-static_assert(Change::kPiece == format::kContentPiece);
+static_assert(DeltaChange::kPiece == format::kContentPiece);
 
 // Bytes of a sample, and how many samples at most: 1 MiB of a large tensor in all.
 constexpr std::uint64_t kSample = 64 << 10;
@@ -39,7 +39,7 @@ std::uint64_t sample_count(std::uint64_t size) {
 
 }  // namespace
 
-void Change::read_pair(std::uint64_t begin, std::uint64_t length, Pair& out) const {
+void DeltaChange::read_pair(std::uint64_t begin, std::uint64_t length, Pair& out) const {
   out.base = base_.part(begin, length, out.base_buffer);
   // Without a threshold bytes are used where they lie.
   if (within_.is_exact()) {
@@ -52,12 +52,12 @@ void Change::read_pair(std::uint64_t begin, std::uint64_t length, Pair& out) con
   out.now = out.now_buffer;
 }
 
-void Change::read_piece(std::uint64_t i, Pair& out) const {
+void DeltaChange::read_piece(std::uint64_t i, Pair& out) const {
   stop_if_cancelled(options_.work.cancel);
   read_pair(i * kPiece, std::min(kPiece, size() - i * kPiece), out);
 }
 
-Change::Estimate Change::estimate(unsigned width) const {
+DeltaChange::Estimate DeltaChange::estimate(unsigned width) const {
   const std::uint64_t count = sample_count(size());
   const std::uint64_t length = std::min(size(), kSample);
   const Codec codec = options_.compression.codec.value();

@@ -28,14 +28,14 @@ bool has_threshold(DType dtype) noexcept;
 
 /// The new bytes and the base's, of one length, both made piece by piece. Borrows all; any number
 /// of threads.
-class Change {
+class DeltaChange {
  public:
   /// Piece i is [i * kPiece, …): a piece of the content hash, and whole blocks of a list whatever
   /// the width of an element.
   static constexpr std::uint64_t kPiece = 1 << 20;
 
-  Change(const ByteSource& now, const ByteSource& base, KeptWithin within,
-         const DeltaOptions& options)
+  DeltaChange(const ByteSource& now, const ByteSource& base, KeptWithin within,
+              const DeltaOptions& options)
       : now_(now), base_(base), within_(within), options_(options) {}
 
   std::uint64_t size() const noexcept { return now_.size(); }

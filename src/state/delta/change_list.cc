@@ -20,7 +20,7 @@ namespace {
 
 using format::kDeltaBlockElements;
 
-static_assert(Change::kPiece % (16 * kDeltaBlockElements) == 0);
+static_assert(DeltaChange::kPiece % (16 * kDeltaBlockElements) == 0);
 
 // Bytes that are compared at once: most of a tensor did not change, and memcmp passes over it
 // quickly.
@@ -51,18 +51,19 @@ void list_changes(ByteSpan base, ByteSpan now, unsigned width, ListPart& out) {
   }
 }
 
-ChangeList::ChangeList(const Change& change, unsigned width, std::uint64_t most, std::uint64_t kept)
+ChangeList::ChangeList(const DeltaChange& change, unsigned width, std::uint64_t most,
+                       std::uint64_t kept)
     : change_(change), width_(width) {
   const std::uint64_t pieces = change.pieces();
   const std::uint64_t block = kDeltaBlockElements * width;
-  const std::uint64_t blocks_a_piece = Change::kPiece / block;
+  const std::uint64_t blocks_a_piece = DeltaChange::kPiece / block;
   std::vector<integrity::PieceDigest> digests(pieces);
   if (most != 0) counts_.resize(change.size() / block + (change.size() % block != 0));
   parts_.resize(most != 0 ? pieces : 0);
   std::atomic<std::uint64_t> listed{0};
   std::mutex dropped;
   parallel_for(pieces, change.options().work.threads, [&](std::size_t i) {
-    Change::Pair pair;
+    DeltaChange::Pair pair;
     change.read_piece(i, pair);
     integrity::PieceHasher hasher;
     hasher.update(pair.now);
@@ -106,7 +107,7 @@ void ChangeList::for_each_part(Take take) const {
     return;
   }
   struct Made {
-    Change::Pair pair;
+    DeltaChange::Pair pair;
     ListPart part;
   };
   for_each_in_order<Made>(

@@ -31,7 +31,7 @@ class ChangeList {
   /// Passes over everything, on as many threads as the options say. @param most bytes of entries
   /// from which on the list is not wanted; 0: only the digest is. @param kept bytes of them that
   /// may stay in memory. @throws CancelledError.
-  ChangeList(const Change& change, unsigned width, std::uint64_t most, std::uint64_t kept);
+  ChangeList(const DeltaChange& change, unsigned width, std::uint64_t most, std::uint64_t kept);
 
   /// The digest of what comes out.
   const integrity::ContentDigest& digest() const noexcept { return digest_; }
@@ -50,7 +50,7 @@ class ChangeList {
   template <typename Take>
   void for_each_part(Take take) const;
 
-  const Change& change_;
+  const DeltaChange& change_;
   unsigned width_;
   integrity::ContentDigest digest_;
   bool complete_ = false;

@@ -20,24 +20,24 @@ constexpr std::uint64_t kRememberedChunks = 8;
 
 }  // namespace
 
-StoredBytes::StoredBytes(const detail::OpenFile& file, std::uint32_t number,
-                         io::MemoryBudget& budget)
+StoredTensorBytes::StoredTensorBytes(const detail::OpenFile& file, std::uint32_t number,
+                                     io::MemoryBudget& budget)
     : file_(file), entry_(file.tensor_entry(number)), budget_(budget) {
   if (entry_.chunk_count != 0) chunks_.emplace(file, entry_);
 }
 
-ByteSpan StoredBytes::view(std::uint64_t begin, std::uint64_t length) const {
+ByteSpan StoredTensorBytes::view(std::uint64_t begin, std::uint64_t length) const {
   const std::uint64_t offset = entry_.stored_offset + begin;
   file_.mapping().read_ahead(offset, length);
   return file_.verified_payload(entry_, offset, length);
 }
 
-ByteSpan StoredBytes::part(std::uint64_t begin, std::uint64_t length,
-                           std::vector<std::byte>& buffer) const {
+ByteSpan StoredTensorBytes::part(std::uint64_t begin, std::uint64_t length,
+                                 std::vector<std::byte>& buffer) const {
   return is_raw() && length != 0 ? view(begin, length) : ByteSource::part(begin, length, buffer);
 }
 
-void StoredBytes::read(std::uint64_t begin, MutableByteSpan out) const {
+void StoredTensorBytes::read(std::uint64_t begin, MutableByteSpan out) const {
   if (out.empty()) return;
   if (!chunks_) {
     const ByteSpan bytes = view(begin, out.size());
@@ -61,7 +61,7 @@ void StoredBytes::read(std::uint64_t begin, MutableByteSpan out) const {
 }
 
 // Chunks lie one behind the other and are alike, so where they are is near enough in proportion.
-void StoredBytes::prefetch(std::uint64_t begin, std::uint64_t length) const {
+void StoredTensorBytes::prefetch(std::uint64_t begin, std::uint64_t length) const {
   if (size() == 0) return;
   const double share = static_cast<double>(entry_.stored_length) / static_cast<double>(size());
   const auto place = [&](std::uint64_t at) {
@@ -72,11 +72,11 @@ void StoredBytes::prefetch(std::uint64_t begin, std::uint64_t length) const {
   file_.mapping().advise(entry_.stored_offset + from, to - from, io::Advice::will_need);
 }
 
-std::uint64_t StoredBytes::most_remembered() const {
+std::uint64_t StoredTensorBytes::most_remembered() const {
   return std::clamp<std::uint64_t>(kRememberedBytes / chunks_->chunk_bytes(), 1, kRememberedChunks);
 }
 
-StoredBytes::Decoded StoredBytes::decoded(std::uint32_t chunk) const {
+StoredTensorBytes::Decoded StoredTensorBytes::decoded(std::uint32_t chunk) const {
   {
     const std::lock_guard lock(lock_);
     const auto found = std::find_if(remembered_.begin(), remembered_.end(),

@@ -17,11 +17,11 @@ namespace thalia::state {
 
 /// The logical bytes that a tensor's entry describes. Borrows the file. Immutable but for the
 /// chunks that it remembers; any number of threads.
-class StoredBytes final : public ByteSource {
+class StoredTensorBytes final : public ByteSource {
  public:
   /// What it remembers counts in `budget`, which it borrows. @throws FormatError where the chunks
   /// are wrong.
-  StoredBytes(const detail::OpenFile& file, std::uint32_t number, io::MemoryBudget& budget);
+  StoredTensorBytes(const detail::OpenFile& file, std::uint32_t number, io::MemoryBudget& budget);
 
   std::uint64_t size() const noexcept override { return entry_.logical_length; }
   bool is_raw() const noexcept { return !chunks_; }

@@ -56,7 +56,7 @@ class RestoredBytes final : public ByteSource {
  private:
   const container::QuantizedArrays& arrays() const;
 
-  StoredBytes stored_;
+  StoredTensorBytes stored_;
   std::uint64_t width_;
   std::uint64_t size_;
   mutable io::Once once_;
@@ -118,7 +118,7 @@ Description describe(const detail::OpenFile& file, const TensorView& view, std::
                   .base_hash = {}};
   if (container::is_plain(view.encoding())) return out;
   if (view.encoding() == Encoding::quantized) {  // dense, as it comes out
-    const format::QuantizedTensor& side = file.quantized_tensor(file.tensor_entry(number));
+    const format::QuantizedSideData& side = file.quantized_tensor(file.tensor_entry(number));
     out.tensor.layout.encoding = Encoding::dense;
     out.tensor.logical_bytes = view.dense_bytes();
     out.tensor.content_hash = side.content_hash;
@@ -218,7 +218,7 @@ std::optional<TensorChain> TensorChain::find(const FileChain& files, std::size_t
         return true;
       }
       if (container::is_plain(view.encoding())) {
-        chain.whole_ = std::make_unique<StoredBytes>(file, place->number, *chain.budget_);
+        chain.whole_ = std::make_unique<StoredTensorBytes>(file, place->number, *chain.budget_);
         return true;
       }
       if (view.encoding() == Encoding::quantized) {

@@ -75,7 +75,7 @@ class TensorChain final : public ByteSource {
   ChainTensor result_;
   std::uint32_t crc32_ = 0;
   std::vector<std::unique_ptr<ChainStage>> stages_;  ///< the lowest last
-  std::unique_ptr<StoredBytes> whole_;               ///< what the lowest stage changes,
+  std::unique_ptr<StoredTensorBytes> whole_;         ///< what the lowest stage changes,
   std::shared_ptr<const ByteSource> made_;  ///< or this where it is of another shape, or quantized
 };
 

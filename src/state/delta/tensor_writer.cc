@@ -33,7 +33,7 @@ constexpr std::uint64_t kListShare = 4;
 
 // Bytes of the list after compression, by the ratio that the samples had. Entries that no sample
 // met are few, and count uncompressed.
-double stored_bytes(const ChangeList& list, const Change::Estimate& estimate) {
+double stored_bytes(const ChangeList& list, const DeltaChange::Estimate& estimate) {
   const auto raw = static_cast<double>(list.entry_bytes());
   return estimate.list_raw > 0 ? raw * std::min(1.0, estimate.list / estimate.list_raw) : raw;
 }
@@ -117,10 +117,10 @@ void DeltaTensorWriter::store_whole(std::uint32_t id, const ByteSource& now) {
     ByteSpan bytes;
   };
   for_each_in_order<Piece>(
-      size / Change::kPiece + (size % Change::kPiece != 0), options_.work.threads,
+      size / DeltaChange::kPiece + (size % DeltaChange::kPiece != 0), options_.work.threads,
       [&](std::size_t i, Piece& piece) {
-        const std::uint64_t begin = i * Change::kPiece;
-        piece.bytes = now.part(begin, std::min(Change::kPiece, size - begin), piece.buffer);
+        const std::uint64_t begin = i * DeltaChange::kPiece;
+        piece.bytes = now.part(begin, std::min(DeltaChange::kPiece, size - begin), piece.buffer);
       },
       [&](const Piece& piece) { write(id, piece.bytes); });
 }
@@ -136,8 +136,8 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source
   const bool listable = dense && !dtype_is_packed(spec.dtype);
   const unsigned width = listable ? dtype_bits(spec.dtype) / 8 : 1;
   const auto fit = fitted(base.open(), base.layout(), spec.layout());
-  const Change change(now, *fit, {lossy ? options_.threshold : 0, spec.dtype}, options_);
-  const Change::Estimate estimate = change.estimate(width);
+  const DeltaChange change(now, *fit, {lossy ? options_.threshold : 0, spec.dtype}, options_);
+  const DeltaChange::Estimate estimate = change.estimate(width);
   // No sample differs: likely the base's tensor. Only the digest of all bytes makes it certain.
   if (may_be_same && !lossy && !estimate.differs &&
       digest_of(now, options_.work.threads, options_.work.cancel).hash == base.digest().hash)
@@ -211,13 +211,13 @@ void DeltaTensorWriter::store_list(std::uint32_t id, const ChangeList& list,
   changed_.insert(id);
 }
 
-void DeltaTensorWriter::store_difference(std::uint32_t id, const Change& change,
+void DeltaTensorWriter::store_difference(std::uint32_t id, const DeltaChange& change,
                                          const BaseTensor& base) {
   container::DraftTensor& draft = draft_.tensors[id];
   become(draft, Encoding::xor_base, base);
   std::vector<integrity::PieceDigest> digests(change.pieces());
   struct Piece {
-    Change::Pair pair;
+    DeltaChange::Pair pair;
     std::vector<std::byte> difference;
   };
   for_each_in_order<Piece>(

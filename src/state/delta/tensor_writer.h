@@ -47,7 +47,7 @@ class DeltaTensorWriter {
   bool store_low_rank(std::uint32_t id, const DeltaSource& source, const ByteSource& now,
                       BaseTensor& base, double most_bytes);
   void store_list(std::uint32_t id, const ChangeList& list, const BaseTensor& base);
-  void store_difference(std::uint32_t id, const Change& change, const BaseTensor& base);
+  void store_difference(std::uint32_t id, const DeltaChange& change, const BaseTensor& base);
   void write(std::uint32_t id, ByteSpan bytes);
 
   container::Draft& draft_;

@@ -197,7 +197,7 @@ std::optional<QuantizedPayload> quantize_payload(DType dtype, const Shape& shape
   const integrity::ContentDigest digest = integrity::content_digest(encoding.restored(), threads);
   const codec::QuantizationLoss loss = encoding.loss();
   const double rms_error = loss.rms_error();
-  format::QuantizedTensor& side = payload.side = {};
+  format::QuantizedSideData& side = payload.side = {};
   side.bits = static_cast<std::uint8_t>(bits);
   side.lossy_generation = generation.number;
   side.max_lossy_generations = generation.most;

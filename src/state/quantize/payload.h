@@ -13,7 +13,7 @@
 namespace thalia::state {
 
 struct QuantizedPayload {
-  format::QuantizedTensor side;
+  format::QuantizedSideData side;
   std::vector<std::byte> bytes;  ///< the arrays
   QuantizedTensorReport report;  ///< but for region and name
 };

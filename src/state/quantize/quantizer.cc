@@ -40,7 +40,7 @@ std::uint16_t small_number(const Value& metadata, std::string_view member) noexc
 }  // namespace
 
 std::optional<TensorQuantization> quantization_of(const TensorView& tensor) {
-  const format::QuantizedTensor* side = detail::OpenFile::quantization_of(tensor);
+  const format::QuantizedSideData* side = detail::OpenFile::quantization_of(tensor);
   if (side == nullptr) return std::nullopt;
   TensorQuantization out{.bits = side->bits,
                          .group_size = side->group_size,

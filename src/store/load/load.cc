@@ -31,7 +31,7 @@ std::string list_attempts(const std::vector<LoadAttempt>& attempts) {
 }
 
 // The latest, then what is older, the newest first, then what was left behind by going back.
-std::vector<CheckpointEntry> candidates(const store::Listing& listing) {
+std::vector<CheckpointEntry> candidates(const store::RunListing& listing) {
   std::vector<CheckpointEntry> found = listing.entries;
   std::ranges::sort(found, {}, [](const CheckpointEntry& entry) {
     return std::pair(entry.left_behind, kMaxStep - entry.step);

@@ -46,7 +46,7 @@ StoreReport verify_run(const Run& run, const StoreCheckOptions& options) {
 StoreReport mend_run(RunWriter& run, const StoreCheckOptions& options) {
   const auto& impl = store::RunWriterAccess::impl(run);
   const auto held = impl.lock();
-  const store::Session session = impl.session();
+  const store::SaveSession session = impl.session();
   store::Examination examination(impl.folder(), options, &session, impl.is_alone());
   if (!impl.is_alone())
     examination.find(Severity::warning, "file_system", run.run().folder(),

@@ -67,7 +67,7 @@ void Examination::find(Severity severity, std::string kind, const std::filesyste
 }
 
 void Examination::find(Severity severity, std::string kind, const std::filesystem::path& path,
-                       std::string message, const std::function<void(const Session&)>& mend) {
+                       std::string message, const std::function<void(const SaveSession&)>& mend) {
   find(severity, std::move(kind), path, std::move(message));
   StoreFinding& finding = report_.findings.back();
   finding.can_be_mended = true;
@@ -89,11 +89,12 @@ void Examination::find_useless(std::string kind, const std::filesystem::path& pa
     find(Severity::warning, std::move(kind), path, std::move(message));
     return;
   }
-  find(Severity::warning, std::move(kind), path, std::move(message), [&](const Session& session) {
-    const io::Folder folder = session.files().folder(path.parent_path());
-    folder.remove(path.filename().string());
-    if (session.syncs_folders()) folder.sync();
-  });
+  find(Severity::warning, std::move(kind), path, std::move(message),
+       [&](const SaveSession& session) {
+         const io::Folder folder = session.files().folder(path.parent_path());
+         folder.remove(path.filename().string());
+         if (session.syncs_folders()) folder.sync();
+       });
 }
 
 void Examination::find_temporaries(const std::filesystem::path& path) {
@@ -164,7 +165,7 @@ void Examination::check_whole(const FileCheck& file) {
     return;
   }
   find(severity, kind, file.path, what + ", and the file passes its own checks",
-       [&](const Session& session) {
+       [&](const SaveSession& session) {
          // Of the bytes that were checked, whatever is there by now.
          const Digest256 digest = digest_of(*session.files().open(file.path), options_.work.cancel);
          if (hex(digest.bytes) != actual)

@@ -27,7 +27,7 @@ class Examination {
  public:
   /// @param session of whom holds the run's lock; nullptr: nothing is changed. @param may_sweep no
   /// other process can be saving.
-  Examination(const RunFolder& run, const StoreCheckOptions& options, const Session* session,
+  Examination(const RunFolder& run, const StoreCheckOptions& options, const SaveSession* session,
               bool may_sweep)
       : run_(run), options_(options), session_(session), may_sweep_(may_sweep) {}
 
@@ -38,7 +38,7 @@ class Examination {
             std::string message);
   /// The same, which mend(session) puts right, where something is to be changed.
   void find(Severity severity, std::string kind, const std::filesystem::path& path,
-            std::string message, const std::function<void(const Session&)>& mend);
+            std::string message, const std::function<void(const SaveSession&)>& mend);
   /// Temporary files of processes that do not hold the lock.
   void find_temporaries(const std::filesystem::path& folder);
   /// A name that is of no use to anybody, which mending removes.
@@ -56,7 +56,7 @@ class Examination {
 
   const RunFolder& run_;
   const StoreCheckOptions& options_;
-  const Session* const session_;
+  const SaveSession* const session_;
   const bool may_sweep_;
   StoreReport report_;
   std::vector<FileCheck> files_;

@@ -59,7 +59,7 @@ class PhaseExamination {
     }
   }
 
-  void point(const Session& session, const char* pointer, const std::string& file) const {
+  void point(const SaveSession& session, const char* pointer, const std::string& file) const {
     const io::Folder folder = session.files().folder(path_);
     write_pointer(session.files(), folder, pointer, config_.extension, file,
                   session.options.durability);
@@ -79,20 +79,20 @@ class PhaseExamination {
     examination_.find(Severity::warning, "dangling_latest", link("latest"),
                       told ? fmt::format("it leads to {}, which is not there", *told)
                            : "there is none, and there are checkpoints",
-                      [&](const Session& session) { point(session, "latest", newest); });
+                      [&](const SaveSession& session) { point(session, "latest", newest); });
   }
 
   void check_best(const io::Folder& folder) {
     const std::optional<Best> best = examination_.run().best(phase_.name);
     const auto told = read_pointer(folder, "best", config_.extension);
-    const auto choose = [&](const Session& session) { choose_best(session, phase_.name); };
+    const auto choose = [&](const SaveSession& session) { choose_best(session, phase_.name); };
     if (best && !has(best->file)) {
       examination_.find(Severity::warning, "dangling_best", path_ / kBestMeta,
                         fmt::format("it names {}, which is not there", best->file), choose);
     } else if (best && told != best->file) {
       examination_.find(Severity::warning, "dangling_best", link("best"),
                         fmt::format("it does not lead to {}, which is the best", best->file),
-                        [&](const Session& session) { point(session, "best", best->file); });
+                        [&](const SaveSession& session) { point(session, "best", best->file); });
     } else if (!best && folder.facts(std::string(kBestMeta))) {
       examination_.find(Severity::warning, "dangling_best", path_ / kBestMeta, "nobody can read it",
                         choose);
@@ -118,7 +118,7 @@ class PhaseExamination {
       if (line == listing_.journal.saved.end()) {
         examination_.find(Severity::warning, "journal", path,
                           fmt::format("it does not know {}", entry.file),
-                          [&](const Session& session) { mend(session, phase_.name, false); });
+                          [&](const SaveSession& session) { mend(session, phase_.name, false); });
       } else if (line->second.bytes != entry.bytes) {
         examination_.find(Severity::warning, "journal", path,
                           fmt::format("{} has {} bytes, and had {} when it was saved", entry.file,
@@ -133,7 +133,7 @@ class PhaseExamination {
       examination_.find(
           Severity::warning, "journal", path,
           fmt::format("{} was saved, and went without anybody's having noted why", file),
-          [&path, file](const Session& session) {
+          [&path, file](const SaveSession& session) {
             session.files().append_lines(path,
                                          removal_text(file, "was found to be gone", now_seconds()),
                                          session.options.durability);
@@ -147,7 +147,7 @@ class PhaseExamination {
     const std::optional<io::Folder> open = examination_.run().files().find_folder(folder);
     const bool has_begun = open && open->facts("transition.json");
     const auto check = [&](const std::string& name, bool is_checkpoint) {
-      const std::optional<io::FileFacts> facts = open->facts(name);
+      const std::optional<io::EntryFacts> facts = open->facts(name);
       if (facts)
         examination_.check({.path = folder / name,
                             .bytes = facts->bytes,
@@ -168,7 +168,7 @@ class PhaseExamination {
   const RunConfig& config_;
   const PhaseConfig& phase_;
   const std::filesystem::path path_;
-  const Listing listing_;
+  const RunListing listing_;
 };
 
 }  // namespace

@@ -69,13 +69,13 @@ void examine_pool(Examination& examination) {
   for (const PoolMember& member : listing.without_meta)
     examination.find(Severity::warning, "pool", path / member.name,
                      "it has no metadata, and the rating of a new model",
-                     [&](const Session& session) { write_meta(session, member); });
+                     [&](const SaveSession& session) { write_meta(session, member); });
   if (listing.is_version_behind)
     examination.find(
         Severity::warning, "pool", path / kVersionFile,
         fmt::format("it does not say that {} versions were numbered",
                     listing.view.next_version - 1),
-        [&](const Session& session) { write_version(session, listing.view.next_version - 1); });
+        [&](const SaveSession& session) { write_version(session, listing.view.next_version - 1); });
   const bool has_begun = !listing.view.versions.empty() || !listing.roster.empty();
   if (has_begun && listing.roster != roster_text(listing.view))
     examination.find(Severity::warning, "pool", path / kRoster, "it is not what the pool is now",

@@ -30,8 +30,8 @@ void check_rating(const Rating& rating) {
 
 // Everything but the file, which `write` makes and tells the size of.
 template <typename Write>
-PoolAddResult add_version(const store::Session& session, std::string_view phase, std::uint64_t step,
-                          const Rating& current, const Write& write) {
+PoolAddResult add_version(const store::SaveSession& session, std::string_view phase,
+                          std::uint64_t step, const Rating& current, const Write& write) {
   const PoolView before = store::list_pool(session.run).view;
   const std::uint64_t version = before.next_version;
   check_option("version", version, 1, store::kMaxVersion);
@@ -84,7 +84,7 @@ PoolView read_pool(const Run& run) {
 Pool::Pool(RunWriter& run) : run_(run) {
   const auto& impl = RunWriterAccess::impl(run);
   const auto held = impl.lock();
-  const store::Session session = impl.session();
+  const store::SaveSession session = impl.session();
   session.files().make_folders(session.run.pool(), session.options.durability);
   const store::PoolListing listing = store::list_pool(session.run);
   for (const store::PoolDamage& damage : listing.damaged)
@@ -102,7 +102,7 @@ PoolAddResult Pool::add(std::string_view phase, std::uint64_t step, const Rating
   check_rating(current);
   const auto& impl = RunWriterAccess::impl(run_);
   const auto held = impl.lock();
-  const store::Session session = impl.session();
+  const store::SaveSession session = impl.session();
   LoadOptions load{.step = step, .on_warning = session.options.on_warning};
   load.read = session.files().reading(session.options.cancel);
   const LoadedCheckpoint loaded = run_.run().load(phase, load);
@@ -129,7 +129,7 @@ PoolAddResult Pool::add_bytes(std::string_view phase, std::uint64_t step, const 
   check_rating(current);
   const auto& impl = RunWriterAccess::impl(run_);
   const auto held = impl.lock();
-  const store::Session session = impl.session();
+  const store::SaveSession session = impl.session();
   return add_version(session, phase, step, current, [&](const PoolMember& member) {
     return store::write_payload(session, member.path, bytes, session.output(false)).bytes;
   });
@@ -145,7 +145,7 @@ PoolMember Pool::rate(std::uint64_t version, const Rating& rating, std::uint64_t
                   "the ratings of anchors stand");
   const auto& impl = RunWriterAccess::impl(run_);
   const auto held = impl.lock();
-  const store::Session session = impl.session();
+  const store::SaveSession session = impl.session();
   const PoolView pool = store::list_pool(session.run).view;
   const auto found = std::ranges::find(pool.versions, version, &PoolMember::version);
   if (found == pool.versions.end())

@@ -60,7 +60,7 @@ class PoolReading {
   void read_versions(const io::Folder& folder) {
     std::vector<std::string> beside;
     for (io::FolderEntry& found : folder.entries()) {
-      if (found.kind != io::FileKind::file) continue;
+      if (found.kind != io::EntryKind::file) continue;
       if (io::temporary_process(found.name)) {
         listing_.temporaries.push_back(std::move(found.name));
       } else if (const auto name = parse_pool_name(found.name, run_.config().extension)) {
@@ -83,7 +83,7 @@ class PoolReading {
   }
 
   void add_version(const io::Folder& folder, const PoolName& name, const std::string& file) {
-    const std::optional<io::FileFacts> facts = folder.facts(file);
+    const std::optional<io::EntryFacts> facts = folder.facts(file);
     if (!facts) return;  // gone since
     if (name.version == 0 || name.version > kMaxVersion) {
       listing_.damaged.push_back({path_ / file, "the name has a number that is no version"});
@@ -147,17 +147,17 @@ PoolListing list_pool(const RunFolder& run) {
   return PoolReading(run).run();
 }
 
-void write_version(const Session& session, std::uint64_t version) {
+void write_version(const SaveSession& session, std::uint64_t version) {
   session.files().write_text(session.run.pool() / kVersionFile, fmt::format("{}\n", version),
                              session.options.durability);
 }
 
-void write_meta(const Session& session, const PoolMember& member) {
+void write_meta(const SaveSession& session, const PoolMember& member) {
   session.files().write_text(session.run.pool() / meta_name(member.name), meta_text(member),
                              session.options.durability);
 }
 
-void write_roster(const Session& session) {
+void write_roster(const SaveSession& session) {
   const PoolListing listing = list_pool(session.run);
   const std::string text = roster_text(listing.view);
   if (text != listing.roster)
@@ -166,7 +166,7 @@ void write_roster(const Session& session) {
 
 // The file is gone, on the disk too, before what stands beside it goes: that alone is swept up, and
 // is no version.
-std::vector<std::string> evict(const Session& session) {
+std::vector<std::string> evict(const SaveSession& session) {
   const PoolListing listing = list_pool(session.run);
   const std::vector<PoolMember>& versions = listing.view.versions;
   const std::size_t keep = listing.view.config.keep;
@@ -188,7 +188,7 @@ std::vector<std::string> evict(const Session& session) {
   return evicted;
 }
 
-void sweep(const Session& session, const PoolListing& listing) {
+void sweep(const SaveSession& session, const PoolListing& listing) {
   if (listing.temporaries.empty() && listing.lone.empty()) return;
   const io::Folder folder = session.files().folder(session.run.pool());
   for (const auto* const names : {&listing.temporaries, &listing.lone})
@@ -196,7 +196,7 @@ void sweep(const Session& session, const PoolListing& listing) {
   if (session.syncs_folders()) folder.sync();
 }
 
-void reset_ratings(const Session& session) {
+void reset_ratings(const SaveSession& session) {
   for (PoolMember member : list_pool(session.run).view.versions) {
     rate(member, {.rated_at = now_seconds()});
     write_meta(session, member);

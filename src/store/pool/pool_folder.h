@@ -32,15 +32,15 @@ PoolListing list_pool(const RunFolder& run);
 
 // All of these are for the holder of the run's lock. @throws IoError.
 
-void write_version(const Session& session, std::uint64_t version);
-void write_meta(const Session& session, const PoolMember& member);
+void write_version(const SaveSession& session, std::uint64_t version);
+void write_meta(const SaveSession& session, const PoolMember& member);
 /// The roster, as the folder is now.
-void write_roster(const Session& session);
+void write_roster(const SaveSession& session);
 /// Versions beyond PoolConfig::keep go, the oldest first, once the log has what was known of them.
-std::vector<std::string> evict(const Session& session);
+std::vector<std::string> evict(const SaveSession& session);
 /// What a killed process left of its changes goes.
-void sweep(const Session& session, const PoolListing& listing);
+void sweep(const SaveSession& session, const PoolListing& listing);
 /// All ratings as those of models that have not played. The roster is left to be written.
-void reset_ratings(const Session& session);
+void reset_ratings(const SaveSession& session);
 
 }  // namespace thalia::store

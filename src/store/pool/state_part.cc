@@ -33,7 +33,7 @@ class Parting {
     std::erase_if(part_.state.regions, [&](RegionSource& region) { return !part_region(region); });
     if (Value* const tree = python_tree(part_.metadata)) {
       if (rules_.forgets_training) {
-        forget_training(*tree, Tree::file,
+        forget_training(*tree, StateTree::file,
                         [&](const std::string& name) { return kept_names_.contains(name); });
       }
       if (!part_.gone.empty()) keep_tensors(*tree, kept_names_);
@@ -102,7 +102,7 @@ class Parting {
     Value metadata = parse_json(region.metadata_json);
     if (Value* const tree = metadata.find(state::kTreeMember)) {
       if (rules_.forgets_training) {
-        forget_training(*tree, Tree::region,
+        forget_training(*tree, StateTree::region,
                         [&](const std::string& name) { return !gone.contains(name); });
       }
       state::edit_tree(*tree, gone);

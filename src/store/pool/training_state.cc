@@ -48,20 +48,20 @@ bool holds_record(std::string_view key) {
   return std::ranges::find(kNames, key) != std::end(kNames);
 }
 
-const std::string* tensor_at(const Value& node, Tree kind) {
-  return kind == Tree::file ? tensor_of(node) : state::tensor_in_tree(node);
+const std::string* tensor_at(const Value& node, StateTree kind) {
+  return kind == StateTree::file ? tensor_of(node) : state::tensor_in_tree(node);
 }
 
-void for_each_at(Value& node, Tree kind, const Visit& visit) {
-  kind == Tree::file ? for_each_inner(node, visit) : state::for_each_in_tree(node, visit);
+void for_each_at(Value& node, StateTree kind, const Visit& visit) {
+  kind == StateTree::file ? for_each_inner(node, visit) : state::for_each_in_tree(node, visit);
 }
 
-void erase_at(Value& node, Tree kind,
+void erase_at(Value& node, StateTree kind,
               const std::function<bool(const std::string& key, Value& value)>& goes) {
-  kind == Tree::file ? erase_keys(node, goes) : state::erase_in_tree(node, goes);
+  kind == StateTree::file ? erase_keys(node, goes) : state::erase_in_tree(node, goes);
 }
 
-void for_each_tensor_at(Value& node, Tree kind,
+void for_each_tensor_at(Value& node, StateTree kind,
                         const std::function<void(const std::string& name)>& visit) {
   if (const std::string* const name = tensor_at(node, kind)) return visit(*name);
   for_each_at(node, kind,
@@ -69,7 +69,7 @@ void for_each_tensor_at(Value& node, Tree kind,
 }
 
 // Visits the tensors under keys of training, of a record and of those that it holds.
-void for_each_training_tensor(Value& record, Tree kind,
+void for_each_training_tensor(Value& record, StateTree kind,
                               const std::function<void(const std::string& name)>& visit) {
   for_each_at(record, kind, [&](const std::string* key, Value& inner) {
     if (key == nullptr) return;
@@ -80,7 +80,7 @@ void for_each_training_tensor(Value& record, Tree kind,
   });
 }
 
-void forget(Value& node, Tree kind, bool is_record,
+void forget(Value& node, StateTree kind, bool is_record,
             const std::function<bool(const std::string&)>& stays) {
   erase_at(node, kind, [&](const std::string& key, Value& inner) {
     if (!is_of_training(key) && !is_scaler(key)) return false;
@@ -104,7 +104,7 @@ Value* components_of(Value& tree) {
 TrainingTensors::TrainingTensors(const StateSource& state) {
   Value metadata = parse_json(state.metadata_json);
   if (Value* const tree = python_tree(metadata)) {
-    for_each_training_tensor(*tree, Tree::file,
+    for_each_training_tensor(*tree, StateTree::file,
                              [&](const std::string& name) { in_trees_.insert(name); });
   }
   for (const RegionSource& region : state.regions) {
@@ -113,7 +113,7 @@ TrainingTensors::TrainingTensors(const StateSource& state) {
     Value* const tree = own.find(state::kTreeMember);
     Value* const components = tree == nullptr ? nullptr : components_of(*tree);
     if (components == nullptr) continue;
-    for_each_training_tensor(*components, Tree::region, [&](const std::string& name) {
+    for_each_training_tensor(*components, StateTree::region, [&](const std::string& name) {
       in_trees_.insert(region.spec.name + "/" + name);
     });
   }
@@ -128,8 +128,9 @@ bool TrainingTensors::has(const state::TensorNames& names, const TensorSpec& spe
          in_trees_.contains(std::string(names.region) + "/" + std::string(names.name));
 }
 
-void forget_training(Value& tree, Tree kind, const std::function<bool(const std::string&)>& stays) {
-  Value* const root = kind == Tree::file ? &tree : components_of(tree);
+void forget_training(Value& tree, StateTree kind,
+                     const std::function<bool(const std::string&)>& stays) {
+  Value* const root = kind == StateTree::file ? &tree : components_of(tree);
   if (root != nullptr) forget(*root, kind, true, stays);
 }
 

@@ -28,11 +28,12 @@ class TrainingTensors {
 };
 
 /// The tree of a region, of states (docs/format/states.md), or the file's of Python's containers.
-enum class Tree { region, file };
+enum class StateTree { region, file };
 
 /// Takes out of a tree the keys of training under which no tensor stays, before the tensors that go
 /// are taken out. `stays` is asked by the name in the tree.
-void forget_training(Value& tree, Tree kind, const std::function<bool(const std::string&)>& stays);
+void forget_training(Value& tree, StateTree kind,
+                     const std::function<bool(const std::string&)>& stays);
 /// The same of the members of a file's metadata. `stays` is asked by key: whether a tensor that the
 /// key names does.
 void forget_training(Value& metadata, const std::function<bool(const std::string&)>& stays);

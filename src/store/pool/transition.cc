@@ -24,7 +24,7 @@ namespace thalia {
 namespace {
 
 using store::NextState;
-using store::Session;
+using store::SaveSession;
 using store::StatePart;
 
 Value plan_tree(const TransitionPlan& plan) {
@@ -56,7 +56,7 @@ Value plan_tree(const TransitionPlan& plan) {
 
 class Transition {
  public:
-  Transition(const RunWriter& writer, const Session& session, const TransitionPlan& plan,
+  Transition(const RunWriter& writer, const SaveSession& session, const TransitionPlan& plan,
              const TransitionOptions& options)
       : run_(writer.run()), session_(session), plan_(plan), options_(options) {}
 
@@ -210,7 +210,7 @@ class Transition {
   }
 
   const Run& run_;
-  const Session& session_;
+  const SaveSession& session_;
   const TransitionPlan& plan_;
   const TransitionOptions& options_;
   std::filesystem::path folder_;
@@ -224,7 +224,7 @@ TransitionResult transition(RunWriter& run, const TransitionPlan& plan,
                             const TransitionOptions& options) {
   const auto& impl = store::RunWriterAccess::impl(run);
   const auto held = impl.lock();
-  const Session session = impl.session();
+  const SaveSession session = impl.session();
   return Transition(run, session, plan, options).run();
 }
 

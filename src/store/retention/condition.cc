@@ -53,9 +53,9 @@ class Planning {
         lock_(lock),
         folder_(request.job.run.files().folder(request.job.run.phase(request.job.phase))) {}
 
-  Plan run() {
+  RetentionPlan run() {
     while (true) {
-      Plan plan{request_.job.run.list(request_.job.phase), {}};
+      RetentionPlan plan{request_.job.run.list(request_.job.phase), {}};
       if (request_.protect) request_.protect(plan.listing);
       for (CheckpointEntry& entry : plan.listing.entries) {
         const auto found = found_.find(entry.file);
@@ -71,7 +71,7 @@ class Planning {
 
  private:
   // The newest first. With a delta comes what it is based on, which stays with it.
-  static std::vector<std::string> unknown_of(const Plan& plan) {
+  static std::vector<std::string> unknown_of(const RetentionPlan& plan) {
     std::vector<std::string> unknown;
     const bool has_removals = std::ranges::any_of(
         plan.decisions,
@@ -88,10 +88,10 @@ class Planning {
 
   void read(const std::vector<std::string>& files) {
     lock_.unlock();
-    std::vector<Finding> findings;
+    std::vector<GateFinding> findings;
     for (const std::string& file : files) {
       // Asked for before it is read: of what changes meanwhile nothing is known.
-      const std::optional<io::FileFacts> facts = folder_.facts(file);
+      const std::optional<io::EntryFacts> facts = folder_.facts(file);
       if (!facts) continue;
       const Verdict verdict = verdict_on(request_.job, folder_.path() / file);
       found_.insert_or_assign(file, verdict.condition);
@@ -114,15 +114,15 @@ class Planning {
 }  // namespace
 
 void note_findings(const RunFolder& run, std::string_view phase,
-                   const std::vector<Finding>& findings) {
+                   const std::vector<GateFinding>& findings) {
   std::string text;
-  for (const Finding& finding : findings)
+  for (const GateFinding& finding : findings)
     text += check_text(finding.file, finding.check, now_seconds());
   // Without it the file is read again.
   if (!text.empty()) run.files().append_lines(run.phase(phase) / kJournal, text, Durability::none);
 }
 
-Plan plan_whole(const PlanRequest& request, std::unique_lock<io::ProcessMutex>& lock) {
+RetentionPlan plan_whole(const PlanRequest& request, std::unique_lock<io::ProcessMutex>& lock) {
   return Planning(request, lock).run();
 }
 

@@ -14,17 +14,17 @@
 namespace thalia::store {
 
 /// What was found of a file that was read.
-struct Finding {
+struct GateFinding {
   std::string file;
   JournalCheck check;
 };
 /// Into the journal. @throws IoError.
 void note_findings(const RunFolder& run, std::string_view phase,
-                   const std::vector<Finding>& findings);
+                   const std::vector<GateFinding>& findings);
 
 /// A plan, and what it was made of.
-struct Plan {
-  Listing listing;
+struct RetentionPlan {
+  RunListing listing;
   std::vector<RetentionDecision> decisions;
 };
 
@@ -32,7 +32,7 @@ struct PlanRequest {
   const PruneJob& job;
   const RetentionPolicy& policy;
   /// Says what is protected beside what the listing knows of. Called under the lock.
-  std::function<void(Listing&)> protect{};
+  std::function<void(RunListing&)> protect{};
   bool notes = true;  ///< what was found goes into the journal
 };
 
@@ -40,7 +40,7 @@ struct PlanRequest {
 /// damaged changes the plan. Where nothing is to go, nothing is read, and what a save under way
 /// holds is left alone. @param lock held on entry and on return, and not while a file is read,
 /// which takes long. @throws IoError; CancelledError.
-Plan plan_whole(const PlanRequest& request, std::unique_lock<io::ProcessMutex>& lock);
+RetentionPlan plan_whole(const PlanRequest& request, std::unique_lock<io::ProcessMutex>& lock);
 
 /// Why an entry is protected that a save under way makes or needs.
 inline constexpr std::string_view kUnderWay = "a save under way";

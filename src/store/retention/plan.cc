@@ -27,10 +27,10 @@ std::string span_of(std::uint64_t seconds) {
   return fmt::format("{} s", seconds);
 }
 
-class Plan {
+class RetentionPlan {
  public:
-  Plan(std::span<const CheckpointEntry> entries, const RetentionPolicy& policy,
-       const RetentionFacts& facts)
+  RetentionPlan(std::span<const CheckpointEntry> entries, const RetentionPolicy& policy,
+                const RetentionFacts& facts)
       : entries_(entries),
         policy_(policy),
         facts_(facts),
@@ -264,7 +264,7 @@ class Plan {
 std::vector<RetentionDecision> plan_retention(std::span<const CheckpointEntry> entries,
                                               const RetentionPolicy& policy,
                                               const RetentionFacts& facts) {
-  return Plan(entries, policy, facts).run();
+  return RetentionPlan(entries, policy, facts).run();
 }
 
 }  // namespace thalia

@@ -50,7 +50,7 @@ void squash_delta(const PruneJob& job, const io::Folder& folder, const Checkpoin
 
 class Pruning {
  public:
-  Pruning(const PruneJob& job, const Listing& listing,
+  Pruning(const PruneJob& job, const RunListing& listing,
           const std::vector<RetentionDecision>& decisions)
       : job_(job),
         listing_(listing),
@@ -114,7 +114,7 @@ class Pruning {
   }
 
   const PruneJob& job_;
-  const Listing& listing_;
+  const RunListing& listing_;
   const std::vector<RetentionDecision>& decisions_;
   const io::Folder folder_;
   Pruned pruned_;
@@ -123,21 +123,21 @@ class Pruning {
 }  // namespace
 
 std::vector<RetentionDecision> decide(const RunFolder& run, std::string_view phase,
-                                      const Listing& listing, const RetentionPolicy& policy) {
+                                      const RunListing& listing, const RetentionPolicy& policy) {
   const std::optional<Metric>& metric = run.config().phase(phase).metric;
   return plan_retention(
       listing.entries, policy,
       {.now = now_seconds(), .direction = metric ? metric->direction : Direction::min});
 }
 
-Pruned prune(const PruneJob& job, const Listing& listing,
+Pruned prune(const PruneJob& job, const RunListing& listing,
              const std::vector<RetentionDecision>& decisions) {
   Pruned pruned = Pruning(job, listing, decisions).run();
   shorten_journal(job, listing);
   return pruned;
 }
 
-void squash_dependents(const PruneJob& job, const Listing& listing, const std::string& file) {
+void squash_dependents(const PruneJob& job, const RunListing& listing, const std::string& file) {
   std::vector<const CheckpointEntry*> dependents;
   // A delta is deeper than its base, so one pass in the order of depth finds all.
   std::vector<const CheckpointEntry*> by_depth;
@@ -154,9 +154,9 @@ void squash_dependents(const PruneJob& job, const Listing& listing, const std::s
     squash_delta(job, folder, **entry);
 }
 
-void shorten_journal(const PruneJob& job, const Listing& before) {
+void shorten_journal(const PruneJob& job, const RunListing& before) {
   if (before.journal.lines < kShortJournal + 4 * before.entries.size()) return;
-  const Listing listing = job.run.list(job.phase);
+  const RunListing listing = job.run.list(job.phase);
   std::vector<JournalLine> lines;
   for (const CheckpointEntry& entry : listing.entries) {
     const auto line = listing.journal.saved.find(entry.file);

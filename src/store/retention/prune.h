@@ -21,7 +21,7 @@ struct PruneJob {
 
 /// Adds what plan_retention() needs to know beside the policy.
 std::vector<RetentionDecision> decide(const RunFolder& run, std::string_view phase,
-                                      const Listing& listing, const RetentionPolicy& policy);
+                                      const RunListing& listing, const RetentionPolicy& policy);
 
 struct Pruned {
   std::vector<std::string> removed;
@@ -30,15 +30,15 @@ struct Pruned {
 /// Deltas that lose their base become full files first; then what goes goes, deltas before what
 /// they are based on. @param decisions made of what is known of those that stay: condition.h.
 /// @throws IoError, IntegrityError: what was not done yet is done by the next one.
-Pruned prune(const PruneJob& job, const Listing& listing,
+Pruned prune(const PruneJob& job, const RunListing& listing,
              const std::vector<RetentionDecision>& decisions);
 
 /// Before a file is replaced: what is based on it, directly or not, becomes full files. @throws as
 /// prune().
-void squash_dependents(const PruneJob& job, const Listing& listing, const std::string& file);
+void squash_dependents(const PruneJob& job, const RunListing& listing, const std::string& file);
 
 /// Writes the journal anew with the lines of what is there, once most of its lines are of what is
 /// not. @throws IoError.
-void shorten_journal(const PruneJob& job, const Listing& before);
+void shorten_journal(const PruneJob& job, const RunListing& before);
 
 }  // namespace thalia::store

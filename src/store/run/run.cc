@@ -68,7 +68,7 @@ std::vector<CheckpointEntry> Run::list(std::string_view phase) const {
 }
 
 std::optional<CheckpointEntry> Run::latest(std::string_view phase) const {
-  const store::Listing listing = folder_->list(phase);
+  const store::RunListing listing = folder_->list(phase);
   if (listing.entries.empty()) return std::nullopt;
   if (!listing.latest) return listing.entries.back();
   return *std::ranges::find(listing.entries, *listing.latest, &CheckpointEntry::file);

@@ -60,14 +60,14 @@ void RunFiles::sync_name(const std::filesystem::path& path) const {
   }
 }
 
-std::optional<io::FileFacts> RunFiles::facts(const std::filesystem::path& path) const {
+std::optional<io::EntryFacts> RunFiles::facts(const std::filesystem::path& path) const {
   const std::optional<io::Folder> above = find_folder(folder_of(path));
   return above ? above->facts(path.filename().string()) : std::nullopt;
 }
 
 bool RunFiles::has_file(const std::filesystem::path& path) const {
-  const std::optional<io::FileFacts> found = facts(path);
-  return found && found->kind == io::FileKind::file;
+  const std::optional<io::EntryFacts> found = facts(path);
+  return found && found->kind == io::EntryKind::file;
 }
 
 bool RunFiles::remove(const std::filesystem::path& path) const {

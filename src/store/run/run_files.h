@@ -51,7 +51,7 @@ class RunFiles {
 
   bool has_file(const std::filesystem::path& path) const;
   /// Of the name itself, whatever it is; nullopt where there is none.
-  std::optional<io::FileFacts> facts(const std::filesystem::path& path) const;
+  std::optional<io::EntryFacts> facts(const std::filesystem::path& path) const;
   /// @return false where there was none.
   bool remove(const std::filesystem::path& path) const;
 

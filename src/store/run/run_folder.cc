@@ -1,7 +1,7 @@
-// Listing reads the folder's names, the size of each file and the journal, and opens no checkpoint:
-// 10,000 of them take milliseconds. Names come first and facts after, so a file may go in between:
-// it is not listed then. Most of the time is the system's, which finds the file of each name; so
-// threads share that.
+// RunListing reads the folder's names, the size of each file and the journal, and opens no
+// checkpoint: 10,000 of them take milliseconds. Names come first and facts after, so a file may go
+// in between: it is not listed then. Most of the time is the system's, which finds the file of each
+// name; so threads share that.
 #include "store/run/run_folder.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ std::optional<Value> read_object(const RunFiles& files, const std::filesystem::p
   return std::nullopt;
 }
 
-Condition condition_of(const std::string& file, const io::FileFacts& facts,
+Condition condition_of(const std::string& file, const io::EntryFacts& facts,
                        const Journal& journal) {
   const auto found = journal.checks.find(file);
   if (found == journal.checks.end() || found->second.bytes != facts.bytes ||
@@ -62,13 +62,13 @@ void complete(CheckpointEntry& entry, const Journal& journal) {
 }
 
 // Names of a phase's checkpoints sort as their steps do.
-bool has_file(const Listing& listing, const std::string& file) {
+bool has_file(const RunListing& listing, const std::string& file) {
   return std::ranges::binary_search(listing.entries, file, {}, &CheckpointEntry::file);
 }
 
 // Behind which the run went back: something of a smaller step came later. The journal knows which,
 // unless somebody led the link elsewhere.
-void find_left_behind(Listing& listing) {
+void find_left_behind(RunListing& listing) {
   const auto number_of = [&](const CheckpointEntry& entry) -> std::uint64_t {
     const auto line = listing.journal.saved.find(entry.file);
     return line == listing.journal.saved.end() ? 0 : line->second.number;
@@ -115,16 +115,16 @@ std::string RunFolder::checkpoint(std::string_view phase, std::uint64_t step) co
   return checkpoint_name(config_.phase(phase).name, step, config_.extension);
 }
 
-Listing RunFolder::list(std::string_view phase) const {
-  Listing listing;
+RunListing RunFolder::list(std::string_view phase) const {
+  RunListing listing;
   const std::optional<io::Folder> folder = files_.find_folder(this->phase(phase));
   if (!folder) return listing;
   std::vector<std::string> digests;
   for (io::FolderEntry& found : folder->entries()) {
     // Links get their names by a temporary one, too.
     if (io::temporary_process(found.name)) {
-      if (found.kind != io::FileKind::folder) listing.temporaries.push_back(std::move(found.name));
-    } else if (found.kind != io::FileKind::file) {
+      if (found.kind != io::EntryKind::folder) listing.temporaries.push_back(std::move(found.name));
+    } else if (found.kind != io::EntryKind::file) {
       continue;
     } else if (found.name.ends_with(kDigestEnding)) {
       digests.push_back(found.name.substr(0, found.name.size() - kDigestEnding.size()));
@@ -136,7 +136,7 @@ Listing RunFolder::list(std::string_view phase) const {
       listing.entries.push_back(std::move(entry));
     }
   }
-  std::vector<std::optional<io::FileFacts>> facts(listing.entries.size());
+  std::vector<std::optional<io::EntryFacts>> facts(listing.entries.size());
   const std::size_t parts = (facts.size() + kFilesAPart - 1) / kFilesAPart;
   // The first job is the journal.
   parallel_for(1 + parts, parts > 1 ? 0 : 1, [&](std::size_t job) {
@@ -151,7 +151,7 @@ Listing RunFolder::list(std::string_view phase) const {
   });
   auto known = facts.begin();
   std::erase_if(listing.entries, [&](CheckpointEntry& entry) {
-    const std::optional<io::FileFacts>& found = *known++;
+    const std::optional<io::EntryFacts>& found = *known++;
     if (!found) return true;
     entry.bytes = found->bytes;
     entry.saved_at = found->modified_ns / 1'000'000'000;
@@ -175,7 +175,8 @@ Listing RunFolder::list(std::string_view phase) const {
   return listing;
 }
 
-void RunFolder::protect(std::string_view phase, const io::Folder& folder, Listing& listing) const {
+void RunFolder::protect(std::string_view phase, const io::Folder& folder,
+                        RunListing& listing) const {
   const auto find = [&](const std::optional<std::string>& file) {
     return file ? std::ranges::find(listing.entries, *file, &CheckpointEntry::file)
                 : listing.entries.end();
@@ -229,7 +230,7 @@ std::vector<GateEntry> RunFolder::list_gates() const {
   if (!folder) return gates;
   const std::string ending = "." + config_.extension;
   for (const io::FolderEntry& found : folder->entries()) {
-    if (found.kind != io::FileKind::file || !found.name.ends_with(ending)) continue;
+    if (found.kind != io::EntryKind::file || !found.name.ends_with(ending)) continue;
     GateEntry gate;
     gate.name = found.name.substr(0, found.name.size() - ending.size());
     if (!is_name(gate.name)) continue;
@@ -258,7 +259,7 @@ std::vector<GateEntry> RunFolder::list_gates() const {
 }
 
 CheckpointEntry entry_of_step(const RunFolder& run, std::string_view phase, std::uint64_t step) {
-  Listing listing = run.list(phase);
+  RunListing listing = run.list(phase);
   for (CheckpointEntry& entry : listing.entries)
     if (entry.step == step) return std::move(entry);
   throw UsageError(ErrorCode::not_found, fmt::format("no checkpoint of step {}", step),
@@ -266,7 +267,7 @@ CheckpointEntry entry_of_step(const RunFolder& run, std::string_view phase, std:
 }
 
 std::uint64_t modified_ns(const io::Folder& folder, const std::string& file) {
-  const std::optional<io::FileFacts> facts = folder.facts(file);
+  const std::optional<io::EntryFacts> facts = folder.facts(file);
   return facts ? facts->modified_ns : 0;
 }
 

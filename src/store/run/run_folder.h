@@ -17,7 +17,7 @@
 namespace thalia::store {
 
 /// A phase as it lies in its folder.
-struct Listing {
+struct RunListing {
   std::vector<CheckpointEntry> entries;  ///< in the order of their steps
   Journal journal;
   std::optional<std::string> latest;      ///< the file that `latest` leads to, if it is there
@@ -50,7 +50,7 @@ class RunFolder {
   std::string checkpoint(std::string_view phase, std::uint64_t step) const;
 
   /// @throws IoError; UsageError (not_found).
-  Listing list(std::string_view phase) const;
+  RunListing list(std::string_view phase) const;
   /// nullopt where there is none, or it cannot be read: the next finite metric is the best then.
   std::optional<Best> best(std::string_view phase) const;
   std::vector<GateEntry> list_gates() const;
@@ -59,7 +59,7 @@ class RunFolder {
   static const RunFolder& of(const Run& run) noexcept { return *run.folder_; }
 
  private:
-  void protect(std::string_view phase, const io::Folder& folder, Listing& listing) const;
+  void protect(std::string_view phase, const io::Folder& folder, RunListing& listing) const;
   std::filesystem::path path_;
   RunFiles files_;
   RunConfig config_;

@@ -13,14 +13,14 @@ constexpr unsigned kDeepest = 64;
 // What a sample of the state says of the time of reading it all may be off by that.
 constexpr double kMeasuringError = 1.3;
 
-const CheckpointEntry* find(const Listing& listing, std::string_view file) {
+const CheckpointEntry* find(const RunListing& listing, std::string_view file) {
   const auto found = std::ranges::find(listing.entries, file, &CheckpointEntry::file);
   return found == listing.entries.end() ? nullptr : &*found;
 }
 
 }  // namespace
 
-std::optional<DeltaChoice> choose_delta(const RunConfig& config, const Listing& listing,
+std::optional<DeltaChoice> choose_delta(const RunConfig& config, const RunListing& listing,
                                         const std::string& file) {
   if (config.deltas.kind == DeltaPolicy::Kind::never || !config.is_thalia() || !listing.latest)
     return std::nullopt;

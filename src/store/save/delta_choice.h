@@ -17,7 +17,7 @@ struct DeltaChoice {
 
 /// nullopt: a full file. By the latest checkpoint and its chain; of a step that is replaced there
 /// is no delta.
-std::optional<DeltaChoice> choose_delta(const RunConfig& config, const Listing& listing,
+std::optional<DeltaChoice> choose_delta(const RunConfig& config, const RunListing& listing,
                                         const std::string& file);
 /// True of a delta that makes its chain dearer to read than the policy allows.
 bool is_too_dear(const DeltaPolicy& policy, const DeltaChoice& choice, std::uint64_t delta_bytes,

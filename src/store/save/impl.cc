@@ -57,7 +57,7 @@ RunWriter::Impl::Impl(const std::filesystem::path& folder, RunWriterOptions opti
   run_ = options_.config
              ? store::change_config(folder, *options_.config, options_.durability, options_.access)
              : Run::open(folder, options_.access);
-  const store::Session own = session();
+  const store::SaveSession own = session();
   if (folder_lock_.missing())
     own.warn(*folder_lock_.missing() + ": keep other processes from saving into the run");
   const bool is_full = options_.durability == Durability::full;
@@ -170,7 +170,7 @@ SaveOptions RunWriter::Impl::save_options(SaveOptions options, bool replace) con
 
 StoredCheckpoint RunWriter::Impl::publish(const store::SavePlace& place,
                                           const store::SavedFile& file) {
-  const store::Session own = session();
+  const store::SaveSession own = session();
   std::string sha256 = file.sha256;
   if (sha256.empty()) {
     own.step(SaveStep::sidecar);
@@ -214,10 +214,10 @@ StorePruneResult RunWriter::Impl::retain(std::string_view phase, const Retention
                             .durability = options_.durability,
                             .cancel = options_.cancel,
                             .on_warning = options_.on_warning};
-  const store::Plan plan =
+  const store::RetentionPlan plan =
       store::plan_whole({.job = job,
                          .policy = policy,
-                         .protect = [this](store::Listing& listing) { protect_held(listing); },
+                         .protect = [this](store::RunListing& listing) { protect_held(listing); },
                          .notes = !is_dry},
                         held);
   StorePruneResult result{.entries = plan.listing.entries, .decisions = plan.decisions};
@@ -258,7 +258,7 @@ StoredCheckpoint RunWriter::Impl::save(store::SavePlace place, const store::Save
   return stored;
 }
 
-void RunWriter::Impl::protect_held(store::Listing& listing) const {
+void RunWriter::Impl::protect_held(store::RunListing& listing) const {
   const std::vector<std::string> held = held_files_->all();
   for (CheckpointEntry& entry : listing.entries)
     if (std::ranges::find(held, entry.file) != held.end())

@@ -115,7 +115,7 @@ class RunWriter::Impl {
   const Run& run() const noexcept { return run_; }
   const store::RunFolder& folder() const noexcept { return store::RunFolder::of(run_); }
   const RunWriterOptions& options() const noexcept { return options_; }
-  store::Session session() const { return {folder(), options_}; }
+  store::SaveSession session() const { return {folder(), options_}; }
   /// No other process can be saving: the file system has locks, and this one's is held.
   bool is_alone() const noexcept { return !folder_lock_.missing(); }
   /// Held by whatever lists the run and changes it by what it found.
@@ -155,7 +155,7 @@ class RunWriter::Impl {
   /// once all saves are published. @return false anywhere else, and where there is no publisher.
   bool end_later() noexcept;
   /// Says of entries that saves under way make or need them.
-  void protect_held(store::Listing& listing) const;
+  void protect_held(store::RunListing& listing) const;
 
  private:
   void sweep() const;

@@ -11,7 +11,7 @@
 
 namespace thalia::store {
 
-void mend_gate(const Session& session, const std::string& name) {
+void mend_gate(const SaveSession& session, const std::string& name) {
   const std::optional<GateMeta> meta = read_gate_meta(session.run, name);
   if (!meta || !meta->before) return;
   const std::filesystem::path path =
@@ -38,12 +38,12 @@ void mend_gate(const Session& session, const std::string& name) {
   files.write_text(text, gate_text({.gate = gate}), session.options.durability);
 }
 
-void mend_gates(const Session& session) {
+void mend_gates(const SaveSession& session) {
   const std::optional<io::Folder> folder = session.files().find_folder(session.run.gates());
   if (!folder) return;
   bool has_changed = false;
   for (const io::FolderEntry& found : folder->entries()) {
-    if (found.kind != io::FileKind::file) continue;
+    if (found.kind != io::EntryKind::file) continue;
     if (io::temporary_process(found.name)) {
       has_changed |= folder->remove(found.name);
     } else if (found.name.ends_with(kMetaEnding)) {

@@ -20,7 +20,7 @@ namespace {
 // order; where they overlap, before the first of them.
 class PayloadWriter {
  public:
-  PayloadWriter(const Session& session, const std::filesystem::path& path,
+  PayloadWriter(const SaveSession& session, const std::filesystem::path& path,
                 const OutputOptions& output)
       : session_(session),
         output_(output),
@@ -64,7 +64,7 @@ class PayloadWriter {
   }
 
  private:
-  const Session& session_;
+  const SaveSession& session_;
   const OutputOptions output_;
   OutputOptions beside_;  ///< of its digest
   io::AtomicFile file_;
@@ -76,7 +76,7 @@ constexpr std::uint64_t kCopied = 4 << 20;
 
 }  // namespace
 
-WrittenPayload write_payload(const Session& session, const std::filesystem::path& path,
+WrittenPayload write_payload(const SaveSession& session, const std::filesystem::path& path,
                              ByteSpan bytes, const OutputOptions& output) {
   session.step(SaveStep::serialize);
   PayloadWriter out(session, path, output);
@@ -89,7 +89,7 @@ WrittenPayload write_payload(const Session& session, const std::filesystem::path
   return out.commit();
 }
 
-WrittenPayload write_payload(const Session& session, const std::filesystem::path& path,
+WrittenPayload write_payload(const SaveSession& session, const std::filesystem::path& path,
                              const ByteProducer& produce, const OutputOptions& output) {
   PayloadWriter out(session, path, output);
   out.tell({SaveStep::serialize, SaveStep::digest, SaveStep::write});
@@ -101,7 +101,7 @@ WrittenPayload write_payload(const Session& session, const std::filesystem::path
   return out.commit();
 }
 
-WrittenPayload copy_payload(const Session& session, const std::filesystem::path& path,
+WrittenPayload copy_payload(const SaveSession& session, const std::filesystem::path& path,
                             const SourceBytes& from, const OutputOptions& output,
                             const std::string& expected,
                             const std::function<void(const WrittenPayload&)>& announce) {

@@ -23,16 +23,16 @@ struct SourceBytes {
   const std::filesystem::path& path;
 };
 
-/// With its digest beside it. @param output Session::output() of what is written into the run.
+/// With its digest beside it. @param output SaveSession::output() of what is written into the run.
 /// @throws UsageError (exists), IoError; what `produce` throws.
-WrittenPayload write_payload(const Session& session, const std::filesystem::path& path,
+WrittenPayload write_payload(const SaveSession& session, const std::filesystem::path& path,
                              const ByteProducer& produce, const OutputOptions& output);
-WrittenPayload write_payload(const Session& session, const std::filesystem::path& path,
+WrittenPayload write_payload(const SaveSession& session, const std::filesystem::path& path,
                              ByteSpan bytes, const OutputOptions& output);
 /// @param from open for reading, whose path is for messages. @param expected in hexadecimal, empty:
 /// any. @param announce called before anything that was there changes, with what will be. @throws
 /// IntegrityError where the file has another digest.
-WrittenPayload copy_payload(const Session& session, const std::filesystem::path& path,
+WrittenPayload copy_payload(const SaveSession& session, const std::filesystem::path& path,
                             const SourceBytes& from, const OutputOptions& output,
                             const std::string& expected = {},
                             const std::function<void(const WrittenPayload&)>& announce = {});

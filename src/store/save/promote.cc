@@ -35,7 +35,7 @@ CheckpointEntry chosen_entry(const Run& run, std::string_view phase,
 }
 
 // Of a delta the state, else the file as it is. A file without a digest has to pass its own checks.
-WrittenPayload copy_checkpoint(const store::Session& session, const RunConfig& config,
+WrittenPayload copy_checkpoint(const store::SaveSession& session, const RunConfig& config,
                                const std::filesystem::path& from, const std::filesystem::path& to,
                                const LoadOptions& load, const OutputOptions& output,
                                const std::function<void(const WrittenPayload&)>& announce = {}) {
@@ -72,7 +72,7 @@ WrittenPayload copy_checkpoint(const store::Session& session, const RunConfig& c
 }  // namespace
 
 PromoteResult RunWriter::promote(std::string_view phase, const PromoteOptions& options) {
-  const store::Session session = impl_->session();
+  const store::SaveSession session = impl_->session();
   const std::string name = options.gate.value_or(run().config().phase(phase).gate_name());
   const std::filesystem::path path = run().gate_path(name);
   const OutputOptions output = session.output(options.force);
@@ -139,7 +139,7 @@ RestoreResult restore(const Run& run, std::string_view phase, const std::filesys
   }();
   const RunWriterOptions writing{.cancel = options.load.read.work.cancel,
                                  .durability = options.output.durability};
-  const store::Session session{store::RunFolder::of(run), writing};
+  const store::SaveSession session{store::RunFolder::of(run), writing};
   const WrittenPayload written =
       copy_checkpoint(session, config, result.source, target, options.load, options.output);
   result.bytes = written.bytes;

@@ -27,7 +27,7 @@ bool is_metric(const std::optional<double>& value) {
 
 class Phase {
  public:
-  Phase(const Session& session, std::string_view name)
+  Phase(const SaveSession& session, std::string_view name)
       : session_(session),
         config_(session.run.config().phase(name)),
         folder_(session.files().folder(session.run.phase(name))) {}
@@ -47,7 +47,7 @@ class Phase {
   }
 
   // True where the checkpoint is the best now.
-  bool compare(const JournalLine& line, const Listing& listing) const {
+  bool compare(const JournalLine& line, const RunListing& listing) const {
     if (!config_.metric) return false;
     const std::optional<Best> best = session_.run.best(config_.name);
     if (best && best->metric == config_.metric->name &&
@@ -67,7 +67,7 @@ class Phase {
 
   // The best one is gone, or another one of its step is there: of those that are, the oldest of the
   // best. Its file; empty where there is none.
-  std::string choose_again(const Listing& listing) const {
+  std::string choose_again(const RunListing& listing) const {
     const CheckpointEntry* chosen = nullptr;
     for (const CheckpointEntry& entry : listing.entries)
       if (config_.metric && is_metric(entry.metric) &&
@@ -91,14 +91,14 @@ class Phase {
     point("best", file);
   }
 
-  const Session& session_;
+  const SaveSession& session_;
   const PhaseConfig& config_;
   const io::Folder folder_;
 };
 
 }  // namespace
 
-Published publish(const Session& session, std::string_view phase, const JournalLine& saved) {
+Published publish(const SaveSession& session, std::string_view phase, const JournalLine& saved) {
   const Phase place(session, phase);
   JournalLine line = saved;
   line.modified_ns = modified_ns(place.folder(), line.file);
@@ -119,8 +119,8 @@ Published publish(const Session& session, std::string_view phase, const JournalL
 
 // The line first: a link alone would be led forward again by the next writer, once somebody changes
 // what was left behind.
-void go_on_from(const Session& session, std::string_view phase, const std::string& file) {
-  const Listing listing = session.run.list(phase);
+void go_on_from(const SaveSession& session, std::string_view phase, const std::string& file) {
+  const RunListing listing = session.run.list(phase);
   const Phase place(session, phase);
   std::uint64_t last = 0, own = 0;
   for (const CheckpointEntry& entry : listing.entries) {
@@ -141,7 +141,7 @@ namespace {
 
 // The line of a checkpoint that has none: its save was cut short in front of it, or somebody
 // brought the file.
-void add_line(const Session& session, const std::filesystem::path& folder,
+void add_line(const SaveSession& session, const std::filesystem::path& folder,
               const CheckpointEntry& entry, bool is_newest) {
   JournalLine line{.file = entry.file,
                    .step = entry.step,
@@ -166,8 +166,8 @@ void add_line(const Session& session, const std::filesystem::path& folder,
 }
 
 // A crash came between a removal's line, or that of a replacement, and what it tells of.
-bool restore_lines(const Session& session, const std::filesystem::path& folder,
-                   const Listing& listing) {
+bool restore_lines(const SaveSession& session, const std::filesystem::path& folder,
+                   const RunListing& listing) {
   bool has_restored = false;
   for (const CheckpointEntry& entry : listing.entries) {
     const auto gone = listing.journal.removed.find(entry.file);
@@ -185,7 +185,7 @@ struct Newest {
   std::uint64_t since_ns = 0;
 };
 
-Newest newest_of(const io::Folder& folder, const Listing& listing) {
+Newest newest_of(const io::Folder& folder, const RunListing& listing) {
   Newest newest;
   const CheckpointEntry* last = nullptr;
   std::uint64_t number = 0;
@@ -215,8 +215,8 @@ Newest newest_of(const io::Folder& folder, const Listing& listing) {
 
 // Files of temporary names are of saves that were killed: this process holds the lock, and has not
 // begun to save.
-void mend(const Session& session, std::string_view phase, bool may_sweep) {
-  Listing listing = session.run.list(phase);
+void mend(const SaveSession& session, std::string_view phase, bool may_sweep) {
+  RunListing listing = session.run.list(phase);
   if (listing.entries.empty() && listing.temporaries.empty() && listing.lone_digests.empty())
     return;
   const Phase place(session, phase);
@@ -240,7 +240,7 @@ void mend(const Session& session, std::string_view phase, bool may_sweep) {
   if (newest.entry != nullptr && listing.latest != newest.entry->file) {
     // Somebody may have led the link to an older one on purpose: then it is younger than the save.
     const auto link = folder.facts("latest." + session.run.config().extension);
-    const bool was_led_back = listing.latest && link && link->kind == io::FileKind::link &&
+    const bool was_led_back = listing.latest && link && link->kind == io::EntryKind::link &&
                               link->modified_ns > newest.since_ns;
     if (!was_led_back) {
       place.point("latest", newest.entry->file);
@@ -261,13 +261,13 @@ void mend(const Session& session, std::string_view phase, bool may_sweep) {
   if (has_changed) place.sync();
 }
 
-void choose_best(const Session& session, std::string_view phase) {
+void choose_best(const SaveSession& session, std::string_view phase) {
   const Phase place(session, phase);
   place.choose_again(session.run.list(phase));
   place.sync();
 }
 
-void forget_best(const Session& session, std::string_view phase) {
+void forget_best(const SaveSession& session, std::string_view phase) {
   const io::Folder folder = session.files().folder(session.run.phase(phase));
   folder.remove(std::string(kBestMeta));
   remove_pointer(folder, "best", session.run.config().extension);

@@ -17,19 +17,19 @@ struct Published {
 
 /// Journal, latest and best. @param saved of a file that was written just now. @throws IoError: the
 /// checkpoint is saved all the same.
-Published publish(const Session& session, std::string_view phase, const JournalLine& saved);
+Published publish(const SaveSession& session, std::string_view phase, const JournalLine& saved);
 
 /// The run goes on from there. @throws IoError.
-void go_on_from(const Session& session, std::string_view phase, const std::string& file);
+void go_on_from(const SaveSession& session, std::string_view phase, const std::string& file);
 
 /// Of a phase whose last save a crash cut short: what it left behind goes, and what it did not get
 /// to is done, but for retention. @param may_sweep no other process can be saving. @throws IoError.
-void mend(const Session& session, std::string_view phase, bool may_sweep);
+void mend(const SaveSession& session, std::string_view phase, bool may_sweep);
 
 /// The best of the checkpoints that are there, by what the journal knows of them. @throws IoError.
-void choose_best(const Session& session, std::string_view phase);
+void choose_best(const SaveSession& session, std::string_view phase);
 
 /// The phase has no best: the next metric is. @throws IoError.
-void forget_best(const Session& session, std::string_view phase);
+void forget_best(const SaveSession& session, std::string_view phase);
 
 }  // namespace thalia::store

@@ -8,11 +8,11 @@
 
 namespace thalia::store {
 
-bool restore_line(const Session& session, const std::filesystem::path& path,
+bool restore_line(const SaveSession& session, const std::filesystem::path& path,
                   const JournalLine& line) {
   const RunFiles& files = session.files();
-  const std::optional<io::FileFacts> facts = files.facts(path);
-  if (line.sha256.empty() || !facts || facts->kind != io::FileKind::file ||
+  const std::optional<io::EntryFacts> facts = files.facts(path);
+  if (line.sha256.empty() || !facts || facts->kind != io::EntryKind::file ||
       facts->bytes != line.bytes)
     return false;
   std::optional<std::string> sha256;
@@ -30,7 +30,7 @@ bool restore_line(const Session& session, const std::filesystem::path& path,
   return true;
 }
 
-Replacement::Replacement(const Session& session, std::string_view phase,
+Replacement::Replacement(const SaveSession& session, std::string_view phase,
                          const std::filesystem::path& path)
     : session_(session), path_(path) {
   if (!session.files().has_file(path)) return;

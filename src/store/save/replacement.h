@@ -12,14 +12,15 @@ namespace thalia::store {
 
 /// Where the file is the one that the line names, the line is written again, and true returned.
 /// @throws IoError.
-bool restore_line(const Session& session, const std::filesystem::path& path,
+bool restore_line(const SaveSession& session, const std::filesystem::path& path,
                   const JournalLine& line);
 
 /// From before the old file changes until the line of the new one is written.
 class Replacement {
  public:
   /// Of nothing where there is no such file. @throws IoError.
-  Replacement(const Session& session, std::string_view phase, const std::filesystem::path& path);
+  Replacement(const SaveSession& session, std::string_view phase,
+              const std::filesystem::path& path);
   /// Where the save failed, and the old file is there.
   ~Replacement();
   Replacement(const Replacement&) = delete;
@@ -27,7 +28,7 @@ class Replacement {
   void done() noexcept { line_.file.clear(); }
 
  private:
-  const Session session_;
+  const SaveSession session_;
   const std::filesystem::path path_;
   JournalLine line_;  ///< with an empty file: nothing is to be told
 };

@@ -97,7 +97,7 @@ store::SavedFile delta_file(std::uint64_t bytes) {
 }
 
 // A delta's digest is written once it is known that the delta stays: publish() tells of it.
-void tell_overlapped(const store::Session& session, bool is_delta = false) {
+void tell_overlapped(const store::SaveSession& session, bool is_delta = false) {
   for (const SaveStep step : {SaveStep::serialize, SaveStep::digest, SaveStep::write,
                               SaveStep::flush, SaveStep::sync, SaveStep::rename})
     session.step(step);
@@ -328,13 +328,13 @@ StorePruneResult RunWriter::prune(std::string_view phase, const StorePruneOption
 
 // What was passed over is written down first: a run that goes on without that would count it.
 LoadedCheckpoint RunWriter::resume(std::string_view phase, const LoadOptions& options) {
-  const store::Session session = impl_->session();
+  const store::SaveSession session = impl_->session();
   const auto note = [&](const std::vector<LoadAttempt>& attempts) {
     const io::Folder folder = session.run.files().folder(session.run.phase(phase));
-    std::vector<store::Finding> findings;
+    std::vector<store::GateFinding> findings;
     for (const LoadAttempt& attempt : attempts) {
       const std::string file = attempt.path.filename().string();
-      const std::optional<io::FileFacts> facts = folder.facts(file);
+      const std::optional<io::EntryFacts> facts = folder.facts(file);
       if (facts && attempt.is_damaged)
         findings.push_back({file, {.bytes = facts->bytes, .modified_ns = facts->modified_ns}});
     }

@@ -12,7 +12,7 @@
 namespace thalia::store {
 
 /// Outlives what it is given to.
-struct Session {
+struct SaveSession {
   const RunFolder& run;
   const RunWriterOptions& options;
 

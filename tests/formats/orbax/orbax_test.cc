@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(metadata_are_printed_as_serde_prints_them) {
 BOOST_AUTO_TEST_CASE(metadata_that_were_edited_are_taken_as_a_strangers) {
   const auto keys = [](const char* metadata) {
     std::string all;
-    const orbax::Origin origin = orbax::origin_from_json(metadata, 16);
+    const orbax::OrbaxOrigin origin = orbax::origin_from_json(metadata, 16);
     for (const auto& [key, value] : origin.others) all += key + '=' + value + ' ';
     for (const std::string& lost : origin.lost_members) all += '-' + lost + ' ';
     return all;

@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(compressed_records_of_several_tensors_are_inflated_once) {
   BOOST_TEST(pt_from(bytes, {.max_allocation_bytes = 17 << 20}).tensors().size() == 4u);
   BOOST_CHECK_EXCEPTION(pt_from(bytes, {.max_allocation_bytes = 12 << 20}), FormatError,
                         says(ErrorCode::limit_exceeded, "max_allocation_bytes", "data/1"));
-  formats::pt::Archive archive({.bytes = bytes_of(bytes)}, {});
+  formats::pt::PtArchive archive({.bytes = bytes_of(bytes)}, {});
   io::MemoryBudget budget({}, bytes.size());
   const auto record_dies = [&](std::string_view record) {
     const std::weak_ptr<const void> owner = archive.bytes_of(*archive.find(record), budget).owner;

@@ -317,12 +317,12 @@ BOOST_AUTO_TEST_CASE(integers_of_any_length_come_back) {
         "-9223372036854775809", "-18446744073709551616",
         "340282366920938463463374607431768211455"}) {
     SinkInput input{.metadata = with_tree(std::string("{\"int\":\"") + number + "\"}")};
-    const formats::pt::Plan plan = formats::pt::make_plan(input, {});
+    const formats::pt::PtPlan plan = formats::pt::make_plan(input, {});
     const std::string bytes = formats::pt::write_pickle(plan.graph).bytes;
     formats::pt::Graph graph = formats::pt::read_pickle(bytes_of(bytes));
     const formats::pt::Node& root = graph.at(graph.root);
-    BOOST_TEST((root.kind == formats::pt::Kind::integer ? std::to_string(root.integer)
-                                                        : std::string(root.text)) == number);
+    BOOST_TEST((root.kind == formats::pt::NodeKind::integer ? std::to_string(root.integer)
+                                                            : std::string(root.text)) == number);
   }
   SinkInput input{.metadata = with_tree("{\"int\":\"" + std::string(700, '9') + "\"}")};
   BOOST_CHECK_THROW(formats::pt::write_pickle(formats::pt::make_plan(input, {}).graph),

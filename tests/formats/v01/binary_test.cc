@@ -19,7 +19,7 @@ namespace {
 // The sample's file, piece by piece.
 Digest256 write_pieces(const std::filesystem::path& path, const V01Document& document) {
   BinaryWriter writer(path, {.durability = Durability::none});
-  format::V01Header header = formats::to_disk(document.header);
+  format::V01FileHeader header = formats::to_disk(document.header);
   header.metadata_length = writer.write_json(document.metadata).length;
   std::vector<V01IndexEntry> entries;
   for (const V01Entry& entry : document.entries)
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(reader_gives_the_pieces) {
   for (const char* name : {"full.thalia", "full.thalia.lz4", "eraA_full.thalia.zst"}) {
     const BinaryReader reader(v01_data(name));
     BOOST_TEST(reader.validate_checksum());
-    const format::V01Header header = reader.read_header();
+    const format::V01FileHeader header = reader.read_header();
     const Value metadata = reader.read_json(header.metadata_offset, header.metadata_length);
     BOOST_TEST(metadata.at("experiment").as_string() == "vectors");
     const auto index = reader.read_index();

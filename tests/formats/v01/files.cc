@@ -109,7 +109,7 @@ void finalize_v01(std::string& file) {
 
 std::string v01_file_of(std::string_view metadata, std::string_view region_json,
                         std::string_view tensors) {
-  format::V01Header header = formats::to_disk({});
+  format::V01FileHeader header = formats::to_disk({});
   format::V01RegionEntry entry{};
   entry.name[0] = 'r';
   header.metadata_length = metadata.size();

@@ -23,21 +23,23 @@ using format::V01RegionEntry;
 
 // The sample as a file, edited and sealed anew.
 std::string edited(
-    const std::function<void(std::string&, format::V01Header&, V01RegionEntry*)>& edit) {
+    const std::function<void(std::string&, format::V01FileHeader&, V01RegionEntry*)>& edit) {
   std::string file = v01_text(encode_v01(v01_sample()));
-  auto& header = *reinterpret_cast<format::V01Header*>(file.data());
+  auto& header = *reinterpret_cast<format::V01FileHeader*>(file.data());
   auto* index = reinterpret_cast<V01RegionEntry*>(file.data() + header.region_index_offset);
   edit(file, header, index);
   finalize_v01(file);
   return file;
 }
 
-std::string edited_header(const std::function<void(format::V01Header&)>& edit) {
-  return edited([&](std::string&, format::V01Header& header, V01RegionEntry*) { edit(header); });
+std::string edited_header(const std::function<void(format::V01FileHeader&)>& edit) {
+  return edited(
+      [&](std::string&, format::V01FileHeader& header, V01RegionEntry*) { edit(header); });
 }
 
 std::string edited_entry(const std::function<void(V01RegionEntry&)>& edit) {
-  return edited([&](std::string&, format::V01Header&, V01RegionEntry* index) { edit(index[1]); });
+  return edited(
+      [&](std::string&, format::V01FileHeader&, V01RegionEntry* index) { edit(index[1]); });
 }
 
 template <typename E, typename... Parts>
@@ -91,32 +93,32 @@ BOOST_AUTO_TEST_CASE(a_region_index_that_the_original_takes_for_empty_is_refused
 }
 
 BOOST_AUTO_TEST_CASE(header_fields_are_checked) {
-  refuses(edited_header([](format::V01Header& h) { h.magic[0] = 'F'; }), ErrorCode::bad_magic,
+  refuses(edited_header([](format::V01FileHeader& h) { h.magic[0] = 'F'; }), ErrorCode::bad_magic,
           "header.magic", "FHAL");
-  refuses<UnsupportedError>(edited_header([](format::V01Header& h) { h.major_version = 1; }),
+  refuses<UnsupportedError>(edited_header([](format::V01FileHeader& h) { h.major_version = 1; }),
                             ErrorCode::unsupported_version, "major_version", "got 1");
-  refuses(edited_header([](format::V01Header& h) { h.checksum_type = 2; }), ErrorCode::bad_value,
-          "checksum_type", "got 2", "0 or 1");
-  refuses(edited_header([](format::V01Header& h) { h.num_regions = 0; }), ErrorCode::bad_value,
+  refuses(edited_header([](format::V01FileHeader& h) { h.checksum_type = 2; }),
+          ErrorCode::bad_value, "checksum_type", "got 2", "0 or 1");
+  refuses(edited_header([](format::V01FileHeader& h) { h.num_regions = 0; }), ErrorCode::bad_value,
           "num_regions");
-  refuses(edited_header([](format::V01Header& h) { h.num_regions = 4; }), ErrorCode::inconsistent,
-          "num_regions", "got 4", "3, the entries");
+  refuses(edited_header([](format::V01FileHeader& h) { h.num_regions = 4; }),
+          ErrorCode::inconsistent, "num_regions", "got 4", "3, the entries");
   for (const std::uint64_t offset :
        {std::uint64_t{0}, std::uint64_t{255}, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
-    refuses(edited_header([&](format::V01Header& h) { h.metadata_offset = offset; }),
+    refuses(edited_header([&](format::V01FileHeader& h) { h.metadata_offset = offset; }),
             ErrorCode::out_of_bounds, "metadata_offset", std::to_string(offset).c_str());
-    refuses(edited_header([&](format::V01Header& h) { h.region_index_offset = offset; }),
+    refuses(edited_header([&](format::V01FileHeader& h) { h.region_index_offset = offset; }),
             ErrorCode::out_of_bounds, "region_index_offset", std::to_string(offset).c_str());
   }
   for (const std::uint64_t length : {std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
-    refuses(edited_header([&](format::V01Header& h) { h.metadata_length = length; }),
+    refuses(edited_header([&](format::V01FileHeader& h) { h.metadata_length = length; }),
             ErrorCode::out_of_bounds, std::to_string(length).c_str());
-    refuses(edited_header([&](format::V01Header& h) { h.region_index_length = length; }),
+    refuses(edited_header([&](format::V01FileHeader& h) { h.region_index_length = length; }),
             ErrorCode::out_of_bounds, std::to_string(length).c_str());
   }
   // The checksum is no part of the body.
   refuses(edited_header(
-              [](format::V01Header& h) { h.region_index_offset = h.region_index_offset + 1; }),
+              [](format::V01FileHeader& h) { h.region_index_offset = h.region_index_offset + 1; }),
           ErrorCode::out_of_bounds, "region_index_offset");
 }
 
@@ -136,7 +138,7 @@ BOOST_AUTO_TEST_CASE(index_entries_are_checked) {
 
 BOOST_AUTO_TEST_CASE(checksum_is_verified_whatever_its_type) {
   for (const std::uint32_t type : {0u, 1u}) {
-    std::string file = edited_header([&](format::V01Header& h) { h.checksum_type = type; });
+    std::string file = edited_header([&](format::V01FileHeader& h) { h.checksum_type = type; });
     file[300] = static_cast<char>(file[300] ^ 1);
     refuses<IntegrityError>(file, ErrorCode::checksum_mismatch, "checksum.sha256");
   }
@@ -148,20 +150,21 @@ BOOST_AUTO_TEST_CASE(warns_of_what_it_reads_all_the_same) {
     BOOST_TEST(any_contains(read.warnings, part), "no warning with '" << part << "'");
     return read;
   };
-  warned(edited_header([](format::V01Header& h) { h.minor_version = 9; }), "0.9.0");
-  warned(edited_header([](format::V01Header& h) { h.minor_version = 0; }), "0.0.0");
-  warned(edited_header([](format::V01Header& h) { h.patch_version = 3; }), "0.1.3");
-  warned(edited_header([](format::V01Header& h) { h.checksum_type = 0; }), "checksum type 0");
-  warned(edited_header([](format::V01Header& h) { h.flags = 0x7F; }), "flags 0x007f");
-  warned(edited_header([](format::V01Header& h) { h.reserved[155] = 1; }), "reserved bytes");
-  warned(edited_header([](format::V01Header& h) { h.connectivity_length = 1; }), "connectivity");
+  warned(edited_header([](format::V01FileHeader& h) { h.minor_version = 9; }), "0.9.0");
+  warned(edited_header([](format::V01FileHeader& h) { h.minor_version = 0; }), "0.0.0");
+  warned(edited_header([](format::V01FileHeader& h) { h.patch_version = 3; }), "0.1.3");
+  warned(edited_header([](format::V01FileHeader& h) { h.checksum_type = 0; }), "checksum type 0");
+  warned(edited_header([](format::V01FileHeader& h) { h.flags = 0x7F; }), "flags 0x007f");
+  warned(edited_header([](format::V01FileHeader& h) { h.reserved[155] = 1; }), "reserved bytes");
+  warned(edited_header([](format::V01FileHeader& h) { h.connectivity_length = 1; }),
+         "connectivity");
   warned(v01_file_of(R"({"thalia_version":"0.3.0"})", "{}"), "version 0.3.0");
   warned(v01_file_of("{}", R"({"t":{"_type":"tensor","_offset":258,"_bytes":9}})",
                      words({0, 0, 0, 0})),
          "16 bytes, not 9");
   std::string longer = v01_text(encode_v01(v01_sample()));
   longer.insert(longer.size() - 32, 7, 'x');
-  auto& header = *reinterpret_cast<format::V01Header*>(longer.data());
+  auto& header = *reinterpret_cast<format::V01FileHeader*>(longer.data());
   header.region_index_length = header.region_index_length + 7;
   finalize_v01(longer);
   BOOST_TEST(warned(longer, "7 bytes behind").document.entries.size() == 3u);

@@ -13,7 +13,7 @@
 
 using namespace thalia;
 using namespace thalia::test;
-using io::FileKind;
+using io::EntryKind;
 using io::Folder;
 
 BOOST_AUTO_TEST_SUITE(folder)
@@ -24,13 +24,14 @@ BOOST_AUTO_TEST_CASE(tells_what_is_in_it_without_following_links) {
   std::filesystem::create_directory(place / "d");
   std::filesystem::create_symlink("f", place / "l");
   const Folder there(place.path());
-  std::vector<std::pair<std::string, FileKind>> found;
+  std::vector<std::pair<std::string, EntryKind>> found;
   for (const io::FolderEntry& entry : there.entries()) found.emplace_back(entry.name, entry.kind);
   std::ranges::sort(found);
-  BOOST_TEST((found == decltype(found){
-                           {"d", FileKind::folder}, {"f", FileKind::file}, {"l", FileKind::link}}));
+  BOOST_TEST(
+      (found ==
+       decltype(found){{"d", EntryKind::folder}, {"f", EntryKind::file}, {"l", EntryKind::link}}));
   BOOST_TEST(there.facts("f")->bytes == 7);
-  BOOST_TEST((there.facts("l")->kind == FileKind::link));
+  BOOST_TEST((there.facts("l")->kind == EntryKind::link));
   BOOST_TEST(!there.facts("nothing"));
   BOOST_TEST(there.link_target("l").value() == "f");
   BOOST_TEST(!there.link_target("f"));

@@ -31,10 +31,10 @@ std::string sample(bool adaptive, DType dtype = DType::f32) {
   return read_file(folder / "out");
 }
 
-format::QuantizedTensor& side_data(EditableFile& file) {
-  return file.at<format::QuantizedTensor>(file.layout().directory_offset +
-                                          file.directory().side_data_offset +
-                                          file.tensor("w").side_data_offset);
+format::QuantizedSideData& side_data(EditableFile& file) {
+  return file.at<format::QuantizedSideData>(file.layout().directory_offset +
+                                            file.directory().side_data_offset +
+                                            file.tensor("w").side_data_offset);
 }
 
 // What reading and verifying say of the edited file, sealed anew: both refuse it.
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(refuses_side_data_that_breaks_a_rule) {
   const auto refused = [&](auto edit, std::string_view field) {
     BOOST_TEST(mentions(refusal(bytes, [&](EditableFile& file) { edit(side_data(file)); }), field));
   };
-  using Side = format::QuantizedTensor;
+  using Side = format::QuantizedSideData;
   refused([](Side& side) { side.bits = 9; }, "bits");
   refused([](Side& side) { side.bits = 4; }, "code_length");
   refused([](Side& side) { side.bits = 0; }, "logical_length");
@@ -195,8 +195,8 @@ BOOST_AUTO_TEST_CASE(survives_every_cut_and_every_flipped_byte) {
         file.reseal();
         write_file(folder / "f", file.bytes());
         walk_file(folder / "f", Verification::off);
-        const bool harmless =
-            at - side == offsetof(format::QuantizedTensor, max_error) || verify(folder / "f").ok();
+        const bool harmless = at - side == offsetof(format::QuantizedSideData, max_error) ||
+                              verify(folder / "f").ok();
         // Errors and bounds that were written cannot be told from others.
         if (at >= side && harmless) {
           const std::uint64_t field = at - side;
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(survives_every_cut_and_every_flipped_byte) {
         }
       }
     };
-    for (std::uint64_t at = side; at < side + sizeof(format::QuantizedTensor); ++at) flip(at);
+    for (std::uint64_t at = side; at < side + sizeof(format::QuantizedSideData); ++at) flip(at);
     for (std::uint64_t at = payload; at < payload + whole.tensor("w").stored_length; ++at) flip(at);
   }
 }

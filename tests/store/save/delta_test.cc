@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(the_time_of_reading_a_chain_is_measured_and_kept) {
 
 BOOST_AUTO_TEST_CASE(what_is_chosen_depends_on_chain_policy_and_latest) {
   RunConfig config = config_with({.kind = DeltaPolicy::Kind::cost, .max_cost = 1.5});
-  store::Listing listing;
+  store::RunListing listing;
   BOOST_TEST(!store::choose_delta(config, listing, "new"));
   listing.entries = {{.step = 1, .file = "a", .bytes = 1000},
                      {.step = 2, .file = "b", .bytes = 200, .base = "a", .depth = 1}};
