@@ -456,7 +456,7 @@ def _planned_delta(
 
 
 def _summary(told: dict[str, Any], path: Path, compression: str | bool | None, level: int | None) -> dict[str, Any]:
-    """What save() returns. told: what the library tells of the save."""
+    """What save() returns. told: what the library says about the save."""
     codec = told.pop("codec", None) or _brain_save.frames_of(path) or _brain_save.codec_of(path, compression)
     return {
         **told,

@@ -53,7 +53,7 @@ class RegionFacts:
         return plain
 
     def read(self, members: Mapping[str, Any]) -> None:
-        """To be told of the components as they were loaded."""
+        """To be called with the components as they were loaded."""
         self._loaded = _Loaded(shapes_of(members), self.n_neurons, self.n_inputs)
 
     def counts(self, members: Mapping[str, Any]) -> tuple[int, int]:
@@ -80,7 +80,7 @@ class _Loaded:
 
 
 def facts_of(name: str, told: dict[str, Any]) -> RegionFacts:
-    """name: in the file. told: what the library tells of the region."""
+    """name: in the file. told: what the library says about the region."""
     return RegionFacts(**told, _name=name)
 
 

@@ -13,7 +13,7 @@ from .errors import ThaliaError, UsageError, make_error
 
 #: What this package tells itself of a file: {"version", "layout", "arrays", "keys"}.
 MEMBER = "thalia_brain"
-#: What a reader of version 0.1 tells of the file that it read. docs/format/v01.md, "States of version 0.1".
+#: What a reader of version 0.1 notes about the file that it read. docs/format/v01.md, "States of version 0.1".
 ORIGIN = "v0_1"
 
 

@@ -1,3 +1,6 @@
+// The table of formats: one row for each, with all that is done to its files. A row without `write`
+// is of a format that is only read; who asks for a format asks here, so that no command knows one
+// that another does not.
 #include "convert/formats.h"
 
 #include <algorithm>

@@ -20,7 +20,7 @@ class ThaliaCopy {
  public:
   ThaliaCopy(const path& output, const ConvertOptions& options, ConvertResult& result);
 
-  /// An empty text is none.
+  /// An empty text: the file has no metadata.
   void set_metadata(std::string metadata_json) { metadata_ = std::move(metadata_json); }
   void set_training_steps(std::uint64_t steps) { writer_.set_training_steps(steps); }
   void copy_region(const Reader& reader, std::uint32_t number);

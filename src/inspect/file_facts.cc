@@ -1,3 +1,6 @@
+// A quantizer gives a layer several tensors with one stem: "h.0.mlp.qweight", "h.0.mlp.scales". All
+// tensors have to be known before it is known what one of them is, so those that may be parts are
+// kept. Others are counted at once: a file may have a million tensors.
 #include "inspect/file_facts.h"
 
 #include <algorithm>
@@ -9,10 +12,6 @@
 #include "thalia/types.h"
 
 namespace thalia::inspect {
-
-// A quantizer gives a layer several tensors with one stem: "h.0.mlp.qweight", "h.0.mlp.scales". All
-// tensors have to be known before it is known what one of them is, so those that may be parts are
-// kept. Others are counted at once: a file may have a million tensors.
 
 namespace {
 

@@ -78,7 +78,7 @@ class TensorTotals {
   const std::optional<std::uint64_t>& value_bytes() const noexcept { return value_bytes_; }
 
   std::uint64_t quantized() const noexcept { return quantized_; }
-  /// The largest ones; nullopt where the tables tell of none.
+  /// The largest ones; nullopt where the tables have none.
   const std::optional<std::uint16_t>& lossy_generation() const noexcept {
     return lossy_generation_;
   }

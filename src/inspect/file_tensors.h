@@ -17,7 +17,7 @@
 
 namespace thalia::inspect {
 
-// Which tensors of a file somebody asks for, in the same words for every command.
+// Which tensors of a file a user asks for. Every command takes the same words.
 
 /// Patterns fit names, region-qualified names and paths, typed as they are or as they are shown;
 /// one that is exactly a region's name takes that region and nothing else. Without patterns

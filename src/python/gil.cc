@@ -15,6 +15,7 @@
 
 #include "io/system/process.h"
 #include "python/bindings.h"
+#include "thalia/detail/thread_lock.h"
 #include "thalia/error.h"
 
 namespace thalia::python {
@@ -153,6 +154,19 @@ void end_forked_child() noexcept {
   io::end_at_once(
       "thalia_checkpoint: a child that was forked in a callback cannot return from it: end it with "
       "os._exit()\n");
+}
+
+// The lock of what is made when it is first touched, also in forked children.
+void bind_thread_lock(nb::module_& module) {
+  using detail::ThreadLock;
+  nb::class_<ThreadLock>(module, "ThreadLock")
+      .def(nb::init<>())
+      .def("__enter__",
+           [](ThreadLock& self) {
+             const Unlocked unlocked;
+             self.lock();
+           })
+      .def("__exit__", [](ThreadLock& self, const nb::args&) { self.unlock(); });
 }
 
 void bind_gil(nb::module_&) {

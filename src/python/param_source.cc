@@ -109,26 +109,6 @@ std::vector<Payload> any_sparse(const OpenedAny& opened, std::size_t i) {
   return arrays_of(tensor->encoding(), tensor, *tensor);
 }
 
-void bind_any_file(nb::module_& module) {
-  nb::class_<OpenedAny>(module, "AnyFile")
-      .def_static("open", open_any_file, nb::arg("path"), nb::arg("access"),
-                  nb::arg("verification"), nb::arg("threads"), nb::arg("search"),
-                  nb::arg("dequantize"), nb::arg("legacy"), nb::arg("shared_memory"))
-      .def_prop_ro("format", [](const OpenedAny& o) { return file_format_name(o.file.format()); })
-      .def_prop_ro("version", [](const OpenedAny& o) { return text_object(o.file.version()); })
-      .def_prop_ro("names", any_names)
-      .def_prop_ro("types", any_types)
-      .def("tensor", any_tensor)
-      .def_prop_ro("metadata_json",
-                   [](const OpenedAny& o) { return text_object(o.file.metadata_json()); })
-      .def_prop_ro("training_steps", [](const OpenedAny& o) { return o.file.training_steps(); })
-      .def_prop_ro("file_bytes", [](const OpenedAny& o) { return o.file.file_bytes(); })
-      .def_prop_ro("losses", [](const OpenedAny& o) { return text_list(o.file.losses()); })
-      .def("payload", any_payload)
-      .def("decoded", any_decoded)
-      .def("sparse", any_sparse);
-}
-
 namespace nb = nanobind;
 
 ParamSource open_params(const OpenedAny& opened, std::optional<std::uint64_t> budget_bytes,
@@ -190,6 +170,26 @@ nb::dict statistics(const ParamSource& source) {
 }
 
 }  // namespace
+
+void bind_any_file(nb::module_& module) {
+  nb::class_<OpenedAny>(module, "AnyFile")
+      .def_static("open", open_any_file, nb::arg("path"), nb::arg("access"),
+                  nb::arg("verification"), nb::arg("threads"), nb::arg("search"),
+                  nb::arg("dequantize"), nb::arg("legacy"), nb::arg("shared_memory"))
+      .def_prop_ro("format", [](const OpenedAny& o) { return file_format_name(o.file.format()); })
+      .def_prop_ro("version", [](const OpenedAny& o) { return text_object(o.file.version()); })
+      .def_prop_ro("names", any_names)
+      .def_prop_ro("types", any_types)
+      .def("tensor", any_tensor)
+      .def_prop_ro("metadata_json",
+                   [](const OpenedAny& o) { return text_object(o.file.metadata_json()); })
+      .def_prop_ro("training_steps", [](const OpenedAny& o) { return o.file.training_steps(); })
+      .def_prop_ro("file_bytes", [](const OpenedAny& o) { return o.file.file_bytes(); })
+      .def_prop_ro("losses", [](const OpenedAny& o) { return text_list(o.file.losses()); })
+      .def("payload", any_payload)
+      .def("decoded", any_decoded)
+      .def("sparse", any_sparse);
+}
 
 void bind_param_source(nb::module_& module) {
   nb::class_<ParamSource>(module, "ParamSource")

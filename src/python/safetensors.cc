@@ -1,3 +1,5 @@
+// safetensors files as Python maps them. What an array looks at keeps its file's mapping, so that a
+// file may be closed while its tensors are used.
 #include "thalia/formats/safetensors.h"
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// A writer borrows the bytes of Python's arrays until it has committed: it keeps each buffer, so
+// that none can be resized or go meanwhile, and lets go of them with the GIL held.
 #include "python/writer.h"
 #include "python/gil.h"
 #include "python/text.h"

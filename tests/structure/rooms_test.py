@@ -80,7 +80,10 @@ class BrokenTrees(unittest.TestCase):
     def test_crowds_are_found(self):
         files = {f"src__state__low__a{i}": "" for i in range(rooms.MOST_FILES + 1)}
         tree = self.tree(src__state__high__a="", **files)
-        self.assertEqual(rooms.crowded_folders(tree), [("src/state/low", rooms.MOST_FILES + 1)])
+        crowd = [("src/state/low", rooms.MOST_FILES + 1)]
+        self.assertEqual(rooms.crowded_folders(tree, {}), crowd)
+        self.assertEqual(rooms.crowded_folders(tree, {"src/state/low": "a reason"}), [])
+        self.assertEqual(rooms.crowded_folders(tree, {"src/state/high": "idle"}), [*crowd, ("src/state/high", 1)])
 
 
 if __name__ == "__main__":

@@ -57,15 +57,6 @@ HABITS = (
     ),
 )
 
-# Under src/ and python/, modules that are being replaced keep theirs until they are.
-NOT_LOOKED_INTO = (
-    "src/inspect/",
-    "src/convert/",
-    "src/python/",
-    "python/thalia_checkpoint/_brain_",
-    "python/thalia_checkpoint/brain.py",
-)
-
 CODE = re.compile(
     r"```.*?^ *```|`[^`\n]*`|\]\([^)]*\)|<!-- (\w+): written by.*?<!-- \1 ends -->", re.DOTALL | re.MULTILINE
 )
@@ -123,7 +114,7 @@ def texts(root):
         pages += [(path, pieces) for path in (root / folder).rglob(ending)]
     for path, pieces in sorted(pages):
         name = path.relative_to(root).as_posix()
-        if path.is_file() and not name.startswith(NOT_LOOKED_INTO):
+        if path.is_file():
             yield name, pieces(path.read_text(encoding="utf-8"))
 
 

@@ -120,7 +120,7 @@ class AppendWriter {
     result.file_bytes = header_.file_length;
     result.appended_bytes = header_.file_length - old_.header().file_length;
     std::vector<format::Extent> regions;
-    for (const RegionPlace& place : layout_.regions()) regions.push_back(place.extent);
+    for (const RegionLayout& place : layout_.regions()) regions.push_back(place.extent);
     result.dead_bytes = dead_bytes(header_, std::move(regions));
     result.generation = header_.generation;
     result.regions = header_.num_regions;

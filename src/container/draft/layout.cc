@@ -47,7 +47,7 @@ Layout::Layout(const Draft& draft, BlockGaps gaps)
 // A region that an append keeps is not opened: it has its place and its headers in the file.
 void Layout::open_region(std::uint32_t region) {
   opened_ = region + 1;
-  RegionPlace& place = regions_[region];
+  RegionLayout& place = regions_[region];
   if (draft_.regions[region].kept) {
     place.extent = *draft_.regions[region].kept;
     return;
@@ -71,7 +71,7 @@ void Layout::open_region(std::uint32_t region) {
 void Layout::close_region() {
   if (!region_open_) return;
   close_piece();
-  RegionPlace& place = regions_[region_];
+  RegionLayout& place = regions_[region_];
   const std::string& metadata = draft_.regions[region_].spec.metadata_json;
   if (!metadata.empty()) {
     at_ = align_up(at_, format::kAlignment);
@@ -108,7 +108,7 @@ void Layout::open_piece(RegionPiece piece) {
 
 void Layout::close_piece() {
   if (!piece_) return;
-  RegionPlace& place = regions_[region_];
+  RegionLayout& place = regions_[region_];
   const std::uint64_t offset = relative(piece_start_);
   const std::uint64_t length = at_ - piece_start_;
   switch (*piece_) {
@@ -147,7 +147,7 @@ void Layout::open_connectivity() {
 // The headers point at the first tensor of each role of dynamic state. A program that does not read
 // the directory finds it there.
 void Layout::note_first_tensor(Role role, std::uint64_t header_offset) {
-  RegionPlace& place = regions_[region_];
+  RegionLayout& place = regions_[region_];
   const std::uint64_t offset = relative(header_offset);
   if (role == Role::region_state && place.dynamic.has_region_state == 0) {
     place.dynamic.has_region_state = 1;

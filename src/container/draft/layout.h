@@ -18,7 +18,7 @@ namespace thalia::container {
 
 /// One region's extent and headers; offsets inside the headers are relative to the region, as they
 /// are stored.
-struct RegionPlace {
+struct RegionLayout {
   format::Extent extent;
   format::RegionHeader header{};
   format::RegionExtension extension{};
@@ -43,7 +43,7 @@ class Layout {
 
   // Valid after finish():
   format::Extent metadata() const noexcept { return metadata_; }
-  const std::vector<RegionPlace>& regions() const noexcept { return regions_; }
+  const std::vector<RegionLayout>& regions() const noexcept { return regions_; }
   /// Header, entries and matrices; empty where there are no connections.
   format::Extent connectivity() const noexcept { return connectivity_; }
   /// The next free byte.
@@ -63,7 +63,7 @@ class Layout {
 
   const Draft& draft_;
   std::vector<std::uint32_t> file_order_;
-  std::vector<RegionPlace> regions_;
+  std::vector<RegionLayout> regions_;
   format::Extent metadata_;
   format::Extent connectivity_;
   std::uint64_t at_;

@@ -99,10 +99,10 @@ class ConsistencyCheck {
   std::pair<Encoding, std::uint64_t> result(std::uint32_t number) const {
     const format::TensorEntry& entry = file_.tensor_entry(number);
     const Encoding stored = entry.encoding;
-    if (!is_delta() || !needs_base(stored)) return {stored, RegionFacts::stored_elements(entry)};
+    if (!is_delta() || !needs_base(stored)) return {stored, VerifiedRegion::stored_elements(entry)};
     const format::DeltaTensor& made = file_.delta_tensor(number);
     const Encoding encoding = made.encoding;
-    if (encoding == Encoding::dense) return {encoding, RegionFacts::stored_elements(entry)};
+    if (encoding == Encoding::dense) return {encoding, VerifiedRegion::stored_elements(entry)};
     return {encoding, made.nnz};
   }
 
@@ -186,7 +186,7 @@ class ConsistencyCheck {
 
   const detail::OpenFile& file_;
   Findings& findings_;
-  std::vector<RegionFacts> facts_;
+  std::vector<VerifiedRegion> facts_;
   FlagFacts flags_;
 };
 

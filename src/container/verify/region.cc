@@ -20,7 +20,7 @@ using format::RegionPiece;
 
 class RegionCheck {
  public:
-  RegionCheck(const detail::OpenFile& file, std::uint32_t r, const RegionFacts& facts)
+  RegionCheck(const detail::OpenFile& file, std::uint32_t r, const VerifiedRegion& facts)
       : file_(file), headers_(file.region_headers(r)), facts_(facts), start_(headers_.offset) {}
 
   /// @return where the last piece ends, from the region's first byte.
@@ -154,14 +154,14 @@ class RegionCheck {
 
   const detail::OpenFile& file_;
   const detail::OpenFile::RegionHeaders headers_;
-  const RegionFacts& facts_;
+  const VerifiedRegion& facts_;
   std::uint64_t start_;
   std::uint64_t end_ = sizeof(format::RegionHeader) + sizeof(format::RegionExtension);
 };
 
 }  // namespace
 
-void verify_region(const detail::OpenFile& file, std::uint32_t r, const RegionFacts& facts) {
+void verify_region(const detail::OpenFile& file, std::uint32_t r, const VerifiedRegion& facts) {
   const std::uint64_t end = RegionCheck(file, r, facts).run();
   const Place index("region_index",
                     file.header().region_index_offset + r * sizeof(format::RegionIndexEntry));

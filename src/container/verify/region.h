@@ -11,6 +11,6 @@ namespace thalia::container {
 
 /// The pieces of region `r` are those that its tensors make; its state headers say which there are.
 /// @throws FormatError (inconsistent) for the first field that differs.
-void verify_region(const detail::OpenFile& file, std::uint32_t r, const RegionFacts& facts);
+void verify_region(const detail::OpenFile& file, std::uint32_t r, const VerifiedRegion& facts);
 
 }  // namespace thalia::container

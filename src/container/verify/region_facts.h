@@ -32,7 +32,7 @@ struct RoleExtent {
 };
 
 /// Summed up from entries that are sound.
-struct RegionFacts {
+struct VerifiedRegion {
   std::array<RoleExtent, kRoleCount> roles;
   bool first_weights_csr = false;  ///< of the piece, whatever role it has
   std::uint64_t tensors = 0;

@@ -68,7 +68,7 @@ void Sections::complete_directory() {
 
 void Sections::add_region(std::uint32_t r, FilePieces& image) {
   const RegionSpec& spec = draft_.regions[r].spec;
-  const RegionPlace& place = layout_.regions()[r];
+  const RegionLayout& place = layout_.regions()[r];
   const std::uint64_t start = place.extent.offset;
   image.add(start, struct_bytes(place.header));
   image.add(start + sizeof(format::RegionHeader), struct_bytes(place.extension));

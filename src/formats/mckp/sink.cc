@@ -1,3 +1,6 @@
+// Conversions to MCKP, whole or as a delta. A delta finds its base by key alone, and keys do not
+// lead out of a folder. So everything that would make a file that nobody can read is looked for
+// before it is written.
 #include "formats/mckp/sink.h"
 
 #include <fmt/format.h>
@@ -23,10 +26,6 @@ namespace thalia::formats::mckp {
 namespace {
 
 // The MCKP file that a new one is taken against.
-//
-// A delta finds its base by key alone, and keys do not lead out of a folder. So everything that
-// would make a file that nobody can read is looked for before it is written.
-
 class DeltaBase {
  public:
   /// @throws as write_mckp().

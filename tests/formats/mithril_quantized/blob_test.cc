@@ -16,6 +16,7 @@
 
 using namespace thalia;
 using test::bytes_of;
+using test::says;
 using test::text_of;
 
 BOOST_AUTO_TEST_SUITE(mithril_quantized_blob)

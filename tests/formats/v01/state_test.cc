@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(files_of_the_original_come_back_through_version_1_0) {
       const V01Document document = read_v01(path).document;
       BrainSaveOptions options{.sparse = SparseStorage::as_is};
       options.save.output.durability = Durability::none;
-      formats::save_brain(from_v01(document), folder / "new.thalia", options, false);
+      checkpoint::save_brain(from_v01(document), folder / "new.thalia", options, false);
       const V01Conversion back =
           to_v01(BrainCheckpoint::load(folder / "new.thalia", {.restore = false}));
       BOOST_TEST(back.losses.empty());
