@@ -16,13 +16,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._any_file import AnyFile
 from ._core import __version__, detect_format, set_default_allocation_limit
-from ._file import Connection, File, FlatFile, Region, SafetensorsFile, Tensors
-from ._safe_open import safe_open
-from ._shards import ShardedFile, open
-from ._tensor import CooArrays, CsrArrays, Tensor
-from ._writer import AsyncSaver, SaveHandle, SaveOptions, SaveResult, Writer
+from ._files.any_file import AnyFile
+from ._files.async_saver import AsyncSaver, SaveHandle
+from ._files.file import Connection, File, FlatFile, Region, SafetensorsFile, Tensors
+from ._files.in_torch import TorchTensors as _TorchTensors
+from ._files.in_torch import hand_in as _hand_in
+from ._files.open import open
+from ._files.safe_open import safe_open
+from ._files.shards import ShardedFile
+from ._files.tensor import CooArrays, CsrArrays, Tensor
+from ._files.writer import SaveOptions, SaveResult, Writer
 from .errors import (
     CancelledError,
     ExistsError,
@@ -37,7 +41,8 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
-    from ._convert import (
+    from ._files.serialize import TensorSpec, deserialize, serialize, serialize_file
+    from ._operations.convert import (
         ConvertResult,
         MigrateResult,
         RoundedNumbers,
@@ -47,41 +52,24 @@ if TYPE_CHECKING:
         merge,
         migrate,
     )
-    from ._delta import DeltaResult, LowRank, LowRankMatrix, ResolveResult, delta, resolve
-    from ._diff import (
-        ConnectionDiff,
-        Diff,
-        FieldDiff,
-        RegionDiff,
-        TensorDiff,
-        TensorFacts,
-        ValueDiff,
-        diff,
-    )
-    from ._edit import edit_safetensors_metadata
-    from ._info import (
-        ChecksumFacts,
-        DeltaBase,
-        DTypeTotal,
-        Info,
-        LossyFacts,
-        WrapperFacts,
-        info,
-    )
-    from ._param_source import ParamInfo, ParamSource, ParamStatistics, stream_params
-    from ._quantize import QuantizedTensor, QuantizeResult, quantize
-    from ._repair import (
-        CompactResult,
-        LostTensor,
-        RecoverResult,
-        SalvageResult,
-        compact,
-        recover,
-        salvage,
-    )
-    from ._serialize import TensorSpec, deserialize, serialize, serialize_file
-    from ._verify import Finding, VerifyReport, verify
-    from ._wrap import WrapResult, compress, decompress
+    from ._operations.delta import DeltaResult, LowRank, LowRankMatrix, ResolveResult, delta, resolve
+    from ._operations.diff import ConnectionDiff, Diff, FieldDiff, RegionDiff, TensorDiff, TensorFacts, ValueDiff, diff
+    from ._operations.edit import edit_safetensors_metadata
+    from ._operations.info import ChecksumFacts, DeltaBase, DTypeTotal, Info, LossyFacts, WrapperFacts, info
+    from ._operations.param_source import ParamInfo, ParamSource, ParamStatistics, stream_params
+    from ._operations.quantize import QuantizedTensor, QuantizeResult, quantize
+    from ._operations.repair import CompactResult, LostTensor, RecoverResult, SalvageResult, compact, recover, salvage
+    from ._operations.verify import Finding, VerifyReport, verify
+    from ._operations.wrap import WrapResult, compress, decompress
+
+
+def _torch_tensors() -> _TorchTensors:
+    from .torch import _tensors
+
+    return _tensors
+
+
+_hand_in(_torch_tensors)
 
 #: What code that was written for safetensors catches.
 SafetensorError = ThaliaError
@@ -178,9 +166,18 @@ __all__ = [
 if not TYPE_CHECKING:  # else each name would be one that is there
     #: Operations on whole files, which few programs use: importing them takes longer than all else.
     _LATER = (
-        "_convert", "_delta", "_diff", "_edit", "_info", "_param_source", "_quantize", "_repair", "_serialize",
-        "_verify", "_wrap",
-    )  # fmt: skip
+        "_files.serialize",
+        "_operations.convert",
+        "_operations.delta",
+        "_operations.diff",
+        "_operations.edit",
+        "_operations.info",
+        "_operations.param_source",
+        "_operations.quantize",
+        "_operations.repair",
+        "_operations.verify",
+        "_operations.wrap",
+    )
 
     def __getattr__(name):
         if name not in __all__:

@@ -16,7 +16,7 @@ from deepspeed.runtime.fp16.loss_scaler import DynamicLossScaler, LossScaler
 from deepspeed.runtime.zero.config import ZeroStageEnum
 from deepspeed.utils import fragment_address
 
-from ._file import Path
+from ._types import Path
 from .errors import FormatError, make_error
 
 _KEY = "thalia_checkpoint.deepspeed"

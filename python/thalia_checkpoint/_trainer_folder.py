@@ -15,8 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path as FilePath
 
-from ._dcp_folder import sync, write_text
-from ._operations import io_errors
+from ._support import io_errors, sync, write_text
 
 MARK = "trainer_state.json"
 _ORDER = "checkpoints.json"

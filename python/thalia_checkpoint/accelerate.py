@@ -23,11 +23,11 @@ from accelerate.utils import DistributedType, gather_object
 from torch.utils.data import BatchSampler
 
 from . import torch as thalia_torch
-from ._file import Path
 from ._keywords import suggests
-from ._operations import io_errors
-from ._random_state import random_state, set_random_state
+from ._support import io_errors
+from ._types import Path
 from .errors import FormatError, UnsupportedError, UsageError, make_error
+from .torch._random_state import random_state, set_random_state
 
 __all__ = ["load_state", "save_state"]
 

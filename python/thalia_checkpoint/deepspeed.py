@@ -21,19 +21,20 @@ import torch.distributed as dist
 from deepspeed.constants import default_pg_timeout
 from deepspeed.runtime.checkpoint_engine.checkpoint_engine import CheckpointCommitInfo, CheckpointEngine
 
-from ._dcp_folder import write_text
 from ._deepspeed_objects import as_dictionary, with_objects
-from ._file import Path
+from ._files.async_saver import AsyncSaver, SaveHandle
+from ._files.writer import Writer, checked
 from ._keywords import suggests
-from ._operations import io_errors
-from ._writer import AsyncSaver, SaveHandle, Writer, checked
+from ._support import io_errors, write_text
+from ._types import Path
 from .errors import IoError, ThaliaError, make_error
-from .torch import declare, load
+from .torch import load
+from .torch._objects import declare
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ._writer import SaveOptions
+    from ._files.writer import SaveOptions
 
 __all__ = ["ThaliaAsyncCheckpointEngine", "ThaliaCheckpointEngine"]
 

@@ -14,10 +14,10 @@ from typing import Any
 import jax
 
 from . import numpy as _numpy
-from ._file import Path
-from ._flat import Format, path_of_bytes
+from ._files.named import Format, path_of_bytes
+from ._files.safe_open import safe_open
 from ._keywords import suggests
-from ._safe_open import safe_open
+from ._types import Path
 
 __all__ = ["load", "load_file", "save", "save_file"]
 

@@ -22,19 +22,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
-from ._file import Path
+from ._files.async_saver import AsyncSaver, SaveHandle
+from ._files.writer import checked
 from ._keywords import suggests
-from ._operations import io_errors, local_path
-from ._writer import AsyncSaver, SaveHandle, checked
+from ._support import io_errors, local_path
+from ._types import Path
 from .errors import FormatError, UsageError, make_error
-from .torch import declare, load
+from .torch import load
+from .torch._objects import declare
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from lightning.fabric.plugins import CheckpointIO
 
-    from ._writer import SaveOptions
+    from ._files.writer import SaveOptions
 else:
     try:
         from lightning.fabric.plugins import CheckpointIO

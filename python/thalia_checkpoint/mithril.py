@@ -22,16 +22,16 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._dtypes import shaped
-from ._elements import elements
-from ._flat import Named
+from ._files.dtypes import shaped
+from ._files.elements import elements
+from ._files.named import Named
 from ._keywords import suggests
 from ._leaves import MEMBER, VERSION, checked
-from ._operations import from_json
+from ._support import from_json
 from .errors import UnsupportedError, UsageError, make_error
 
 if TYPE_CHECKING:
-    from ._file import Path
+    from ._types import Path
 
 __all__ = ["CheckpointMeta", "Compressor"]
 
@@ -124,7 +124,7 @@ class Compressor:
         if all(isinstance(v, np.ndarray | np.generic) and not isinstance(v, np.character) for v in state_dict.values()):
             tensors = [Named(name, *elements(name, value)) for name, value in state_dict.items()]
         else:
-            from . import _torch_tree  # needs torch
+            from .torch import _tree as _torch_tree  # needs torch
 
             encoded = _torch_tree.encode(dict(state_dict))
             tensors = list(encoded.tensors)
@@ -152,8 +152,8 @@ class Compressor:
         tree = from_json(text, key).get(MEMBER)
         if tree is None and device is None:
             return {name: _array(dtype, shape, data) for name, dtype, shape, data in stored}
-        from . import _torch_tree  # needs torch
-        from ._torch_tensors import tensor_from
+        from .torch import _tree as _torch_tree  # needs torch
+        from .torch._tensors import tensor_from
 
         by_name = {name: (dtype, shape, data) for name, dtype, shape, data in stored}
         if tree is None:

@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy.typing as npt
 
-from ._elements import elements
-from ._file import File, FlatFile, Path
-from ._flat import Format, Named, path_of_bytes, save_named, saved_bytes
+from ._files.elements import elements
+from ._files.file import File, FlatFile
+from ._files.named import Format, Named, path_of_bytes, save_named, saved_bytes
+from ._files.open import open as open_file
+from ._files.safe_open import access_of
+from ._files.shards import ShardedFile, verify_ahead
+from ._files.tensor import claim
 from ._keywords import suggests
-from ._safe_open import access_of
-from ._shards import ShardedFile, verify_ahead
-from ._shards import open as open_file
-from ._tensor import claim
+from ._types import Path
 
 __all__ = ["load", "load_file", "save", "save_file"]
 

@@ -23,21 +23,21 @@ import numpy as np
 import orbax.checkpoint as ocp
 from orbax.checkpoint import future
 
-from . import _jax_tree
-from ._file import Path
-from ._file import open as open_file
-from ._jax_arrays import Stored, Wanted, is_key, mismatch, restored, shape_of
-from ._jax_tree import PLACEHOLDER, Encoded, described, is_empty
+from ._files.open import open_one
+from ._files.writer import Writer, checked
+from ._jax import tree as _jax_tree
+from ._jax.arrays import Stored, Wanted, is_key, mismatch, restored, shape_of
+from ._jax.tree import PLACEHOLDER, Encoded, described, is_empty
 from ._keywords import suggests
 from ._leaves import MEMBER
-from ._operations import local_path
-from ._writer import Writer, checked
+from ._support import local_path
+from ._types import Path
 from .errors import UnsupportedError, UsageError, make_error
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ._writer import SaveOptions
+    from ._files.writer import SaveOptions
 
 __all__ = ["ItemMetadata", "ThaliaCheckpointHandler", "ThaliaRestore", "ThaliaSave"]
 
@@ -117,7 +117,7 @@ class ThaliaCheckpointHandler(ocp.AsyncCheckpointHandler):  # type: ignore[misc,
         _alone()
         target = _target(args or ThaliaRestore())
         path = os.path.join(local_path(directory), NAME)
-        with open_file(path) as file:
+        with open_one(path) as file:
             found = _decoded(file, path)
             if target is None:
                 return _jax_tree.mapped(found, lambda array: restored(array, Wanted(), f"{path}: {array.tensor.name}"))
@@ -131,7 +131,7 @@ class ThaliaCheckpointHandler(ocp.AsyncCheckpointHandler):  # type: ignore[misc,
         Raises MissingFileError, a FileNotFoundError; IoError, FormatError.
         """
         path = os.path.join(local_path(directory), NAME)
-        with open_file(path) as file:
+        with open_one(path) as file:
             told = _jax_tree.mapped(_decoded(file, path), shape_of)
             if type(told) is not dict:
                 return told

@@ -26,17 +26,17 @@ from transformers import AutoConfig, GenerationConfig, PreTrainedModel, Trainer
 
 from . import _trainer_folder
 from . import torch as thalia_torch
-from ._file import Path
-from ._flat import Format
+from ._files.named import Format
+from ._files.open import open as open_file
+from ._files.shards import INDEX, parts
 from ._keywords import suggests
-from ._operations import without_link
-from ._random_state import random_state, set_random_state
-from ._shards import INDEX, parts
-from ._shards import open as open_file
-from ._shards_save import SHARD, save_shards
-from ._torch_misfit import LoadReport, misfit
-from ._verify import verify
+from ._operations.verify import verify
+from ._support import without_link
+from ._types import Path
 from .errors import ThaliaError, UsageError, make_error
+from .torch._misfit import LoadReport, misfit
+from .torch._random_state import random_state, set_random_state
+from .torch._shards_save import SHARD, save_shards
 
 __all__ = ["ThaliaTrainer", "from_pretrained", "last_checkpoint", "save_pretrained"]
 

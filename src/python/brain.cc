@@ -53,9 +53,9 @@ RegionSet& set_of(BrainState& brain, bool is_pathway) {
   return is_pathway ? brain.pathways : brain.regions;
 }
 
-void add_region(PyBrain& self, bool is_pathway, std::string name, nb::handle state,
-                nb::handle metadata, std::uint32_t n_neurons, std::uint32_t n_inputs,
-                const std::string& neuron_type, std::uint64_t homeostatic_updated) {
+void add_brain_region(PyBrain& self, bool is_pathway, std::string name, nb::handle state,
+                      nb::handle metadata, std::uint32_t n_neurons, std::uint32_t n_inputs,
+                      const std::string& neuron_type, std::uint64_t homeostatic_updated) {
   const auto use = self.use();
   BrainRegion region{.n_neurons = n_neurons,
                      .n_inputs = n_inputs,
@@ -66,8 +66,8 @@ void add_region(PyBrain& self, bool is_pathway, std::string name, nb::handle sta
   set_of(use->state, is_pathway).add(std::move(name), std::move(region));
 }
 
-void add_connection(PyBrain& self, std::string source, std::string target, nb::handle weights,
-                    nb::handle delays) {
+void add_brain_connection(PyBrain& self, std::string source, std::string target, nb::handle weights,
+                          nb::handle delays) {
   const auto use = self.use();
   BrainConnection connection{
       .source = std::move(source), .target = std::move(target), .weights = use->tensor(weights)};
@@ -141,7 +141,7 @@ nb::dict dict_of(const BrainDeltaResult& result) {
   return out;
 }
 
-nb::dict save(PyBrain& self, const Path& path, BrainSaveOptions options) {
+nb::dict save_brain(PyBrain& self, const Path& path, BrainSaveOptions options) {
   const auto use = self.use();
   return dict_of(interruptible([&](const std::stop_token& stop) {
     options.save.work.cancel = stop;
@@ -158,7 +158,8 @@ BrainDeltaOptions delta_options(bool keep_policy, double threshold, std::vector<
           .brain = std::move(brain)};
 }
 
-nb::dict save_delta(PyBrain& self, const Path& path, const Path& base, BrainDeltaOptions options) {
+nb::dict save_brain_delta(PyBrain& self, const Path& path, const Path& base,
+                          BrainDeltaOptions options) {
   const auto use = self.use();
   return dict_of(interruptible([&](const std::stop_token& stop) {
     options.brain.save.work.cancel = stop;
@@ -184,8 +185,8 @@ auto begin_brain(PyBrain& self, Saver& to, Snapshot snapshot, Begin begin) {
   return *std::move(begun);
 }
 
-SaveHandle<BrainSaveResult> save_async(PyBrain& self, Saver& saver, const Path& path,
-                                       Snapshot snapshot, BrainSaveOptions options) {
+SaveHandle<BrainSaveResult> save_brain_async(PyBrain& self, Saver& saver, const Path& path,
+                                             Snapshot snapshot, BrainSaveOptions options) {
   return begin_brain(self, saver, snapshot,
                      [&](AsyncSaver& to, const BrainState& state, std::stop_token cancel) {
                        options.save.work.cancel = std::move(cancel);
@@ -193,9 +194,9 @@ SaveHandle<BrainSaveResult> save_async(PyBrain& self, Saver& saver, const Path& 
                      });
 }
 
-SaveHandle<BrainDeltaResult> save_delta_async(PyBrain& self, Saver& saver, const Path& path,
-                                              const Path& base, Snapshot snapshot,
-                                              BrainDeltaOptions options) {
+SaveHandle<BrainDeltaResult> save_brain_delta_async(PyBrain& self, Saver& saver, const Path& path,
+                                                    const Path& base, Snapshot snapshot,
+                                                    BrainDeltaOptions options) {
   return begin_brain(
       self, saver, snapshot, [&](AsyncSaver& to, const BrainState& state, std::stop_token cancel) {
         options.brain.save.work.cancel = std::move(cancel);
@@ -289,10 +290,11 @@ ReadOptions limited(ReadOptions read, std::uint64_t max_bytes) {
   return read;
 }
 
-std::unique_ptr<LoadedBrain> load(const Path& path, std::vector<std::string> regions, bool lazy,
-                                  bool read_tensors, bool resolve_deltas, std::uint64_t max_bytes,
-                                  std::vector<Path> search, const std::string& access,
-                                  const std::string& verification, unsigned threads) {
+std::unique_ptr<LoadedBrain> load_brain(const Path& path, std::vector<std::string> regions,
+                                        bool lazy, bool read_tensors, bool resolve_deltas,
+                                        std::uint64_t max_bytes, std::vector<Path> search,
+                                        const std::string& access, const std::string& verification,
+                                        unsigned threads) {
   BrainLoadOptions options{
       .regions = std::move(regions),
       .lazy = lazy,
@@ -307,7 +309,7 @@ std::unique_ptr<LoadedBrain> load(const Path& path, std::vector<std::string> reg
   return brain;
 }
 
-nb::dict info(const Path& path) {
+nb::dict brain_info(const Path& path) {
   const BrainInfo info = interruptible([&](const std::stop_token& stop) {
     return BrainCheckpoint::info(path, {.work = {.cancel = stop}});
   });
@@ -325,7 +327,7 @@ nb::dict info(const Path& path) {
   return out;
 }
 
-nb::tuple validate(const Path& path, const std::vector<Path>& search) {
+nb::tuple validate_brain(const Path& path, const std::vector<Path>& search) {
   const BrainValidation found = interruptible([&](const std::stop_token& stop) {
     return BrainCheckpoint::validate(path, {.work = {.cancel = stop}}, search);
   });
@@ -400,19 +402,20 @@ void bind_building(nb::module_& module) {
   };
   nb::class_<PyBrain>(module, "Brain")
       .def("__init__", [](PyBrain* self) { new (self) PyBrain("the state"); })
-      .def("add_region", add_region)
-      .def("add_connection", add_connection, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
+      .def("add_region", add_brain_region)
+      .def("add_connection", add_brain_connection, nb::arg(), nb::arg(), nb::arg(),
+           nb::arg().none())
       .def("set_whole", set_whole)
-      .def("save", save)
-      .def("save_delta", save_delta)
+      .def("save", save_brain)
+      .def("save_delta", save_brain_delta)
       .def("save_async",
            [=](PyBrain& self, Saver& saver, const Path& path, const std::string& snapshot,
                const BrainSaveOptions& options) {
-             return save_async(self, saver, path, snapshot_of(snapshot), options);
+             return save_brain_async(self, saver, path, snapshot_of(snapshot), options);
            })
       .def("save_delta_async", [=](PyBrain& self, Saver& saver, const Path& path, const Path& base,
                                    const std::string& snapshot, const BrainDeltaOptions& options) {
-        return save_delta_async(self, saver, path, base, snapshot_of(snapshot), options);
+        return save_brain_delta_async(self, saver, path, base, snapshot_of(snapshot), options);
       });
   bind_handle<BrainSaveResult>(module, "BrainSaveHandle",
                                [](const BrainSaveResult& result) { return dict_of(result); });
@@ -425,7 +428,7 @@ void bind_building(nb::module_& module) {
 void bind_brain(nb::module_& module) {
   bind_building(module);
   nb::class_<LoadedBrain>(module, "LoadedBrain")
-      .def_static("load", load, nb::arg("path"), nb::arg("regions"), nb::arg("lazy"),
+      .def_static("load", load_brain, nb::arg("path"), nb::arg("regions"), nb::arg("lazy"),
                   nb::arg("read_tensors"), nb::arg("resolve_deltas"), nb::arg("max_bytes"),
                   nb::arg("search"), nb::arg("access"), nb::arg("verification"), nb::arg("threads"))
       .def_prop_ro("is_original", &LoadedBrain::is_original)
@@ -439,8 +442,8 @@ void bind_brain(nb::module_& module) {
       .def("take", &LoadedBrain::take)
       .def("facts", &LoadedBrain::facts)
       .def("connections", &LoadedBrain::connections);
-  module.def("brain_info", info);
-  module.def("validate_brain", validate);
+  module.def("brain_info", brain_info);
+  module.def("validate_brain", validate_brain);
   module.def("growth_events", growth_events);
   module.def("precision_policy", policy_dict);
   module.def("precision_text", policy_text);

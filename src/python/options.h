@@ -30,7 +30,7 @@ ReadOptions read_options(std::string_view access, std::string_view verification,
 ChainOptions chain_options(std::string_view access, std::vector<std::filesystem::path> search,
                            unsigned threads, bool legacy = false);
 
-/// Of a save: those that SaveOptions of python/thalia_checkpoint/_writer.py documents, all
+/// Of a save: those that SaveOptions of python/thalia_checkpoint/_files/writer.py documents, all
 /// optional.
 /// @throws UsageError (bad_argument); TypeError for an unknown name.
 SaveOptions save_options(const nanobind::dict& arguments);

@@ -35,7 +35,7 @@ nb::object number_object(const std::string& text) {
 }
 
 // Bytes in memory of their own: the tensor's, where nobody else has them.
-OwnedBytes take(LoadedTensor& loaded) {
+OwnedBytes take_bytes(LoadedTensor& loaded) {
   const auto own = std::make_shared<Tensor>(std::move(loaded.tensor));
   loaded.tensor = {};
   const Unlocked unlocked;
@@ -121,7 +121,7 @@ void bind_value(nb::module_& module) {
                    [](const LoadedTensor& loaded) { return dtype_name(loaded.tensor.dtype()); })
       .def_prop_ro("shape",
                    [](const LoadedTensor& loaded) { return shape_tuple(loaded.tensor.shape()); })
-      .def("take", take,
+      .def("take", take_bytes,
            "The bytes of all elements, row-major, in memory of their own. Once: none are left "
            "then.");
 }

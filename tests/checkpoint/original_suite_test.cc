@@ -240,9 +240,9 @@ BOOST_AUTO_TEST_CASE(save_load_delta_checkpoint) {
   const BrainState lazy = BrainCheckpoint::load(files.folder / "a.delta.thalia", {.lazy = true});
   BOOST_TEST(!lazy.regions.is_loaded("test_region"));
   BOOST_TEST((lazy.regions == brain.regions));
-  expect<UsageError>(
+  expect<UnsupportedError>(
       [&] { BrainCheckpoint::load(files.folder / "a.delta.thalia", {.resolve_deltas = false}); },
-      ErrorCode::bad_argument);
+      ErrorCode::unsupported_feature);
   BOOST_TEST(BrainCheckpoint::validate(files.folder / "a.delta.thalia").valid);
 }
 

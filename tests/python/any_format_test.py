@@ -174,7 +174,7 @@ def in_parts(folder, kind, tensors):
 
 def test_no_function_refuses_a_file_that_another_opens(files, tmp_path):
     tensors = {"a.weight": np.ones((2, 3), np.float32), "b.weight": np.zeros(4, np.float32)}
-    paths = [*files.values(), DATA / "v01/full.thalia", *(DATA / "interop" / name for name in OTHERS)]
+    paths = [*files.values(), DATA / "v01/full.thalia", *(DATA / "formats" / name for name in OTHERS)]
     for kind in ("thalia", "safetensors"):
         folder = in_parts(tmp_path / kind, kind, tensors)
         paths += [folder, folder / f"model.{kind}.index.json"]

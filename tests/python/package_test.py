@@ -9,9 +9,13 @@ import thalia_checkpoint as thalia
 SOURCE = Path(__file__).resolve().parents[2] / "python/thalia_checkpoint"
 
 
+def files_of(package):
+    found = {path.relative_to(package) for path in package.rglob("*") if path.is_file()}
+    return {str(path) for path in found if path.name != "meson.build" and "__pycache__" not in path.parts}
+
+
 def test_every_file_of_the_folder_is_built():
-    built = {path.name for path in Path(thalia.__file__).parent.iterdir() if path.is_file()}
-    files = {path.name for path in SOURCE.iterdir() if path.is_file()} - {"meson.build"}
+    built, files = files_of(Path(thalia.__file__).parent), files_of(SOURCE)
     assert {name for name in built if not name.startswith("_core.") or name == "_core.pyi"} == files
 
 
@@ -38,10 +42,11 @@ def test_importing_leaves_for_later_what_few_programs_use():
 import sys, numpy
 before = set(sys.modules)
 import thalia_checkpoint as thalia
-slow = {"asyncio", "tempfile", "importlib.metadata", "thalia_checkpoint._convert", "thalia_checkpoint._diff"}
+operations = thalia.__name__ + "._operations"
+slow = {"asyncio", "tempfile", "importlib.metadata", f"{operations}.convert", f"{operations}.diff"}
 assert not slow & (set(sys.modules) - before), slow & set(sys.modules)
 from thalia_checkpoint import convert
-assert "thalia_checkpoint._convert" in sys.modules and thalia.diff is sys.modules["thalia_checkpoint._diff"].diff
+assert f"{operations}.convert" in sys.modules and thalia.diff is sys.modules[f"{operations}.diff"].diff
 assert set(thalia.__all__) <= set(dir(thalia))
 try:
     thalia.nothing

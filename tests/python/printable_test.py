@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import thalia_checkpoint as thalia
 import thalia_checkpoint.numpy as thalia_numpy
-from thalia_checkpoint import _core, _dcp_parse, errors
+from thalia_checkpoint import _core, errors
+from thalia_checkpoint._distributed import parse as _dcp_parse
 
 HOSTILE = "\x1b]0;pwned\x07\x1b[2J\u202e\u2066\x9b\x7f\r\n"
 # What printable() of thalia/text.h escapes.

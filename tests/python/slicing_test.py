@@ -9,7 +9,7 @@ import thalia_checkpoint as thalia
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from thalia_checkpoint._slicing import plan
+from thalia_checkpoint._files.slicing import plan
 
 DTYPES = ["<f8", "<f4", "<f2", "i1", "<i2", "<i4", "<i8", "u1", "<u2", "<u4", "<u8", "?", "<c8"]
 

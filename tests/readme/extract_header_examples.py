@@ -22,7 +22,8 @@ NAMES = {
     "state/metadata.h": BRAIN,
     "state/delta.h": "const thalia::StateSource state;",
     "state/diff.h": 'const char *a = "a.thalia", *b = "b.thalia";',
-    "state/load_into.h": "const int larger_config = 0; const auto build_brain = [](int) { return thalia::BrainState(); };",
+    "state/load_into.h": "const int larger_config = 0; "
+    "const auto build_brain = [](int) { return thalia::BrainState(); };",
     "formats/mckp.h": "const thalia::Tensor tensor;",
     "output_file.h": "const std::string text;",
     "state/precision.h": "using thalia::DType, thalia::Role; const std::uint64_t element_count = 1;",

@@ -42,11 +42,13 @@ class ThisTree(unittest.TestCase):
 
     def test_every_module_of_the_package_is_installed(self):
         package = ROOT / "python/thalia_checkpoint"
-        listed = (package / "meson.build").read_text(encoding="utf-8")
-        modules = [module.relative_to(package).as_posix() for module in package.rglob("*.py*")]
-        modules = sorted(module for module in modules if "__pycache__" not in module)
+        modules = sorted(module for module in package.rglob("*.py*") if "__pycache__" not in module.parts)
         self.assertGreater(len(modules), 50)
-        self.assertEqual([module for module in modules if f"'{module}'" not in listed], [])
+        folders = {module.parent for module in modules}
+        listed = {folder: (folder / "meson.build").read_text(encoding="utf-8") for folder in folders}
+        self.assertEqual([module for module in modules if f"'{module.name}'" not in listed[module.parent]], [])
+        inner = sorted(folder.name for folder in folders - {package})
+        self.assertEqual([name for name in inner if f"subdir('{name}')" not in listed[package]], [])
 
     def test_errors_of_readers_name_the_file(self):
         self.assertEqual(rules.calls_without_path(ROOT), [])

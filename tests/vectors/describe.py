@@ -8,6 +8,7 @@ import elements
 import structures as s
 from around import SideFile, unwrap, unwrapped
 from chain import APPLY, Chain, Link
+
 from checkpoint import Checkpoint
 
 # Encodings whose stored bytes can be looked at without a base.

@@ -6,8 +6,9 @@ import struct
 import digests
 import structures as s
 from chain import Link
-from checkpoint import Checkpoint
 from reseal import reseal
+
+from checkpoint import Checkpoint
 
 
 class Editor:

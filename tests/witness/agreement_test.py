@@ -18,8 +18,9 @@ import samples
 import source_walk
 import structures as s
 from annotate import annotate
-from checkpoint import Checkpoint
 from regions import PIECES
+
+from checkpoint import Checkpoint
 
 HERE = pathlib.Path(__file__).resolve().parent
 WITNESS_FILES, PART = sys.argv[1:3]

@@ -8,8 +8,9 @@ import pathlib
 import sys
 
 import structures as s
-from checkpoint import Checkpoint
 from elements import DTYPES, values
+
+from checkpoint import Checkpoint
 
 ROW = 16
 NAMES = {

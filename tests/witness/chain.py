@@ -9,10 +9,11 @@ import digests
 import elements
 import structures as s
 from around import unwrapped
-from checkpoint import Checkpoint
 from low_rank import apply_low_rank
 from quantized import TYPES, rounded
 from structures import Refused, align
+
+from checkpoint import Checkpoint
 
 
 class Link:

@@ -7,6 +7,7 @@ import struct
 import elements
 import structures as s
 from annotate import rows, structure
+
 from checkpoint import Checkpoint
 
 LOW_RANK_BASE = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)

@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 from chain import Chain
+
 from checkpoint import Checkpoint
 
 WITNESS_FILES = sys.argv[1]

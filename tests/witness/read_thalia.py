@@ -16,6 +16,7 @@ import uuid
 
 import digests
 import structures as s
+
 from checkpoint import Checkpoint
 
 

@@ -13,8 +13,9 @@ import unittest
 import digests
 import samples
 import structures as s
-from checkpoint import Checkpoint
 from reseal import reseal
+
+from checkpoint import Checkpoint
 
 WITNESS_FILES = sys.argv[1]
 

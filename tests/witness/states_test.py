@@ -11,8 +11,9 @@ import sys
 import tempfile
 import unittest
 
-from checkpoint import Checkpoint
 from states import read_state
+
+from checkpoint import Checkpoint
 
 WITNESS_FILES = sys.argv[1]
 

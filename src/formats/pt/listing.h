@@ -1,5 +1,5 @@
 // What of a graph's tensors is stored where: each by itself, or those that lie in each other's
-// memory once. As thalia_checkpoint saves them (python/thalia_checkpoint/_torch_tree.py).
+// memory once. As thalia_checkpoint saves them (python/thalia_checkpoint/torch/_tree.py).
 #pragma once
 
 #include <cstdint>

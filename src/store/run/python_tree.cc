@@ -1,6 +1,6 @@
-// A tree may be anybody's: a NODE of another form than docs/use/python.md gives is passed over, and no
-// error. Which kinds hold others is in the four tables; a new kind of container has to stand in one
-// of them.
+// A tree may be anybody's: a NODE of another form than docs/use/python.md gives is passed over, and
+// no error. Which kinds hold others is in the four tables; a new kind of container has to stand in
+// one of them.
 #include "store/run/python_tree.h"
 
 #include <algorithm>

@@ -80,15 +80,23 @@ std::string hex_of(const std::optional<Digest256>& digest) {
 }
 
 store::SavedFile saved_file(const SaveResult& saved) {
-  return {saved.file_bytes, hex_of(saved.sha256), saved.sync_seconds};
+  return {.bytes = saved.file_bytes,
+          .sha256 = hex_of(saved.sha256),
+          .seconds = saved.seconds,
+          .sync_seconds = saved.sync_seconds};
 }
 
 store::SavedFile saved_file(const store::WrittenPayload& written) {
-  return {written.bytes, hex(written.sha256.bytes), written.sync_seconds};
+  return {.bytes = written.bytes,
+          .sha256 = hex(written.sha256.bytes),
+          .sync_seconds = written.sync_seconds};
 }
 
 store::SavedFile saved_file(const BrainSaveResult& saved) {
-  return {saved.file_bytes, hex_of(saved.sha256), saved.sync_seconds};
+  return {.bytes = saved.file_bytes,
+          .sha256 = hex_of(saved.sha256),
+          .seconds = saved.seconds,
+          .sync_seconds = saved.sync_seconds};
 }
 
 // A delta's digest is read off the file.

@@ -425,7 +425,7 @@ def test_a_stage_that_was_saved_is_there_whenever_its_save_died(tmp_path, delta,
         "import os, sys\n"
         "sys.path.insert(0, sys.argv[1])\n"
         "import brain_torch_test as test\n"
-        "import thalia_checkpoint._brain_curriculum as curriculum\n"
+        "import thalia_checkpoint.brain._curriculum as curriculum\n"
         "sync, calls = curriculum.sync, []\n"
         "def dying(folder):\n"
         "    calls.append(folder)\n"
@@ -472,7 +472,7 @@ def test_the_example_goes_on_after_a_kill(tmp_path):
     expected = subprocess.run([*example, str(tmp_path / "whole")], capture_output=True, text=True, check=True).stdout
     killer = (
         "import os, runpy, signal, sys\n"
-        "import thalia_checkpoint._brain_curriculum as curriculum\n"
+        "import thalia_checkpoint.brain._curriculum as curriculum\n"
         "save, saves = curriculum.CurriculumTrainer._save, []\n"
         "def count(*a, **k):\n"
         "    saves.append(save(*a, **k))\n"

@@ -10,8 +10,8 @@ import pytest
 import thalia_checkpoint as thalia
 import torch
 from thalia_checkpoint import store
-from thalia_checkpoint._staging import Staging
 from thalia_checkpoint.torch import AsyncCheckpointer, load, save
+from thalia_checkpoint.torch._staging import Staging
 
 
 def parts():

@@ -12,8 +12,7 @@ import thalia_checkpoint.torch as thalia_torch
 import torch
 import torch.distributed.checkpoint as dcp
 from ranks import assert_same, full_tensors, load, load_other_ways, on_ranks, placed, save, whole
-from thalia_checkpoint import _dcp_join
-from thalia_checkpoint.dcp import ThaliaStorageWriter, consolidate
+from thalia_checkpoint.dcp import ThaliaStorageWriter, _join, consolidate
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
 from torch.distributed.checkpoint.state_dict_saver import AsyncCheckpointerType
@@ -109,7 +108,7 @@ def test_whichever_rank_is_last_the_file_is_the_same(tmp_path):
             assert not (tmp_path / ".run.saving" / "rank-0.thalia").exists()
             save.write(rank)
         # A rank that looks late does not join them again.
-        assert _dcp_join._join(str(tmp_path / ".run.saving"), range(3), {}) == {}
+        assert _join._join(str(tmp_path / ".run.saving"), range(3), {}) == {}
         save.finish()
         assert sorted(os.listdir(tmp_path / "run")) == ["checkpoint.json", "rank-0.thalia"]
         contents.add((tmp_path / "run" / "rank-0.thalia").read_bytes())

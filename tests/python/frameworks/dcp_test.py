@@ -19,7 +19,8 @@ import thalia_checkpoint.torch as thalia_torch
 import torch
 import torch.distributed.checkpoint as dcp
 from states import same_state
-from thalia_checkpoint import _dcp_parse, safe_open
+from thalia_checkpoint import safe_open
+from thalia_checkpoint._distributed import parse as _dcp_parse
 from thalia_checkpoint.dcp import ThaliaStorageReader, ThaliaStorageWriter, consolidate
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import thalia_checkpoint as thalia
 import torch
-from thalia_checkpoint._elements import elements
+from thalia_checkpoint._files.elements import elements
 
 
 class Exporter:

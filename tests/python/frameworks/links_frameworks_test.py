@@ -4,7 +4,7 @@ import pytest
 import thalia_checkpoint as thalia
 import thalia_checkpoint.torch as thalia_torch
 import torch
-from thalia_checkpoint._shards_save import save_shards
+from thalia_checkpoint.torch._shards_save import save_shards
 
 TENSORS = {"a": torch.arange(4.0), "b": torch.arange(4.0) + 1}
 

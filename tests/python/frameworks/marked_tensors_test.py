@@ -11,7 +11,7 @@ import thalia_checkpoint.torch as thalia_torch
 import torch
 import torch.distributed.checkpoint as dcp
 from thalia_checkpoint import CooArrays, CsrArrays
-from thalia_checkpoint._elements import elements
+from thalia_checkpoint._files.elements import elements
 from thalia_checkpoint.brain import BrainCheckpoint
 from thalia_checkpoint.dcp import ThaliaStorageReader, ThaliaStorageWriter
 from thalia_checkpoint.mithril import Compressor

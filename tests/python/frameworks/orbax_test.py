@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import orbax.checkpoint as ocp
 from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
-from thalia_checkpoint._tensor import Tensor
+from thalia_checkpoint._files.tensor import Tensor
 from thalia_checkpoint.orbax import NAME, ThaliaCheckpointHandler, ThaliaRestore, ThaliaSave
 
 # Before the first array: there is no changing it afterwards.

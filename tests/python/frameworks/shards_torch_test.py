@@ -6,8 +6,8 @@ import pytest
 import thalia_checkpoint as thalia
 import torch
 from states import lies_in, same_state
-from thalia_checkpoint._torch_tensors import mapped_tensor
 from thalia_checkpoint.torch import load, load_file, load_into, save_file
+from thalia_checkpoint.torch._tensors import mapped_tensor
 
 
 class Model(torch.nn.Module):

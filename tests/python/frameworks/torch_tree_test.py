@@ -12,8 +12,8 @@ import pytest
 import thalia_checkpoint as thalia
 import thalia_checkpoint.torch as thalia_torch
 import torch
-from thalia_checkpoint import _torch_tree
 from thalia_checkpoint._leaves import tree_rules
+from thalia_checkpoint.torch import _tree as _torch_tree
 
 JUNK = [
     None, True, -1, 2**70, 1e308, "", "x", [], {}, [[]], [1], [[1, 2]], {"dict": [[1]]}, {"tensor": 3},
@@ -163,7 +163,7 @@ def test_the_name_of_a_dtype_is_looked_up_in_a_table_and_imports_nothing():
     assert set(_torch_tree._DTYPES) == known
     program = """
 import sys
-from thalia_checkpoint import _torch_tree
+from thalia_checkpoint.torch import _tree as _torch_tree
 before = set(sys.modules)
 for name in ("_dynamo", "_inductor", "onnx", "nn", "Tensor", "__builtins__"):
     try:

@@ -437,7 +437,7 @@ def test_what_a_save_that_died_left_is_never_what_opens(tmp_path, monkeypatch):
         opened.append(from_pretrained(cls, tmp_path).state_dict())
         os.remove(path)
 
-    monkeypatch.setattr("thalia_checkpoint._shards_save.os", SimpleNamespace(**vars(os) | {"unlink": unlink}))
+    monkeypatch.setattr("thalia_checkpoint.torch._shards_save.os", SimpleNamespace(**vars(os) | {"unlink": unlink}))
     save_pretrained(seeded(cls, config, 3), tmp_path, format="safetensors")
     first, last = (seeded(cls, config, seed).state_dict() for seed in (1, 3))
     olds = sum(same_state(state, first) for state in opened)

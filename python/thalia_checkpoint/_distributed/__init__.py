@@ -1,0 +1,1 @@
+"""The documents and folders of distributed checkpoints; without torch."""

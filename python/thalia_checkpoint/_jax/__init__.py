@@ -1,0 +1,1 @@
+"""Arrays and trees of jax."""

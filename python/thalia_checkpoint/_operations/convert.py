@@ -1,0 +1,318 @@
+"""Whole files anew: in other formats, parts of one, several in one."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from .. import _core
+from .._keywords import suggests
+from .._support import paths, save_options, texts
+from .._warn import warn_caller
+from ..errors import NotFoundError, UsageError, make_error
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from .._files.writer import SaveOptions
+    from .._types import Access, Path
+
+__all__ = [
+    "ConvertResult",
+    "MigrateResult",
+    "RoundedNumbers",
+    "Rounding",
+    "convert",
+    "extract",
+    "merge",
+    "migrate",
+]
+
+Format = Literal[
+    "thalia", "safetensors", "thalia-0.1", "mckp", "mst", "mithril-quantized", "mithril-orbax", "gptrs",
+    "gptrsten", "entity", "loom-json", "pt", "npz", "npy", "gguf", "onnx",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RoundedNumbers:
+    """Numbers that a conversion of types made something else of."""
+
+    count: int
+    worst_tensor: str
+    """That has most of them, REGION/NAME; empty if there are none."""
+    worst_count: int
+    """In that tensor."""
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """What conversions to other floating point types cost, over all tensors."""
+
+    largest_error: float
+    """Of numbers that stayed finite, absolute."""
+    largest_error_tensor: str
+    """Where that is; empty where nothing was rounded."""
+    zero: RoundedNumbers
+    """That became zero, and were not."""
+    subnormal: RoundedNumbers
+    infinite: RoundedNumbers
+    nan: RoundedNumbers
+
+
+@dataclass(frozen=True)
+class ConvertResult:
+    """What convert(), extract() or merge() wrote."""
+
+    input_bytes: int
+    """Of all inputs on disk."""
+    output_bytes: int
+    tensors: int
+    losses: tuple[str, ...]
+    """What the output cannot hold, a sentence each."""
+    warnings: tuple[str, ...]
+    """What was done otherwise than asked for, a sentence each. Each is also a UserWarning."""
+    types: dict[str, tuple[int, int]]
+    """Tensors and bytes of "fp32", "fp16", "bf16", "fp64", "int" and "other" that there are."""
+    converted_tensors: int
+    """To another element type."""
+    rounding: Rounding
+    seconds: float
+
+
+@dataclass(frozen=True)
+class MigrateResult:
+    """What migrate() wrote."""
+
+    from_: str
+    """Version of the format, as "0.1.0"."""
+    to: str
+    losses: tuple[str, ...]
+    """What the target has no place for, a sentence each."""
+    warnings: tuple[str, ...]
+    """About the source."""
+    tensors: int
+    input_bytes: int
+    output_bytes: int
+    seconds: float
+
+
+@suggests
+def convert(
+    path: Path,
+    out: Path,
+    *,
+    from_: Format | None = None,
+    to: Format | None = None,
+    grouping: Literal["auto", "none"] | int = "auto",
+    precision: str = "keep",
+    dense: bool = False,
+    dequantize: bool = False,
+    lossless: bool = False,
+    legacy: bool = False,
+    all_types: bool = False,
+    shard_bytes: int | None = None,
+    access: Access = "mapped",
+    search: Iterable[Path] = (),
+    **options: Unpack[SaveOptions],
+) -> ConvertResult:
+    """Writes a checkpoint in another format, as `thalia convert` does. A delta is converted as its state.
+
+    Nothing is lost unless `precision` asks for it; what `out` cannot hold is listed in the result.
+
+    from_: the format of `path`; by itself found by its content.
+    to: the format of `out`; by itself found by its name's ending. An `out` named NAME.meta is the
+        side file of a .thalia file: all that it says, without payloads.
+    grouping: how tensors of a format without regions are grouped: "auto" by the name up to its
+        first number, "none" as one region, or by so many parts of the name.
+    precision: types of floating point tensors: "keep", "fp32", "fp16", "bf16", "mixed", or
+        KEY=PRECISION,… with categories and patterns: "weights=fp16,traces/*=bf16".
+    dense: write all elements of sparse tensors where `out` has no sparse encodings.
+    dequantize: elements in place of the codes of formats with types of their own, as GGUF's blocks.
+    lossless: write nothing where `out` cannot hold all that `path` has: raise UnsupportedError.
+    legacy: take files that the programs of their formats no longer do.
+    all_types: also types that the format of `out` has and its program does not read.
+    shard_bytes: of safetensors, bytes of tensors in a file; `out` is then a folder, or its index.
+    search: folders in which bases are looked for that are not where their delta says.
+    options: of the file, SaveOptions; a file at `out` is not replaced unless asked for.
+    Raises NotFoundError for a pattern that fits no tensor, ExistsError, UsageError;
+    UnsupportedError where `out` cannot hold a tensor; IoError, FormatError, IntegrityError. On an
+    error nothing is left at `out`.
+    """
+    kind, depth = ("depth", grouping) if isinstance(grouping, int) else (grouping, 0)
+    if kind == "depth" and depth < 1:
+        raise make_error(
+            UsageError,
+            f"grouping: got {depth}, expected a number of name parts from 1",
+            "bad_argument",
+            field="grouping",
+            value=str(depth),
+            expected="a number of name parts from 1",
+        )
+    return _result(
+        _core.convert(
+            path,
+            out,
+            from_,
+            to,
+            kind,
+            depth,
+            precision,
+            {
+                "dense": dense,
+                "dequantize": dequantize,
+                "lossless": lossless,
+                "legacy": legacy,
+                "all_types": all_types,
+                "shard_bytes": shard_bytes,
+            },
+            access,
+            paths(search),
+            save_options(options, out, (path,)),
+        )
+    )
+
+
+@suggests
+def extract(
+    path: Path,
+    regions: Iterable[str],
+    out: Path,
+    *,
+    access: Access = "mapped",
+    search: Iterable[Path] = (),
+    **options: Unpack[SaveOptions],
+) -> ConvertResult:
+    """Copies some regions, and the connections among them, as `thalia extract` does.
+
+    regions: names, or patterns of them: "*" stands for any characters, "?" for one.
+    search: folders in which bases are looked for that are not where their delta says.
+    options: of the file, SaveOptions; a file at `out` is not replaced unless asked for.
+    Raises NotFoundError for a name or pattern that fits no region, ExistsError, UsageError;
+    IoError, FormatError, IntegrityError. On an error nothing is left at `out`.
+    """
+    save = save_options(options, out, (path,))
+    names = _region_names(path, texts(regions), access, paths(search))
+    return _result(_core.extract(path, names, out, access, paths(search), save))
+
+
+@suggests
+def merge(
+    inputs: Iterable[Path],
+    out: Path,
+    *,
+    prefer: Literal["first", "last"] | Path | None = None,
+    access: Access = "mapped",
+    search: Iterable[Path] = (),
+    **options: Unpack[SaveOptions],
+) -> ConvertResult:
+    """Copies the regions and connections of several checkpoints into one, as `thalia merge` does.
+
+    What two of them have alike is taken once. Metadata are the first file's and what others add;
+    growth histories are joined, and training steps are the greatest.
+
+    prefer: whose content is taken where files differ: "first" or "last" of those that have it, or
+        the path of one of the inputs. Without it a difference is an error.
+    search: folders in which bases are looked for that are not where their delta says.
+    options: of the file, SaveOptions; a file at `out` is not replaced unless asked for.
+    Raises UsageError, with the code "duplicate" naming what differs; ExistsError; IoError,
+    FormatError, IntegrityError, UnsupportedError. On an error nothing is left at `out`.
+    """
+    files = paths(inputs)
+    kind, number = _preference(prefer, files)
+    save = save_options(options, out, files)
+    return _result(_core.merge(files, out, kind, number, access, paths(search), save))
+
+
+@suggests
+def migrate(
+    path: Path,
+    out: Path,
+    *,
+    to: Literal["0.1", "1.0"] | str,
+    across_major: bool = False,
+    access: Access = "mapped",
+    search: Iterable[Path] = (),
+    **options: Unpack[SaveOptions],
+) -> MigrateResult:
+    """Writes a checkpoint as a file of another version of the format, as `thalia migrate` does.
+
+    An `out` that ends in .zst or .lz4 is compressed as a whole.
+
+    to: "0.1", the original program's, or "1.0".
+    across_major: go down from 1.0 to 0.1, with the losses that the result lists.
+    search: folders in which bases are looked for that are not where their delta says.
+    options: of the file, SaveOptions; a file at `out` is not replaced unless asked for.
+    Raises UsageError for a loss that was not asked for, ExistsError; UnsupportedError for what
+    neither version has a place for; IoError, FormatError, IntegrityError.
+    """
+    save = save_options(options, out, (path,))
+    result = _core.migrate(path, out, to, across_major, access, paths(search), save)
+    result["losses"] = tuple(result["losses"])
+    result["warnings"] = tuple(result["warnings"])
+    return MigrateResult(**result)
+
+
+def _result(result: dict[str, Any]) -> ConvertResult:
+    rounding = result["rounding"]
+    for kind in ("zero", "subnormal", "infinite", "nan"):
+        rounding[kind] = RoundedNumbers(**rounding[kind])
+    result["rounding"] = Rounding(**rounding)
+    result["losses"] = tuple(result["losses"])
+    result["warnings"] = tuple(result["warnings"])
+    for warning in result["warnings"]:
+        warn_caller(warning)
+    return ConvertResult(**result)
+
+
+def _preference(prefer: Path | None, inputs: list[Path]) -> tuple[str, int]:
+    if prefer is None:
+        return "none", 0
+    if prefer in ("first", "last"):
+        return str(prefer), 0
+    for number, path in enumerate(inputs):
+        if os.path.abspath(path) == os.path.abspath(prefer):
+            return "input", number
+    raise make_error(
+        UsageError,
+        f"prefer: {os.fspath(prefer)!r}, expected first, last, one of the files that are merged",
+        "bad_argument",
+        field="prefer",
+        value=os.fspath(prefer),
+        expected="first, last, one of the files that are merged",
+    )
+
+
+def _region_names(path: Path, names: list[str], access: str, search: list[Path]) -> list[str]:
+    """Patterns replaced by the names of the regions that match them, each once."""
+    if not any(re.search(r"[*?]", name) for name in names):
+        return names
+    file = _core.File.open(path, access, "off", 0, search)
+    all_names = [file.region(i).name for i in range(len(file))]
+    found: dict[str, None] = {}
+    for name in names:
+        if name in all_names or not re.search(r"[*?]", name):
+            found[name] = None
+            continue
+        fitting = [region for region in all_names if fits(name, region)]
+        if not fitting:
+            raise make_error(
+                NotFoundError,
+                f"{os.fspath(path)}: no region fits {name!r}",
+                "not_found",
+                path=os.fspath(path),
+                field="regions",
+                value=name,
+            )
+        found.update(dict.fromkeys(fitting))
+    return list(found)
+
+
+def fits(pattern: str, name: str) -> bool:
+    """As patterns of tensors: "." and "/" are the same, and what follows one of them may fit."""
+    parts = {"*": ".*", "?": ".", ".": "[./]", "/": "[./]"}
+    expression = "".join(parts.get(character) or re.escape(character) for character in pattern)
+    return re.fullmatch(f"(.*[./])?{expression}", name, re.DOTALL) is not None

@@ -1,0 +1,213 @@
+"""Deltas: what changed since another checkpoint, and full files of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from .. import _core
+from .._keywords import suggests
+from .._support import paths, save_options, texts
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from .._files.writer import SaveOptions
+    from .._progress import Progress
+    from .._types import Access, Path
+
+__all__ = ["DeltaResult", "LowRank", "LowRankMatrix", "ResolveResult", "delta", "resolve"]
+
+
+@suggests
+@dataclass(frozen=True)
+class LowRank:
+    """Changes of weight matrices as a few products of vectors: lossy.
+
+    Only where that takes fewer bytes than an exact way; all else is stored exactly.
+    """
+
+    bits_per_element: float = 0.5
+    """Bits of codes that a matrix may take, an element; above 0."""
+    max_rank: int = 64
+    """Products at most."""
+    max_relative_error: float = 1.0
+    """A matrix is stored exactly where more than this part of its change is lost: 0 to 1."""
+    include: tuple[str, ...] = ()
+    """Patterns of the tensors to store so; by default weights and embeddings."""
+    min_elements: int = 4096
+    """Smaller matrices are stored exactly."""
+    max_generations: int | None = None
+    """How often weights may be rounded so; the state's own limit, or 10."""
+
+
+@dataclass(frozen=True)
+class LowRankMatrix:
+    """What became of a matrix."""
+
+    region: str
+    name: str
+    dtype: str
+    rows: int
+    columns: int
+    rank: int
+    """Products that are stored."""
+    bits: float
+    """The size of a code, on average."""
+    stored_bytes: int
+    max_error: float
+    rms_error: float
+    relative_error: float
+    """Relative to the change: 0 where all of it comes back, 1 where nothing does."""
+
+
+@dataclass(frozen=True)
+class DeltaResult:
+    """What a delta stores.
+
+    `same`, `differences`, `lists`, `whole` and the length of `low_rank` add up to `tensors`.
+    """
+
+    file_bytes: int
+    base_bytes: int
+    """The size of the base's file."""
+    logical_bytes: int
+    """Bytes of the state's tensors."""
+    depth: int
+    """Deltas from here down to a full file."""
+    regions: int
+    tensors: int
+    same: int
+    """Tensors of which nothing is stored."""
+    differences: int
+    """Of which the bits that differ are."""
+    lists: int
+    """Of which the elements that changed are."""
+    whole: int
+    """Stored in full."""
+    unlike: int
+    """Of `whole`: the base has them, in a shape, type or encoding that nothing can be taken from."""
+    converted: int
+    """Of all: the base has them in another floating point type."""
+    listed_elements: int
+    """Of all lists."""
+    low_rank: tuple[LowRankMatrix, ...]
+    """Matrices that were stored as products."""
+    changed_regions: tuple[str, ...]
+    removed_regions: tuple[str, ...]
+    """That the base has."""
+    closing_checksum: str
+    """The file's identity, in hexadecimal."""
+    seconds: float
+
+    @property
+    def ratio(self) -> float:
+        """Base to delta, in bytes."""
+        return self.base_bytes / self.file_bytes if self.file_bytes else 0.0
+
+
+@dataclass(frozen=True)
+class ResolveResult:
+    """What resolve() wrote."""
+
+    input_bytes: int
+    """Of all files of the chain."""
+    output_bytes: int
+    depth: int
+    """Deltas of the chain."""
+    regions: int
+    tensors: int
+    closing_checksum: str
+    """The file's identity, in hexadecimal."""
+    seconds: float
+
+
+@suggests
+def delta(
+    base: Path,
+    new: Path,
+    out: Path,
+    *,
+    threshold: float = 0.0,
+    exclude: Iterable[str] = (),
+    low_rank: bool | LowRank = False,
+    access: Access = "mapped",
+    search: Iterable[Path] = (),
+    compression: Literal["none", "plane_entropy", "packed_exponents", "zstd", "lz4"] | None = None,
+    compression_level: int | None = None,
+    checksum: Literal["block_tree", "sha256", "crc32", "none"] | None = None,
+    leaves: Literal["xxh3_128", "sha256"] | None = None,
+    timestamp: int | None = None,
+    durability: Literal["full", "data", "none"] | None = None,
+    replace: bool = False,
+    reproducible: bool = False,
+    threads: int = 0,
+    memory_bytes: int | None = None,
+    progress: Progress | None = None,
+) -> DeltaResult:
+    """Writes what `new` has that `base` has not to `out`, as `thalia delta` does.
+
+    The delta finds `base` by its path from the delta's folder, and needs exactly this file; `base`
+    and `new` may be deltas themselves. Without `threshold` and `low_rank` nothing is lost.
+
+    threshold: weights that moved by less keep the base's value.
+    exclude: patterns of tensors that are stored exactly all the same.
+    search: folders in which bases are looked for that are not where their delta says.
+    compression: by itself plane_entropy, or with a level zstd. This and the arguments after it are
+        those of SaveOptions; a file at `out` is not replaced unless asked for.
+    Raises NotFoundError for a pattern that fits no tensor, ExistsError, UsageError for an option
+    that cannot be; IoError where a base is missing, IntegrityError if it is another file;
+    FormatError, UnsupportedError. On an error nothing is left at `out`.
+    """
+    given: dict[str, Any] = {
+        "compression": compression,
+        "compression_level": compression_level,
+        "checksum": checksum,
+        "leaves": leaves,
+        "timestamp": timestamp,
+        "durability": durability,
+        "replace": replace,
+        "reproducible": reproducible,
+        "threads": threads,
+        "memory_bytes": memory_bytes,
+        "progress": progress,
+    }
+    products = LowRank() if low_rank is True else low_rank or None
+    result = _core.delta(
+        base,
+        new,
+        out,
+        threshold,
+        texts(exclude),
+        None if products is None else asdict(products),
+        access,
+        paths(search),
+        save_options(given, out, (base, new)),
+    )
+    result["low_rank"] = tuple(LowRankMatrix(**matrix) for matrix in result["low_rank"])
+    result["changed_regions"] = tuple(result["changed_regions"])
+    result["removed_regions"] = tuple(result["removed_regions"])
+    return DeltaResult(**result)
+
+
+@suggests
+def resolve(
+    path: Path,
+    out: Path,
+    *,
+    access: Access = "mapped",
+    search: Iterable[Path] = (),
+    **options: Unpack[SaveOptions],
+) -> ResolveResult:
+    """Writes the state of the delta `path` as a full file, as `thalia resolve` does.
+
+    Texts are equal, and tensors equal byte for byte.
+
+    search: folders in which bases are looked for that are not where their delta says.
+    options: of the file, SaveOptions; a file at `out` is not replaced unless asked for.
+    Raises ExistsError, UsageError; IoError where a base is missing, IntegrityError if it is
+    another file, or damaged; FormatError. On an error nothing is left at `out`.
+    """
+    result = _core.resolve(path, out, access, paths(search), save_options(options, out, (path,)))
+    return ResolveResult(**result)
