@@ -206,7 +206,7 @@ FileSave::FileSave(int fd, std::filesystem::path name, CheckedOptions options, D
       name_(std::move(name)),
       draft_(std::move(draft)) {}
 
-FileSave::FileSave(FramesTarget target, CheckedOptions options, Draft draft)
+FileSave::FileSave(const FramesTarget& target, CheckedOptions options, Draft draft)
     : options_(std::move(options).get()), draft_(std::move(draft)) {
   if (options_.sha256) {
     fail_argument(ErrorCode::bad_argument, "sha256", "true",

@@ -39,7 +39,7 @@ class FileSave {
   /// is digested where it is in memory, and then compressed from there. So nothing may be streamed,
   /// and the options have no compression. @throws as the first; UsageError for a level out of range
   /// and a SHA-256.
-  FileSave(FramesTarget target, CheckedOptions options, Draft draft = {});
+  FileSave(const FramesTarget& target, CheckedOptions options, Draft draft = {});
   FileSave(const FileSave&) = delete;
   FileSave& operator=(const FileSave&) = delete;
 
