@@ -12,7 +12,7 @@ namespace store {
 
 bool StoreOutcome::done() const {
   if (has_ended) return true;
-  process.require("the save");
+  process_.require("the save");
   return false;
 }
 

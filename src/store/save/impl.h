@@ -100,7 +100,7 @@ class StoreOutcome final : public detail::SaveOutcome<StoredCheckpoint> {
 
  private:
   void require_waitable() const;
-  io::OwnProcess process{};
+  io::OwnProcess process_{};
 };
 
 }  // namespace store
