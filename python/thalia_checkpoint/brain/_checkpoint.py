@@ -357,8 +357,12 @@ class BrainCheckpoint:
         is_delta. Raises as load().
         """
         told = _core.brain_info(path)
-        brain = OpenBrain(path, lazy=True, read_tensors=False, verification="off")
-        names = brain.names()
+        metadata: dict[str, Any] = told["metadata"]
+        names = [*told["regions"], *(f"{_save.PATHWAY}{name}" for name in told["pathways"])]
+        # Of a file that was converted from the original program's, some of its own members are in the state.
+        state: dict[str, Any] = {}
+        if _metadata.ORIGIN in metadata:
+            state = OpenBrain(path, lazy=True, read_tensors=False, verification="off").core.state
         return {
             "file_path": os.fspath(path),
             "file_size": told["file_size"],
@@ -369,8 +373,8 @@ class BrainCheckpoint:
             "total_synapses": told["total_synapses"],
             "training_steps": told["training_steps"],
             "regions": names,
-            "metadata": brain.shown_metadata(),
-            "growth_history": _metadata.events_in(brain.metadata),
+            "metadata": _metadata.shown(metadata, state),
+            "growth_history": _metadata.events_in(metadata),
             "is_delta": told["is_delta"],
         }
 
