@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "thalia/compress.h"
 #include "thalia/options.h"
 #include "thalia/output_file.h"
 #include "thalia/types.h"
@@ -11,8 +12,6 @@
 namespace thalia::container {
 
 inline constexpr std::uint64_t kMostFrameBytes = 1 << 30;
-/// Of content in a frame, where nobody says otherwise.
-inline constexpr std::uint64_t kFrameBytes = 4 << 20;
 
 /// What becomes the content of frames.
 struct FrameSource {
@@ -24,7 +23,7 @@ struct FrameSource {
 struct FrameForm {
   Codec codec = Codec::zstd;
   int level = 0;  ///< checked
-  std::uint64_t frame_bytes = kFrameBytes;
+  std::uint64_t frame_bytes = CompressOptions{}.frame_bytes;
   bool with_table = true;
 };
 
