@@ -16,9 +16,11 @@ class TorchTensors(Protocol):
 
     def tensor_of(self, tensor: Tensor, *, device: torch.device | str | None = None) -> torch.Tensor:
         """All elements, in memory of their own."""
+        ...
 
     def slice_of(self, tensor: Tensor, index: Any, *, device: torch.device | str | None = None) -> torch.Tensor:
         """The elements that tensor[index] has, in memory of their own."""
+        ...
 
 
 _give: Callable[[], TorchTensors] | None = None

@@ -175,8 +175,8 @@ SaveResult Writer::commit() {
 
 namespace container {
 
-Writer WriterAccess::in_frames(FramesTarget target, const SaveOptions& options) {
-  return Writer(std::make_unique<Writer::Impl>(options, std::move(target)));
+Writer WriterAccess::in_frames(const FramesTarget& target, const SaveOptions& options) {
+  return Writer(std::make_unique<Writer::Impl>(options, target));
 }
 
 TensorId WriterAccess::add_quantized(Writer& writer, RegionId region, TensorSpec spec,

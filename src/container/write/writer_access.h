@@ -11,7 +11,7 @@ namespace thalia::container {
 
 struct WriterAccess {
   /// A writer of a file that is compressed as a whole, as FileSave says. @throws as that.
-  static Writer in_frames(FramesTarget target, const SaveOptions& options);
+  static Writer in_frames(const FramesTarget& target, const SaveOptions& options);
   /// As Writer::add_tensor(), for the arrays of a quantized tensor, which `side` describes.
   static TensorId add_quantized(Writer& writer, RegionId region, TensorSpec spec,
                                 const format::QuantizedSideData& side, ByteSpan payload);
