@@ -110,10 +110,6 @@ make_frameworks_environment() {
   fi
 }
 
-# The compiler sees all sources of a library or test program at once (none has a hundred): their
-# headers are read once, and what they share is generated once.
-several_sources=(-Dunity=on -Dunity_size=100)
-
 # configure BUILD_FOLDER [MESON OPTION…]: sets up the folder, or brings it up to the options given.
 configure() {
   local folder=$source_root/$1 meson

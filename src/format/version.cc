@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "format/constants.h"
-#include "version_config.h"
+#include "format/version_config.h"
 
 namespace thalia {
 

@@ -1,0 +1,65 @@
+"""What is told of a build while pip is silent: its steps, its end, and nothing where nobody sits."""
+
+import contextlib
+import importlib.util
+import os
+import pty
+import time
+from pathlib import Path
+
+import pytest
+
+# By its place: a build's own modules are in no path of those who use the package.
+_place = Path(__file__).parents[2] / "python" / "build_progress.py"
+_spec = importlib.util.spec_from_file_location("build_progress", _place)
+build_progress = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(build_progress)
+steps, told = build_progress.steps, build_progress.told
+
+
+@pytest.fixture
+def build(tmp_path):
+    (tmp_path / "build.ninja").write_text("rule cc\nbuild a.o: cc a.cc\nbuild b.o: cc b.cc\n", encoding="utf-8")
+    (tmp_path / ".ninja_log").write_text("# ninja log v5\n0\t9\t1\ta.o\tff\n", encoding="utf-8")
+    return tmp_path
+
+
+class NoCompilerError(Exception):
+    pass
+
+
+def told_of(build, seconds=0.0, fails=False):
+    """What a terminal shows."""
+    controller, terminal = pty.openpty()
+    with contextlib.suppress(NoCompilerError), told("package", build, os.ttyname(terminal), between=0.01):
+        time.sleep(seconds)
+        if fails:
+            raise NoCompilerError
+    os.close(terminal)
+    shown = b""
+    while b" after " not in shown or (b"failed" not in shown and b"built" not in shown):
+        shown += os.read(controller, 4096)
+    os.close(controller)
+    return shown.decode()
+
+
+def test_steps_are_counted(build):
+    assert steps(build) == (1, 2)
+    assert steps(build / "nowhere") is None
+
+
+def test_the_terminal_hears_of_each_stage(build):
+    shown = told_of(build, seconds=0.2)
+    assert "package: compiling" in shown
+    assert "package: 1 of 2 steps after" in shown
+    assert "package: built after" in shown
+
+
+def test_a_build_that_fails_is_said_to(build):
+    assert "package: failed after" in told_of(build, fails=True)
+
+
+def test_without_a_terminal_nothing_is_told(build, capfd):
+    with told("package", build, os.fspath(build / "none" / "tty")):
+        pass
+    assert capfd.readouterr() == ("", "")
