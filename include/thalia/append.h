@@ -18,43 +18,42 @@
 #include "thalia/detail/held.h"
 #include "thalia/options.h"
 #include "thalia/region.h"
+#include "thalia/result.h"
 #include "thalia/tensor.h"
 #include "thalia/types.h"
 #include "thalia/writer.h"
 
 namespace thalia {
 
+/// How a file that is there is changed, or written anew without its dead bytes.
+struct ChangeOptions {
+  /// With durability `none` nothing is synced: after a power loss a file that was appended to may
+  /// need recover(), or be damaged. `data` and `full` sync before its header is written and once
+  /// more after.
+  OutputOptions output{};
+  /// Wait while another appender, compact() or recover() holds the file; else that is an IoError.
+  bool wait = false;
+  InputOptions input{};  ///< of the file
+  /// All but memory_bytes of an append, whose progress is of the bytes that are written. All but
+  /// progress of compact(). A stop that was requested ends Appender::commit() with CancelledError
+  /// and the old state, up to the moment when the header is written.
+  Work work{};
+};
+
 /// Checksum type, leaves and block size are the file's.
 struct AppendOptions {
-  // --- Affecting the file ---------------------------------------------------
   /// For the tensors that are added. All of them stay in memory until they are written.
   Compression compression{};
   /// Seconds since 1970 for the header; nullopt: now.
   std::optional<std::uint64_t> timestamp{};
-
-  // --- Affecting the work ---------------------------------------------------
-  /// With durability `none` nothing is synced: after a power loss the file may need recover(), or
-  /// be damaged. `data` and `full` sync before the header is written and once more after.
-  OutputOptions output{};
-  /// Wait while another appender, compact() or recover() holds the file; else that is an IoError.
-  bool wait = false;
-  InputOptions input{};  ///< of the file that is appended to
-  /// All but memory_bytes. Progress is of the bytes that are written. A stop that was requested
-  /// ends commit() with CancelledError and the old state, up to the moment when the header is
-  /// written.
-  Work work{};
+  ChangeOptions change{};
 };
 
-struct AppendResult {
-  std::uint64_t file_bytes = 0;
+/// `seconds` are those of commit().
+struct AppendResult : WriteResult {
   std::uint64_t appended_bytes = 0;  ///< written after the old end, tables and padding among them
   std::uint64_t dead_bytes = 0;      ///< of the whole file now; compact() gives them back
   std::uint64_t generation = 0;
-  std::uint32_t regions = 0;
-  std::uint32_t tensors = 0;
-  Digest256 closing_checksum;
-  double seconds = 0;       ///< of commit()
-  double sync_seconds = 0;  ///< of which waiting for the disk
 };
 
 /// Use: declare everything, then commit(). Externally synchronised. Payloads are borrowed until
@@ -137,21 +136,10 @@ extern template TensorId Appender::add_coo(RegionId, TensorSpec, CooArrays<std::
 
 // A file without what appends left behind. docs/format/writing.md, "Compaction".
 
-struct CompactOptions {
-  OutputOptions output{};
-  /// Wait while an appender or recover() holds the file; else that is an IoError.
-  bool wait = false;
-  InputOptions input{};
-  Work work{};  ///< all but progress
-};
-
-struct CompactResult {
-  std::uint64_t input_bytes = 0;  ///< of the old file, debris included
-  std::uint64_t output_bytes = 0;
+/// `input_bytes` are those of the old file, debris included.
+struct CompactResult : RewriteResult {
   std::uint32_t regions = 0;
-  std::uint32_t tensors = 0;
-  Digest256 closing_checksum;
-  double seconds = 0;
+  Digest256 closing_checksum{};
 };
 
 /// Writes the file anew, tensor by tensor as they are stored, and puts it in the old one's place as
@@ -164,10 +152,10 @@ struct CompactResult {
 /// @throws IoError, with EWOULDBLOCK where the file is locked; IntegrityError, FormatError;
 /// UnsupportedError for a delta, an encoding that needs a base, and what a newer version wrote;
 /// CancelledError. The old file is in place then.
-CompactResult compact(const std::filesystem::path& path, const CompactOptions& options = {});
+CompactResult compact(const std::filesystem::path& path, const ChangeOptions& options = {});
 
 /// The same into another file, which is replaced if there is one; `input` stays as it is.
 CompactResult compact(const std::filesystem::path& input, const std::filesystem::path& output,
-                      const CompactOptions& options = {});
+                      const ChangeOptions& options = {});
 
 }  // namespace thalia

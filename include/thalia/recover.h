@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "thalia/options.h"
+#include "thalia/result.h"
 #include "thalia/types.h"
 
 namespace thalia {
@@ -79,21 +80,18 @@ struct LostTensor {
   std::string reason;
 };
 
-struct SalvageResult {
+/// `tensors` count matrices of connections.
+struct SalvageResult : RewriteResult {
   SalvageSource source = SalvageSource::header;
   /// What was wrong with the file's own header and tables; empty where they hold.
   std::string fault;
   /// Names and tables hold by the file's checksums. Else they are well formed, and no more is known
   /// of names; of a tensor's bytes its digest tells in any case.
   bool tables_verified = false;
-  std::uint64_t generation = 0;  ///< of the state that was saved
-  std::uint64_t input_bytes = 0;
-  std::uint64_t output_bytes = 0;
-  std::uint32_t regions = 0;  ///< of the output, as tensors, which count matrices of connections
-  std::uint32_t tensors = 0;
+  std::uint64_t generation = 0;         ///< of the state that was saved
+  std::uint32_t regions = 0;            ///< of the output
   std::vector<LostTensor> lost;         ///< in the order of the tables
   std::vector<std::string> lost_texts;  ///< "metadata", "config of region 'x': why"
-  double seconds = 0;
 
   bool whole() const noexcept { return lost.empty() && lost_texts.empty(); }
 };

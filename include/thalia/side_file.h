@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "thalia/options.h"
+#include "thalia/result.h"
 
 namespace thalia {
 
@@ -18,12 +19,9 @@ struct MetadataFileOptions {
   Work work{};  ///< threads and the stop
 };
 
-struct MetadataFileResult {
-  std::uint64_t source_bytes = 0;  ///< of the .thalia file, unwrapped and without debris
-  std::uint64_t output_bytes = 0;
+/// `input_bytes` are those of the .thalia file, unwrapped and without debris.
+struct MetadataFileResult : RewriteResult {
   std::uint32_t regions = 0;
-  std::uint32_t tensors = 0;
-  double seconds = 0;
 };
 
 /// Writes the side file of `source`, which may be plain, wrapped or a side file itself. The target

@@ -18,6 +18,7 @@
 #include "thalia/reader.h"
 #include "thalia/recover.h"
 #include "thalia/region.h"
+#include "thalia/result.h"
 #include "thalia/side_file.h"
 #include "thalia/storage.h"
 #include "thalia/stream.h"

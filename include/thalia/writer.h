@@ -18,6 +18,7 @@
 #include "thalia/detail/held.h"
 #include "thalia/options.h"
 #include "thalia/region.h"
+#include "thalia/result.h"
 #include "thalia/tensor.h"
 #include "thalia/types.h"
 
@@ -37,24 +38,19 @@ struct ConnectionId {
   std::uint32_t value;
 };
 
-struct SaveResult {
-  std::uint64_t file_bytes = 0;
-  std::uint64_t payload_bytes = 0;  ///< logical bytes of all tensors
-  std::uint32_t regions = 0;
-  std::uint32_t tensors = 0;
+/// `seconds` go from the first byte written to the return of commit().
+struct SaveResult : WriteResult {
+  std::uint64_t payload_bytes = 0;   ///< logical bytes of all tensors
   std::uint64_t total_neurons = 0;   ///< as in the header
   std::uint64_t total_synapses = 0;  ///< as in the header
-  Digest256 closing_checksum;
-  FileIdentity identity;
+  FileIdentity identity{};
   /// In the order in which tensors were declared, matrices of connections among them: a TensorId's
   /// value is an index.
   std::vector<TensorDigest> digests{};
   std::optional<Digest256> sha256{};  ///< of the whole file, where SaveOptions asked for it
-  double seconds = 0;                 ///< from the first byte written to the return of commit()
-  double sync_seconds = 0;            ///< of which waiting for the disk
   Codec codec = Codec::none;          ///< as asked for, or as chosen
   IoMode io = IoMode::buffered;       ///< buffered or direct: what the save used
-  std::string io_fallback;            ///< why it is not what was asked for; empty if it is
+  std::string io_fallback{};          ///< why it is not what was asked for; empty if it is
 };
 
 /// Use: declare everything, then give streamed payloads, then commit(). Externally synchronised. A

@@ -26,9 +26,7 @@ BrainSave::BrainSave(state::StoredBrain stored, const std::filesystem::path& tar
       outcome_(std::move(outcome)) {}
 
 SaveResult BrainSave::run() {
-  SaveResult saved = save_.run();
-  complete(outcome_->result(), saved);
-  return saved;
+  return static_cast<SaveResult&>(outcome_->result()) = save_.run();
 }
 
 void BrainSave::begin(ByteSpan memory, Work work) noexcept {
@@ -62,13 +60,7 @@ void BrainDeltaSave::begin(ByteSpan, Work work) noexcept {
 }
 
 SaveResult BrainDeltaSave::run() {
-  BrainDeltaResult& result = outcome_->result();
-  result = save_(stored_, work_);
-  return {.file_bytes = result.file_bytes,
-          .tensors = result.tensors,
-          .identity = result.identity,
-          .digests = result.digests,
-          .seconds = result.seconds};
+  return outcome_->result() = save_(stored_, work_);
 }
 
 }  // namespace thalia::checkpoint

@@ -234,7 +234,7 @@ BrainSaveResult checkpoint::save_brain(const BrainState& brain, const path& targ
   wrapper_for(target, options.save);  // refuses before anything is converted
   const state::StoredBrain stored = stored_brain(brain, options, check_shapes);
   BrainSaveResult result = checkpoint::result_of(stored, target, options);
-  checkpoint::complete(result, checkpoint::writer_of(stored, target, options.save).commit());
+  static_cast<SaveResult&>(result) = checkpoint::writer_of(stored, target, options.save).commit();
   result.seconds = watch.seconds();
   return result;
 }

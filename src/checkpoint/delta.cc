@@ -45,24 +45,18 @@ StateSource state_of(const state::StoredBrain& brain) {
 }
 
 DeltaOptions delta_options(const BrainDeltaOptions& options, bool is_wrapped) {
-  const SaveOptions& save = options.brain.save;
-  Compression compression = save.compression;
+  DeltaOptions delta{.threshold = options.threshold,
+                     .exclude = options.exclude,
+                     .low_rank = options.low_rank,
+                     .save = options.brain.save};
+  if (!is_wrapped) return delta;
   // The codec and level that were asked for are for the frames around the delta. The delta itself
   // compresses with its own default: a difference takes less room, and is stored as one, only once
   // it was compressed.
-  if (is_wrapped) compression = {.chunk_bytes = save.compression.chunk_bytes};
-  return {.threshold = options.threshold,
-          .exclude = options.exclude,
-          .low_rank = options.low_rank,
-          .compression = compression,
-          .checksum = save.checksum,
-          .leaves = save.leaves,
-          .timestamp = save.timestamp,
-          .file_uuid = save.file_uuid,
-          .output = is_wrapped ? OutputOptions{.durability = Durability::none,
-                                               .reproducible = save.output.reproducible}
-                               : save.output,
-          .work = save.work};
+  delta.save.compression = {.chunk_bytes = options.brain.save.compression.chunk_bytes};
+  delta.save.output = {.durability = Durability::none,
+                       .reproducible = options.brain.save.output.reproducible};
+  return delta;
 }
 
 // Before the work begins: replacing a base would make the delta unreadable.
@@ -74,9 +68,11 @@ void refuse_base(const path& target, const std::vector<path>& base) {
   }
 }
 
-void check(const BrainDeltaOptions& options) {
-  if (options.brain.save.sha256)
-    fail_argument(ErrorCode::bad_argument, "sha256", "true", "false for a delta");
+void check(const BrainDeltaOptions& options, bool is_wrapped) {
+  if (is_wrapped && options.brain.save.sha256) {
+    fail_argument(ErrorCode::bad_argument, "sha256", "true",
+                  "false for a file that is compressed as a whole");
+  }
   if (options.brain.quantization)
     fail_argument(ErrorCode::bad_argument, "quantization", "options", "none for a delta");
 }
@@ -107,31 +103,12 @@ template <typename Base>
 BrainDeltaResult saved_delta(const StateSource& state, const Base& base, const path& target,
                              const BrainDeltaOptions& options, std::optional<Codec> wrapper) {
   const DeltaOptions delta = delta_options(options, wrapper.has_value());
-  DeltaResult written;
-  std::uint64_t file_bytes = 0;
-  if (wrapper) {
-    const io::TemporaryFile plain(target, options.brain.save.output.within);
-    written = state::write_delta_at(state, base, plain.path(), target, delta);
-    file_bytes = checkpoint::wrap(plain.path(), target, *wrapper, options.brain.save);
-  } else {
-    written = write_delta(state, base, target, delta);
-    file_bytes = written.file_bytes;
-  }
-  return {.path = target,
-          .file_bytes = file_bytes,
-          .base_bytes = written.base_bytes,
-          .depth = written.depth,
-          .tensors = written.tensors,
-          .unchanged_tensors = written.same,
-          .converted_tensors = written.converted,
-          .contents = {.total_neurons = written.total_neurons,
-                       .total_synapses = written.total_synapses},
-          .changed_regions = std::move(written.changed_regions),
-          .removed_regions = std::move(written.removed_regions),
-          .identity = written.identity,
-          .digests = std::move(written.digests),
-          .low_rank = std::move(written.low_rank),
-          .seconds = written.seconds};
+  if (!wrapper) return {write_delta(state, base, target, delta), target};
+  const io::TemporaryFile plain(target, options.brain.save.output.within);
+  BrainDeltaResult result{state::write_delta_at(state, base, plain.path(), target, delta), target};
+  result.file_bytes = checkpoint::wrap(plain.path(), target, *wrapper, options.brain.save);
+  result.codec = *wrapper;
+  return result;
 }
 
 // A delta of which all is settled but the state.
@@ -148,10 +125,7 @@ DeltaPlan delta_plan_over(Base base, const path& target, const BrainDeltaOptions
             BrainDeltaOptions now = options;
             now.brain.save.work = work;
             BrainDeltaResult result = saved_delta(state_of(stored), base, target, now, wrapper);
-            const BrainContents totals = result.contents;
             result.contents = checkpoint::contents_of(stored, options.brain.precision_policy);
-            result.contents.total_neurons = totals.total_neurons;
-            result.contents.total_synapses = totals.total_synapses;
             return result;
           }};
 }
@@ -159,15 +133,14 @@ DeltaPlan delta_plan_over(Base base, const path& target, const BrainDeltaOptions
 DeltaPlan delta_plan(const path& target, const ChainReader& base,
                      const BrainDeltaOptions& options) {
   const auto wrapper = checkpoint::wrapper_for(target, options.brain.save);
-  check(options);
+  check(options, wrapper.has_value());
   refuse_base(target, base.paths());
   return delta_plan_over(base, target, with_policy(options, policy_of(base.reader())), wrapper);
 }
 
 DeltaPlan delta_plan(const path& target, const path& base_checkpoint,
                      const BrainDeltaOptions& options) {
-  checkpoint::wrapper_for(target, options.brain.save);
-  check(options);
+  check(options, checkpoint::wrapper_for(target, options.brain.save).has_value());
   ChainOptions chain = options.chain;
   chain.read.work = options.brain.save.work;
   return delta_plan(target, ChainReader::open(base_checkpoint, chain), options);
@@ -175,7 +148,7 @@ DeltaPlan delta_plan(const path& target, const path& base_checkpoint,
 
 DeltaPlan delta_plan(const path& target, const SavedBrain& base, const BrainDeltaOptions& options) {
   const auto wrapper = checkpoint::wrapper_for(target, options.brain.save);
-  check(options);
+  check(options, wrapper.has_value());
   refuse_base(target, {base.path});
   SavedState saved{.path = base.path,
                    .identity = base.identity,

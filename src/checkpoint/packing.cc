@@ -148,21 +148,6 @@ BrainSaveResult result_of(const state::StoredBrain& stored, const path& target,
           .not_finite = stored.not_finite};
 }
 
-void complete(BrainSaveResult& result, const SaveResult& saved) {
-  result.file_bytes = saved.file_bytes;
-  result.codec = saved.codec;
-  result.payload_bytes = saved.payload_bytes;
-  result.tensors = saved.tensors;
-  result.contents.total_neurons = saved.total_neurons;
-  result.contents.total_synapses = saved.total_synapses;
-  result.closing_checksum = saved.closing_checksum;
-  result.identity = saved.identity;
-  result.digests = saved.digests;
-  result.sha256 = saved.sha256;
-  result.seconds = saved.seconds;
-  result.sync_seconds = saved.sync_seconds;
-}
-
 std::uint64_t wrap(const path& plain, const path& target, Codec wrapper,
                    const SaveOptions& options) {
   CompressOptions frames{.compression = {.codec = wrapper, .level = options.compression.level},

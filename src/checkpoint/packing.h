@@ -31,13 +31,11 @@ state::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions&
 BrainSaveResult save_brain(const BrainState& brain, const std::filesystem::path& target,
                            const BrainSaveOptions& options, bool check_shapes);
 
-/// But for the totals of neurons and synapses, which the file's save knows.
 BrainContents contents_of(const state::StoredBrain& stored, const PrecisionPolicy& policy);
 
-/// What is known of a save before its file is written, and the rest of it.
+/// What is known of a save before its file is written; the rest is the SaveResult.
 BrainSaveResult result_of(const state::StoredBrain& stored, const std::filesystem::path& target,
                           const BrainSaveOptions& options);
-void complete(BrainSaveResult& result, const SaveResult& saved);
 
 /// Puts frames around a file, at the level and in the way that the options say. @return bytes
 /// written. @throws as compress_checkpoint().

@@ -151,7 +151,7 @@ void write_side_file(const std::filesystem::path& input, const std::filesystem::
       {.output = options.save.output,
        .input = options.chain.read.input,
        .work = {.threads = options.chain.read.work.threads, .cancel = options.save.work.cancel}});
-  result.input_bytes = written.source_bytes;
+  result.input_bytes = written.input_bytes;
   result.output_bytes = written.output_bytes;
   result.tensors = written.tensors;
   if (written.tensors != 0) result.losses.push_back(loss);

@@ -139,13 +139,13 @@ ResolveResult resolve(const path& input, const path& target, const ChainOptions&
   const FoundState found = find_state(input, options);
   refuse_read(target, found);
   const SaveResult saved = state::save_state(found.state, target, checked);
-  return {.input_bytes = found.bytes,
-          .output_bytes = saved.file_bytes,
-          .depth = found.depth,
-          .regions = saved.regions,
-          .tensors = saved.tensors,
-          .closing_checksum = saved.closing_checksum,
-          .seconds = watch.seconds()};
+  return {{.input_bytes = found.bytes,
+           .output_bytes = saved.file_bytes,
+           .tensors = saved.tensors,
+           .seconds = watch.seconds()},
+          found.depth,
+          saved.regions,
+          saved.closing_checksum};
 }
 
 }  // namespace thalia

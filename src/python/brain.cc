@@ -111,31 +111,28 @@ nb::dict shares_dict(const PrecisionStatistics& statistics) {
   return out;
 }
 
-nb::dict summary_of(const Path& path, std::uint64_t file_bytes, const BrainContents& contents,
-                    const Digest256& checksum) {
+nb::dict summary_of(const Path& path, const SaveResult& saved, const BrainContents& contents) {
   nb::dict out;
   out["path"] = path;
-  out["file_size"] = file_bytes;
+  out["file_size"] = saved.file_bytes;
   out["num_regions"] = contents.regions;
   out["num_pathways"] = contents.pathways;
-  out["total_neurons"] = contents.total_neurons;
-  out["total_synapses"] = contents.total_synapses;
-  out["checksum"] = hex(checksum.bytes);
+  out["total_neurons"] = saved.total_neurons;
+  out["total_synapses"] = saved.total_synapses;
+  out["checksum"] = hex(saved.closing_checksum.bytes);
   out["precision_policy"] = contents.precision_policy;
   out["precision_stats"] = shares_dict(contents.precision_statistics);
   return out;
 }
 
 nb::dict dict_of(const BrainSaveResult& result) {
-  nb::dict out =
-      summary_of(result.path, result.file_bytes, result.contents, result.closing_checksum);
+  nb::dict out = summary_of(result.path, result, result.contents);
   out["codec"] = codec_name(result.codec);
   return out;
 }
 
 nb::dict dict_of(const BrainDeltaResult& result) {
-  nb::dict out =
-      summary_of(result.path, result.file_bytes, result.contents, result.identity.closing_checksum);
+  nb::dict out = summary_of(result.path, result, result.contents);
   out["base_size"] = result.base_bytes;
   out["changed_regions"] = text_list(result.changed_regions);
   return out;

@@ -58,7 +58,7 @@ nb::dict result_of(const DeltaResult& result) {
   nb::dict out;
   out["file_bytes"] = result.file_bytes;
   out["base_bytes"] = result.base_bytes;
-  out["logical_bytes"] = result.logical_bytes;
+  out["logical_bytes"] = result.payload_bytes;
   out["depth"] = result.depth;
   out["regions"] = result.regions;
   out["tensors"] = result.tensors;
@@ -80,20 +80,13 @@ nb::dict result_of(const DeltaResult& result) {
 nb::dict run_delta(const Path& base, const Path& input, const Path& target, double threshold,
                    std::vector<std::string> exclude, const std::optional<nb::dict>& low_rank,
                    const std::string& access, Paths search, const nb::dict& save) {
-  const SaveOptions saved = save_options(save);
-  ChainOptions chain = chain_options(access, std::move(search), saved.work.threads);
-  DeltaOptions options{.threshold = threshold,
-                       .exclude = std::move(exclude),
-                       .compression = fixed_compression(saved),
-                       .checksum = saved.checksum,
-                       .leaves = saved.leaves,
-                       .timestamp = saved.timestamp,
-                       .output = saved.output,
-                       .work = saved.work};
+  DeltaOptions options{
+      .threshold = threshold, .exclude = std::move(exclude), .save = save_options(save)};
   if (low_rank) options.low_rank = low_rank_options(*low_rank);
+  ChainOptions chain = chain_options(access, std::move(search), options.save.work.threads);
   return result_of(interruptible([&](const std::stop_token& stop) {
     chain.read.work.cancel = stop;
-    options.work.cancel = stop;
+    options.save.work.cancel = stop;
     return write_delta(base, input, target, chain, options);
   }));
 }

@@ -68,10 +68,10 @@ nb::dict run_salvage(const Path& path, const Path& target, const Path& side_file
 nb::dict run_compact(const Path& path, const Path& target, bool wait, const std::string& access,
                      const nb::dict& save) {
   const SaveOptions saved = save_options(save);
-  CompactOptions options{.output = saved.output,
-                         .wait = wait,
-                         .input = {.access = access_of(access)},
-                         .work = saved.work};
+  ChangeOptions options{.output = saved.output,
+                        .wait = wait,
+                        .input = {.access = access_of(access)},
+                        .work = saved.work};
   const CompactResult result = interruptible([&](const std::stop_token& stop) {
     options.work.cancel = stop;
     return compact(path, target, options);

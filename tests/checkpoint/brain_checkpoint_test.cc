@@ -116,8 +116,8 @@ BOOST_AUTO_TEST_CASE(info_and_result_say_what_is_in_the_file) {
   BOOST_TEST(saved.contents.regions == 2);
   BOOST_TEST(saved.contents.pathways == 1);
   BOOST_TEST(saved.contents.connections == 2);
-  BOOST_TEST(saved.contents.total_neurons == 15);
-  BOOST_TEST(saved.contents.total_synapses == 124);
+  BOOST_TEST(saved.total_neurons == 15);
+  BOOST_TEST(saved.total_synapses == 124);
   BOOST_TEST(saved.contents.precision_policy == "keep");
   BOOST_TEST((saved.closing_checksum == Reader::open(path).closing_checksum()));
   const BrainInfo info = BrainCheckpoint::info(path);

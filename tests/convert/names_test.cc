@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(what_no_file_may_have_is_not_written_into_another) {
     const auto out = file.folder / "out.thalia";
     const ReadOptions unverified{.verification = Verification::off};
     BOOST_CHECK_EXCEPTION(convert(in, out, {.chain = {.read = unverified}}), FormatError, refused);
-    BOOST_CHECK_EXCEPTION(compact(in, CompactOptions{}), FormatError, refused);
+    BOOST_CHECK_EXCEPTION(compact(in, ChangeOptions{}), FormatError, refused);
     BOOST_CHECK_EXCEPTION(resolve(in, out, {}), FormatError, refused);
     BOOST_TEST(!std::filesystem::exists(out));
   }

@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(who_takes_one_file_takes_one_of_several_parts) {
     resolve(path, folder / "resolved.thalia", {}, {.output = {.replace = true}});
     is_whole(folder / "resolved.thalia");
     const DeltaResult delta = write_delta(folder / "old.thalia", path, folder / "new.delta.thalia",
-                                          {}, {.output = {.replace = true}});
+                                          {}, {.save = {.output = {.replace = true}}});
     BOOST_TEST(delta.tensors == 4u);
     resolve(folder / "new.delta.thalia", folder / "resolved.thalia", {},
             {.output = {.replace = true}});
@@ -156,9 +156,9 @@ BOOST_AUTO_TEST_CASE(who_takes_one_file_takes_one_of_several_parts) {
     for (const auto& file : {part, index}) {
       BOOST_CHECK_EXCEPTION(merge({path}, file, {}, {.save = over}), UsageError, refused);
       BOOST_CHECK_EXCEPTION(resolve(path, file, {}, over), UsageError, refused);
-      BOOST_CHECK_EXCEPTION(
-          write_delta(folder / "old.thalia", path, file, {}, {.output = {.replace = true}}),
-          UsageError, refused);
+      BOOST_CHECK_EXCEPTION(write_delta(folder / "old.thalia", path, file, {},
+                                        {.save = {.output = {.replace = true}}}),
+                            UsageError, refused);
       BOOST_CHECK_EXCEPTION(quantize_file(path, file, {}, {.save = over}), UsageError, refused);
     }
   }

@@ -22,7 +22,7 @@ constexpr const char* kFile = "run.thalia";
 AppendOptions durable() {
   AppendOptions options;
   options.timestamp = 1'765'000'000;
-  options.work.threads = 2;
+  options.change.work.threads = 2;
   return options;
 }
 
@@ -77,7 +77,7 @@ void run_append(const fs::path& folder, Teller& teller) {
 
 void run_append_data(const fs::path& folder, Teller& teller) {
   AppendOptions options = durable();
-  options.output.durability = Durability::data;
+  options.change.output.durability = Durability::data;
   append(folder, teller, options);
 }
 
@@ -136,7 +136,7 @@ void prepare_with_dead_bytes(const fs::path& folder) {
 
 void run_compact(const fs::path& folder, Teller& teller) {
   do_steps(teller, 1, [&](unsigned) {
-    CompactOptions options;
+    ChangeOptions options;
     options.work.threads = 2;
     compact(folder / kFile, options);
   });

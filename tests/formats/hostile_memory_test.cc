@@ -257,8 +257,8 @@ const std::vector<Way>& ways() {
          const ChainReader base = ChainReader::open(folder / "chunk2.thalia", {.read = reading()});
          const ChainReader top = ChainReader::open(file, {.read = reading()});
          write_delta(state_source(top), base, folder / "x.delta.thalia",
-                     {.output = {.durability = Durability::none},
-                      .work = {.threads = 1, .memory_bytes = 4 * kMiB}});
+                     {.save = {.output = {.durability = Durability::none},
+                               .work = {.threads = 1, .memory_bytes = 4 * kMiB}}});
          resolve(folder / "x.delta.thalia", folder / "resolved.thalia", {.read = reading()},
                  saving());
        }},

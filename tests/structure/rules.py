@@ -41,6 +41,7 @@ PUBLIC_PLACES = {
     "reader.h": "container/read",
     "recover.h": "container/file",
     "region.h": "container/read",
+    "result.h": "base",
     "side_file.h": "container/file",
     "state.h": "convert",
     "storage.h": "io",
@@ -514,7 +515,8 @@ def uncounted_allocations(root):
 
 
 STRUCT = re.compile(r"^struct (\w+Options) \{$(.*?)^\};$", re.MULTILINE | re.DOTALL)
-STOP = re.compile(r"std::stop_token cancel|Work work\b|(ReadOptions read|ChainOptions chain|SaveOptions save)\b")
+HELD = "ReadOptions read|ChainOptions chain|SaveOptions save|ChangeOptions change"
+STOP = re.compile(rf"std::stop_token cancel|Work work\b|({HELD})\b")
 # A run is opened by its configuration alone, a small text: there is nothing to stop. Options that are handed on whole
 # have the caller's stop.
 OPENED_BY_DEFAULT = re.compile(r"\b(?!Run::)\w+::open\((?:(?:[^,()]|\([^()]*\))*\)|[^;]*?\{\.(?!chain = \w+\}))")

@@ -72,11 +72,11 @@ class File {
 };
 
 inline DeltaOptions delta_options() {
-  DeltaOptions out{.compression = {.codec = Codec::zstd},
-                   .leaves = LeafAlgorithm::sha256,
-                   .timestamp = 1'767'225'600,
-                   .work = {.threads = 1}};
-  out.file_uuid.emplace();
+  DeltaOptions out{.save = {.leaves = LeafAlgorithm::sha256,
+                            .compression = {.codec = Codec::zstd},
+                            .timestamp = 1'767'225'600,
+                            .work = {.threads = 1}}};
+  out.save.file_uuid.emplace();
   return out;
 }
 

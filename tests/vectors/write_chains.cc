@@ -109,7 +109,7 @@ void write_changed(const fs::path& folder) {
   StateSource state = state_source(after(Tensor::from(view).to_dense().owned()));
   std::swap(state.connections[0], state.connections[1]);  // as an append may number them
   DeltaOptions delta = delta_options();
-  delta.output.durability = Durability::none;
+  delta.save.output.durability = Durability::none;
   write_delta(state, chain, folder / "changed.delta.thalia", delta);
 }
 

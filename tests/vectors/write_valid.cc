@@ -192,7 +192,7 @@ void write_appended(const fs::path& path) {
     file.commit();
   }
   const AppendOptions append{.timestamp = 1'767'225'700,
-                             .output = {.durability = Durability::none}};
+                             .change = {.output = {.durability = Durability::none}}};
   const Bytes bytes = counting(DType::f32, {3});
   {
     Appender appender(path, append);
@@ -251,7 +251,7 @@ void write_deltas(const fs::path& folder) {
       LowRankOptions{.bits_per_element = 2, .include = {"low_rank"}, .min_elements = 1});
   save_delta(state(1, false), folder / "small_base.thalia", folder / "small.delta.thalia", delta);
   save_delta(state(1, true), folder / "base.thalia", folder / "one.delta.thalia", delta);
-  delta.compression.codec = Codec::zstd;
+  delta.save.compression.codec = Codec::zstd;
   save_delta(state(2, true), folder / "one.delta.thalia", folder / "two.delta.thalia", delta);
 }
 

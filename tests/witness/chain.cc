@@ -88,15 +88,12 @@ void write_chain(const fs::path& folder, const std::string& name, Codec codec) {
   const auto path = [&](int link) {
     return folder / (name + "-" + std::to_string(link) + ".thalia");
   };
-  constexpr auto kLeaves = LeafAlgorithm::sha256;  // which need no package
-  save_full(
-      state(0), path(0),
-      {.leaves = kLeaves, .compression = {.codec = codec, .chunk_bytes = 4096}, .timestamp = 1});
-  for (int link = 1; link <= kLinks; ++link) {
-    save_delta(
-        state(link), path(link - 1), path(link),
-        {.compression = {.codec = codec, .chunk_bytes = 4096}, .leaves = kLeaves, .timestamp = 1});
-  }
+  const SaveOptions options{.leaves = LeafAlgorithm::sha256,  // which need no package
+                            .compression = {.codec = codec, .chunk_bytes = 4096},
+                            .timestamp = 1};
+  save_full(state(0), path(0), options);
+  for (int link = 1; link <= kLinks; ++link)
+    save_delta(state(link), path(link - 1), path(link), {.save = options});
 }
 
 }  // namespace

@@ -60,12 +60,10 @@ void write_delta_of_steps(const fs::path& folder) {
   write_step(base, 1);
   write_step(next, 2);
   const SaveOptions plain = example_options();
-  DeltaOptions options{.compression = {.codec = Codec::none},
-                       .leaves = plain.leaves,
-                       .timestamp = plain.timestamp,
-                       .file_uuid = plain.file_uuid,
-                       .output = {.durability = Durability::none}};
-  options.file_uuid->back() = 2;
+  DeltaOptions options{.save = plain};
+  options.save.compression.codec = Codec::none;
+  options.save.block_log2.reset();
+  options.save.file_uuid->back() = 2;
   write_delta(state_source(ChainReader::open(next)), ChainReader::open(base),
               folder / "step_2.delta.thalia", options);
 }

@@ -103,8 +103,9 @@ void write_chain(const std::filesystem::path& folder) {
     add("bf16", DType::bf16, as_byte_span(bf16));
     writer.commit();
     if (step == 0) continue;
-    DeltaOptions options{
-        .compression = {.codec = Codec::none}, .leaves = LeafAlgorithm::sha256, .timestamp = 1};
+    DeltaOptions options{.save = {.leaves = LeafAlgorithm::sha256,
+                                  .compression = {.codec = Codec::none},
+                                  .timestamp = 1}};
     options.low_rank.emplace(LowRankOptions{.bits_per_element = 1.5, .min_elements = 1});
     write_delta(state_source(ChainReader::open(plain)), ChainReader::open(path(step - 1)),
                 path(step), options);

@@ -249,7 +249,7 @@ void Sample::finish_by_appends() {
   }
   const Reader reader = Reader::open(whole);
   const AppendOptions appending{.timestamp = options_.timestamp,
-                                .output = {.durability = Durability::none}};
+                                .change = {.output = {.durability = Durability::none}}};
   {
     Appender first(path_, appending);
     first.remove_region("gone");

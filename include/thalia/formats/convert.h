@@ -12,6 +12,7 @@
 
 #include "thalia/formats/file_format.h"
 #include "thalia/options.h"
+#include "thalia/result.h"
 #include "thalia/state/precision.h"
 #include "thalia/version.h"
 
@@ -66,19 +67,15 @@ struct ConvertOptions {
   std::uint64_t max_safetensors_header_bytes = 100'000'000;
 };
 
-struct ConvertResult {
+struct ConvertResult : RewriteResult {
   std::filesystem::path output{};  ///< what was written: of shards, asked for as a file, the index
-  std::uint64_t input_bytes = 0;
-  std::uint64_t output_bytes = 0;
-  std::uint32_t tensors = 0;
-  std::vector<std::string> losses;      ///< what the target cannot hold, one sentence each
+  std::vector<std::string> losses{};    ///< what the target cannot hold, one sentence each
   PrecisionStatistics precision{};      ///< of the output's tensors
   std::uint32_t converted_tensors = 0;  ///< to another type
   RoundingLoss rounding{};
   /// What was done otherwise than asked for, a sentence each: a precision policy that changed
   /// nothing.
   std::vector<std::string> warnings{};
-  double seconds = 0;
 };
 
 /// A .thalia delta is converted as its state: a full file of it without a name takes space on the
@@ -163,15 +160,11 @@ struct MigrateOptions {
   SaveOptions save{};
 };
 
-struct MigrateResult {
+struct MigrateResult : RewriteResult {
   FormatVersion from;
   FormatVersion to;
   std::vector<std::string> losses;    ///< what the target has no place for, one sentence each
   std::vector<std::string> warnings;  ///< about the source
-  std::uint32_t tensors = 0;
-  std::uint64_t input_bytes = 0;
-  std::uint64_t output_bytes = 0;
-  double seconds = 0;
 };
 
 /// Writes the state of `source` to `target`, whole or not at all, as a file of another version. A

@@ -56,33 +56,23 @@ struct BrainSaveOptions {
   SaveOptions save{};
 };
 
-/// What a save, whole or as a delta, says of the state.
+/// What a save, whole or as a delta, says of the state besides what every save says.
 struct BrainContents {
   std::size_t regions = 0;  ///< pathways not counted
   std::size_t pathways = 0;
   std::size_t connections = 0;
-  std::uint64_t total_neurons = 0;
-  std::uint64_t total_synapses = 0;
   std::string precision_policy;              ///< the text of the one that was applied
   PrecisionStatistics precision_statistics;  ///< of the tensors as they are stored
   RoundingLoss rounding{};                   ///< what the policy cost
 };
 
-struct BrainSaveResult {
-  std::filesystem::path path;
-  std::uint64_t file_bytes = 0;
-  std::uint64_t payload_bytes = 0;  ///< logical bytes of all tensors as they are stored
-  std::uint32_t tensors = 0;
-  BrainContents contents;
-  Digest256 closing_checksum;           ///< of the .thalia file, inside a wrapper too
-  FileIdentity identity;                ///< of the same
-  std::vector<TensorDigest> digests{};  ///< for SavedBrain
-  std::optional<Digest256> sha256{};    ///< of the whole file, where SaveOptions asked for it
-  Codec codec = Codec::none;            ///< as asked for, or as chosen; of frames, theirs
+/// Of a file in frames, `closing_checksum` and `identity` are those of the .thalia file inside,
+/// `codec` is that of the frames.
+struct BrainSaveResult : SaveResult {
+  std::filesystem::path path{};
+  BrainContents contents{};
   std::vector<QuantizedTensorReport> quantized{};  ///< in the order of the file
   std::vector<std::string> not_finite{};  ///< paths of tensors that were not, for NaN or infinities
-  double seconds = 0;
-  double sync_seconds = 0;  ///< of which waiting for the disk; not known of a wrapped file
 };
 
 struct BrainDeltaOptions {
@@ -111,26 +101,11 @@ struct SavedBrain {
   BrainSaveOptions options{};
 };
 
-struct BrainDeltaResult {
-  std::filesystem::path path;
-  std::uint64_t file_bytes = 0;
-  std::uint64_t base_bytes = 0;  ///< of the base's file
-  unsigned depth = 0;            ///< deltas down to the full file, this one among them
-  std::uint32_t tensors = 0;
-  std::uint32_t unchanged_tensors = 0;  ///< of which nothing is stored
-  std::uint32_t converted_tensors = 0;  ///< whose base has another type: compared after conversion
-  BrainContents contents;
-  std::vector<std::string> changed_regions;  ///< names in the file: pathways as "pathway:NAME"
-  std::vector<std::string> removed_regions;  ///< that the base has
-  FileIdentity identity;                     ///< of the .thalia file, inside a wrapper too
-  std::vector<TensorDigest> digests{};       ///< for SavedBrain
-  std::vector<LowRankReport> low_rank{};     ///< matrices whose change was stored with a loss
-  double seconds = 0;
-
-  /// Base to delta; more than 1 where the delta is the smaller one.
-  double ratio() const noexcept {
-    return file_bytes == 0 ? 0 : static_cast<double>(base_bytes) / static_cast<double>(file_bytes);
-  }
+/// Names of regions are those in the file: pathways are "pathway:NAME". Of a file in frames as
+/// BrainSaveResult.
+struct BrainDeltaResult : DeltaResult {
+  std::filesystem::path path{};
+  BrainContents contents{};
 };
 
 struct BrainLoadOptions {

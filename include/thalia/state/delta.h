@@ -15,11 +15,13 @@
 #include "thalia/options.h"
 #include "thalia/reader.h"
 #include "thalia/region.h"
+#include "thalia/result.h"
 #include "thalia/state/tensor_value.h"
 #include "thalia/stream.h"
 #include "thalia/tensor.h"
 #include "thalia/types.h"
 #include "thalia/verify.h"
+#include "thalia/writer.h"
 
 namespace thalia {
 
@@ -209,32 +211,29 @@ struct DeltaOptions {
   std::vector<std::string> exclude{};
   /// Changes of matrices as a few products of vectors, where that is asked for: lossy. Such a
   /// matrix, its base, its result and its change in f32 are in memory whole, in addition to
-  /// work.memory_bytes. The state's metadata describes the loss.
+  /// save.work.memory_bytes. The state's metadata describes the loss.
   std::optional<LowRankOptions> low_rank{};
-  /// By itself plane_entropy, or with a level zstd. Differences of weights that all moved a little
-  /// are what plane_entropy is good at, both in size and in speed; it leaves what repeats to zstd.
-  /// Of none, nothing is compressed: where a list of elements is not smaller, a tensor is stored
-  /// whole.
-  Compression compression{};
-  ChecksumType checksum = ChecksumType::block_tree;
-  LeafAlgorithm leaves = LeafAlgorithm::xxh3_128;
-  std::optional<std::uint64_t> timestamp{};  ///< as SaveOptions'
-  std::optional<Uuid> file_uuid{};           ///< as SaveOptions'
-  OutputOptions output{};
-  /// Its memory is for chunks and lists, whatever the size of a tensor. Beside them there is what a
+  /// As every save's, but for this:
+  ///
+  /// The codec is by itself plane_entropy, or with a level zstd; with automatic_codec
+  /// plane_entropy, too. Differences of weights that all moved a little are what it is good at,
+  /// both in size and in speed; it leaves what repeats to zstd. Of none, nothing is compressed:
+  /// where a list of elements is not smaller, a tensor is stored whole.
+  ///
+  /// Writes go through the page cache, as they are few beside what is read: where `io` asks for
+  /// direct ones, SaveResult::io_fallback says so.
+  ///
+  /// The memory is for chunks and lists, whatever the size of a tensor. Beside them there is what a
   /// source's load() makes, one tensor at a time. Progress is in logical bytes of the state.
-  Work work{};
+  SaveOptions save{};
 };
 
-struct DeltaResult {
-  std::uint64_t file_bytes = 0;
-  std::uint64_t base_bytes = 0;     ///< of the base's file
-  std::uint64_t logical_bytes = 0;  ///< of the state's tensors
-  unsigned depth = 0;
-  std::uint32_t regions = 0;
-  std::uint32_t tensors = 0;
-  std::uint64_t total_neurons = 0;
-  std::uint64_t total_synapses = 0;
+/// Of the file that was saved, and of how it differs from its base. `payload_bytes` are those of
+/// the state's tensors; `digests` are of what comes out, in the order that SavedState has;
+/// `identity` knows the depth.
+struct DeltaResult : SaveResult {
+  std::uint64_t base_bytes = 0;  ///< of the base's file
+  unsigned depth = 0;            ///< deltas down to the full file, this one among them
   // Tensors by what is stored of them:
   std::uint32_t same = 0;         ///< nothing
   std::uint32_t differences = 0;  ///< xor_base
@@ -253,10 +252,6 @@ struct DeltaResult {
   /// that differs from the base's, or that lack one that the base has.
   std::vector<std::string> changed_regions{};
   std::vector<std::string> removed_regions{};  ///< that the base has
-  Digest256 closing_checksum;
-  FileIdentity identity;
-  std::vector<TensorDigest> digests{};  ///< of what comes out, in the order that SavedState has
-  double seconds = 0;
 
   /// Base to delta; more than 1 where the delta is the smaller one.
   double ratio() const noexcept {
@@ -281,14 +276,11 @@ DeltaResult write_delta(const StateSource& state, const ChainReader& base,
 DeltaResult write_delta(const StateSource& state, const SavedState& base,
                         const std::filesystem::path& target, const DeltaOptions& options = {});
 
-struct ResolveResult {
-  std::uint64_t input_bytes = 0;  ///< of all files of the chain
-  std::uint64_t output_bytes = 0;
+/// `input_bytes` are those of all files of the chain.
+struct ResolveResult : RewriteResult {
   unsigned depth = 0;  ///< of the chain
   std::uint32_t regions = 0;
-  std::uint32_t tensors = 0;
-  Digest256 closing_checksum;
-  double seconds = 0;
+  Digest256 closing_checksum{};
 };
 
 /// Writes the state of a chain as a full file: equal texts, and tensors that are equal byte for

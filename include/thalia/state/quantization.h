@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "thalia/options.h"
+#include "thalia/result.h"
 #include "thalia/state/tensor_value.h"
 #include "thalia/tensor.h"
 #include "thalia/types.h"
@@ -138,15 +139,11 @@ struct QuantizeFileOptions {
   InputOptions input{};
 };
 
-struct QuantizeFileResult {
-  std::uint64_t input_bytes = 0;
-  std::uint64_t output_bytes = 0;
-  std::uint32_t tensors = 0;
+struct QuantizeFileResult : RewriteResult {
   std::vector<QuantizedTensorReport> quantized;  ///< in the order of the file
   std::vector<std::string> not_finite;  ///< paths of those left for their NaN or infinities
   std::uint16_t lossy_generation = 0;   ///< of the output; 0 where nothing was quantized
   std::uint16_t max_lossy_generations = 0;
-  double seconds = 0;
 };
 
 /// Writes `input` to `output` with tensors quantized; all others are taken over as they are stored,

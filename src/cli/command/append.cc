@@ -30,7 +30,7 @@ int run_append(const AppendArguments& arguments, const Session& session) {
   const ResolvedFile opened(arguments.from, folder_of(arguments.file), chain);
   const Reader& from = opened.reader();
   auto options = session.options<AppendOptions>();
-  options.work.progress = bar.callback();
+  options.change.work.progress = bar.callback();
   Appender appender(arguments.file, options);
   const std::vector<std::string> names =
       region_names(arguments.regions, arguments.from, chain.read);

@@ -18,7 +18,7 @@ struct CompactArguments {
 };
 
 int run_compact(const CompactArguments& arguments, const Session& session) {
-  auto options = session.options<CompactOptions>();
+  auto options = session.options<ChangeOptions>();
   const bool in_place = arguments.output.empty();
   const std::string& output = in_place ? arguments.file : arguments.output;
   if (in_place) options.output.replace = true;

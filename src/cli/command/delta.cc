@@ -124,11 +124,12 @@ DeltaResult write_mckp_delta(const DeltaArguments& arguments, const Session& ses
   const ConvertResult written = convert(arguments.input, arguments.output, options);
   bar.finish();
   const auto chain = MckpChain::open(arguments.output, session.options<MckpReadOptions>());
-  DeltaResult result{.file_bytes = written.output_bytes,
-                     .base_bytes = file_bytes(arguments.base),
-                     .depth = static_cast<unsigned>(chain.files().size() - 1),
-                     .tensors = written.tensors,
-                     .seconds = written.seconds};
+  DeltaResult result;
+  result.file_bytes = written.output_bytes;
+  result.base_bytes = file_bytes(arguments.base);
+  result.depth = static_cast<unsigned>(chain.files().size() - 1);
+  result.tensors = written.tensors;
+  result.seconds = written.seconds;
   for (const MckpTensor& tensor : chain.newest().tensors())
     ++(tensor.method.delta ? result.differences : result.whole);
   return result;
@@ -149,8 +150,8 @@ int run_delta(const DeltaArguments& arguments, const Session& session) {
   options.threshold = arguments.threshold;
   options.exclude = arguments.exclude;
   if (arguments.low_rank) options.low_rank = arguments.low_rank_options;
-  options.compression = arguments.compression.compression(std::nullopt);
-  options.work.progress = bar.callback();
+  options.save.compression = arguments.compression.compression(std::nullopt);
+  options.save.work.progress = bar.callback();
   const DeltaResult result =
       write_delta(arguments.base, arguments.input, arguments.output, chain, options);
   // The bar goes before anything is printed in its line.

@@ -113,7 +113,7 @@ void print_text(Output& out, const GrowArguments& arguments, const GrowFileResul
 int run_grow(const GrowArguments& arguments, const Session& session) {
   ProgressBar bar("growing " + arguments.file);
   auto options = session.options<AppendOptions>();
-  options.work.progress = bar.callback();
+  options.change.work.progress = bar.callback();
   const GrowthOptions growth = growth_options(arguments);
   if (arguments.neurons == 0) {
     throw UsageError(ErrorCode::bad_argument, {},

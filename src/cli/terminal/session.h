@@ -64,6 +64,9 @@ concept Stoppable = requires(Options options) {
   options.load.read.work.cancel;
 }
 || requires(Options options) {
+  options.change.work.cancel;
+}
+|| requires(Options options) {
   options.cancel;
 };
 
@@ -109,6 +112,7 @@ struct Session {
     if constexpr (requires { made.chain; }) fill(made.chain);
     if constexpr (requires { made.save; }) fill(made.save);
     if constexpr (requires { made.load; }) fill(made.load);
+    if constexpr (requires { made.change; }) fill(made.change);
   }
 };
 

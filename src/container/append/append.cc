@@ -33,13 +33,14 @@ class Appender::Impl {
  public:
   Impl(const std::filesystem::path& path, const AppendOptions& options)
       : options_(settled(options)),
-        lock_(std::in_place, path, io::LockedFile::Access::read_write, options.wait,
-              options.work.cancel),
+        lock_(std::in_place, path, io::LockedFile::Access::read_write, options.change.wait,
+              options.change.work.cancel),
         steps_("the append", path.string(), [this] { close(); }) {
     // Between the lock and the opening, a save or compact() may put another file in the path's
     // place. Then the lock is on a file that nobody sees any more: take it again.
     do {
-      file_ = detail::OpenFile::open(path, {.input = options.input, .work = options.work});
+      file_ = detail::OpenFile::open(path,
+                                     {.input = options.change.input, .work = options.change.work});
     } while (!relocked_where_replaced(path));
     container::require_plain(file_->mapping());
     file_->named([&] { container::check_can_be_rewritten(file_->header()); });
@@ -89,7 +90,8 @@ class Appender::Impl {
   // True if the locked file is still the one at the path.
   bool relocked_where_replaced(const std::filesystem::path& path) {
     if (lock_->is_at_path()) return true;
-    lock_.emplace(path, io::LockedFile::Access::read_write, options_.wait, options_.work.cancel);
+    lock_.emplace(path, io::LockedFile::Access::read_write, options_.change.wait,
+                  options_.change.work.cancel);
     return false;
   }
 

@@ -52,8 +52,8 @@ std::vector<std::vector<std::byte>> compress_tensor(DraftTensor& tensor,
   const std::size_t count = (tensor.logical_length + chunk_bytes - 1) / chunk_bytes;
   std::vector<std::vector<std::byte>> stored(count);
   std::vector<format::ChunkEntry> chunks(count);
-  parallel_for(count, options.work.threads, [&](std::size_t i) {
-    stop_if_cancelled(options.work.cancel);
+  parallel_for(count, options.change.work.threads, [&](std::size_t i) {
+    stop_if_cancelled(options.change.work.cancel);
     const std::uint64_t begin = i * chunk_bytes;
     const std::uint64_t end = std::min(begin + chunk_bytes, tensor.logical_length);
     std::vector<std::byte> joined;
@@ -101,7 +101,7 @@ class AppendWriter {
   AppendResult run() {
     // First, before a byte is written: a new checksum over old damage would hide it.
     old_.verify_for_append();
-    check_borrowed_indices(draft_, options_.work.threads);
+    check_borrowed_indices(draft_, options_.change.work.threads);
     // Digested before compression replaces the pieces by chunks; placed after it, since stored
     // lengths are known then.
     digest();
@@ -157,8 +157,8 @@ class AppendWriter {
 
   void digest() {
     PayloadDigest payloads(draft_, layout_.file_order());
-    parallel_for(payloads.piece_count(), options_.work.threads, [&](std::size_t piece) {
-      stop_if_cancelled(options_.work.cancel);
+    parallel_for(payloads.piece_count(), options_.change.work.threads, [&](std::size_t piece) {
+      stop_if_cancelled(options_.change.work.cancel);
       integrity::Xxh3 hasher;
       payloads.digest(piece, hasher);
     });
@@ -184,7 +184,8 @@ class AppendWriter {
     // may be new, and every old byte has to be checked first.
     place(chosen_block_log2(old));
     if (tree() && !blocks_stay() && !old_is_whole()) place(old.integrity_block_log2);
-    header_.timestamp = options_.timestamp ? *options_.timestamp : io::save_time(options_.output);
+    header_.timestamp =
+        options_.timestamp ? *options_.timestamp : io::save_time(options_.change.output);
     header_.generation = old.generation + 1;
     header_.file_uuid = old.file_uuid;
     set_header_crc(header_);
@@ -224,10 +225,11 @@ class AppendWriter {
     const std::uint64_t begin = old_.header().file_length;
     const std::uint64_t end = header_.integrity_offset;
     for (std::uint64_t at = begin; at < end; at += kAppendStride) {
-      stop_if_cancelled(options_.work.cancel);
+      stop_if_cancelled(options_.change.work.cancel);
       const std::uint64_t stride_end = std::min(at + kAppendStride, end);
       image_.write(at, stride_end);
-      if (options_.work.progress) options_.work.progress(stride_end - begin, end - begin);
+      if (options_.change.work.progress)
+        options_.change.work.progress(stride_end - begin, end - begin);
     }
   }
 
@@ -243,9 +245,9 @@ class AppendWriter {
     std::copy(kept.begin(), kept.end(), leaves.begin());
     const unsigned log2 = header_.integrity_block_log2;
     const std::uint64_t end = header_.integrity_offset;
-    parallel_for(integrity::block_count(end, log2) - first, options_.work.threads,
+    parallel_for(integrity::block_count(end, log2) - first, options_.change.work.threads,
                  [&](std::size_t i) {
-                   stop_if_cancelled(options_.work.cancel);
+                   stop_if_cancelled(options_.change.work.cancel);
                    const std::uint64_t begin = (first + i) << log2;
                    integrity::LeafHasher hasher(algorithm);
                    image_.for_each(begin, std::min(begin + (std::uint64_t{1} << log2), end),
@@ -256,13 +258,13 @@ class AppendWriter {
   }
 
   void sync() {
-    if (options_.output.durability != Durability::none)
-      sync_seconds_ +=
-          io::sync_file(file_.fd(), options_.output.durability == Durability::full, file_.path());
+    if (options_.change.output.durability != Durability::none)
+      sync_seconds_ += io::sync_file(
+          file_.fd(), options_.change.output.durability == Durability::full, file_.path());
   }
 
   void write_header() {
-    stop_if_cancelled(options_.work.cancel);
+    stop_if_cancelled(options_.change.work.cancel);
     // The lock is on the file, not on its name. An append to a file that was replaced meanwhile
     // would be lost without a word.
     if (!file_.is_at_path()) {

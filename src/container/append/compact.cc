@@ -20,7 +20,7 @@
 namespace thalia {
 namespace {
 
-SaveOptions save_options(const format::Header& header, const CompactOptions& options) {
+SaveOptions save_options(const format::Header& header, const ChangeOptions& options) {
   SaveOptions save;
   save.checksum = header.checksum_type;
   if (save.checksum == ChecksumType::block_tree) {
@@ -37,27 +37,27 @@ SaveOptions save_options(const format::Header& header, const CompactOptions& opt
 }
 
 CompactResult compact_file(const detail::OpenFile& file, const std::filesystem::path& output,
-                           const CompactOptions& options) {
+                           const ChangeOptions& options) {
   const Stopwatch watch;
   container::FileSave save(output, save_options(file.header(), options),
                            container::copied_file(file));
   const SaveResult saved = save.commit();
-  return {.input_bytes = file.mapping().bytes().size(),
-          .output_bytes = saved.file_bytes,
-          .regions = saved.regions,
-          .tensors = saved.tensors,
-          .closing_checksum = saved.closing_checksum,
-          .seconds = watch.seconds()};
+  return {{.input_bytes = file.mapping().bytes().size(),
+           .output_bytes = saved.file_bytes,
+           .tensors = saved.tensors,
+           .seconds = watch.seconds()},
+          saved.regions,
+          saved.closing_checksum};
 }
 
 }  // namespace
 
-CompactResult compact(const std::filesystem::path& path, const CompactOptions& options) {
+CompactResult compact(const std::filesystem::path& path, const ChangeOptions& options) {
   return compact(path, path, options);
 }
 
 CompactResult compact(const std::filesystem::path& input, const std::filesystem::path& output,
-                      const CompactOptions& options) {
+                      const ChangeOptions& options) {
   const bool in_place = is_same_file(input, output);
   const ReadOptions read{.input = options.input, .work = options.work};
   std::optional<io::LockedFile> lock;

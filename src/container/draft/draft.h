@@ -179,9 +179,10 @@ struct DraftBase {
   std::uint64_t neurons = 0;  ///< of the regions that are kept, together
 };
 
-/// What makes the file a delta: its container begins after the header that names the base.
+/// What makes the file a delta: its container begins after the header that names the base, which
+/// whoever saves it has written.
 struct DraftDelta {
-  std::uint64_t container_offset = 0;
+  std::vector<std::byte> prefix;
   Digest256 base_checksum;
   std::uint64_t base_step = 0;
 };

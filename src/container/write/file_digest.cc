@@ -17,9 +17,10 @@
 
 namespace thalia::container {
 
-FileDigest::FileDigest(const FilePieces& image, ByteSpan header, std::uint64_t end,
+FileDigest::FileDigest(const FilePieces& image, ByteSpan prefix, ByteSpan header, std::uint64_t end,
                        std::uint64_t extent_bytes)
     : image_(image),
+      prefix_(prefix),
       header_(header),
       end_(end),
       extent_bytes_(extent_bytes),
@@ -57,6 +58,7 @@ void FileDigest::follow() {
 
 void FileDigest::hash(std::uint64_t begin, std::uint64_t end) {
   if (begin == 0) {
+    hasher_.update(prefix_);
     hasher_.update(header_);
     begin = header_.size();
   }

@@ -18,9 +18,9 @@ namespace thalia::container {
 /// Pieces that are in the file already are read back.
 class FileDigest {
  public:
-  /// @param image,header borrowed; the header's bytes are final, whatever the image has in their
-  /// place. @param end of the extents.
-  FileDigest(const FilePieces& image, ByteSpan header, std::uint64_t end,
+  /// @param image,prefix,header borrowed; the prefix is what the file has before the image; the
+  /// header's bytes are final, whatever the image has in their place. @param end of the extents.
+  FileDigest(const FilePieces& image, ByteSpan prefix, ByteSpan header, std::uint64_t end,
              std::uint64_t extent_bytes);
   ~FileDigest();
   FileDigest(const FileDigest&) = delete;
@@ -40,6 +40,7 @@ class FileDigest {
   void hash(std::uint64_t begin, std::uint64_t end);
 
   const FilePieces& image_;
+  const ByteSpan prefix_;
   const ByteSpan header_;
   const std::uint64_t end_;
   const std::uint64_t extent_bytes_;

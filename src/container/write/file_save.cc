@@ -79,7 +79,8 @@ class Finalizer {
     image_.sort();
     extents_.set_end(header_.integrity_offset, header_.integrity_block_log2);
     if (options_.sha256) {
-      digest_.emplace(image_, struct_bytes(header_), extents_.end(), extents_.extent_bytes());
+      digest_.emplace(image_, draft_.delta ? ByteSpan(draft_.delta->prefix) : ByteSpan(),
+                      struct_bytes(header_), extents_.end(), extents_.extent_bytes());
     }
     // Compressed payloads were digested while they were compressed.
     PayloadDigest payloads(draft_, raw() ? layout_.file_order() : std::span<const std::uint32_t>());

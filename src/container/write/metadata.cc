@@ -104,11 +104,11 @@ MetadataFileResult write_metadata_file(const std::filesystem::path& source,
   OutputFile out(target, options.output, options.work.cancel);
   file->named([&] { write_side_file(*file, out); });
   out.commit();
-  return {.source_bytes = file->header().file_length,
-          .output_bytes = out.size(),
-          .regions = file->region_count(),
-          .tensors = file->directory().tensor_count,
-          .seconds = watch.seconds()};
+  return {{.input_bytes = file->header().file_length,
+           .output_bytes = out.size(),
+           .tensors = file->directory().tensor_count,
+           .seconds = watch.seconds()},
+          file->region_count()};
 }
 
 bool is_metadata_file(const std::filesystem::path& path) {

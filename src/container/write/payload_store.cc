@@ -41,7 +41,7 @@ PayloadStore::PayloadStore(Draft& draft, int fd, const std::filesystem::path& pa
       options_(options),
       progress_(options.work.progress, logical_bytes(draft)),
       layout_(draft, gaps_of(draft, options)),
-      image_(fd, path, draft.delta ? draft.delta->container_offset : 0),
+      image_(fd, path, draft.delta ? draft.delta->prefix.size() : 0),
       extents_(image_, logical_bytes(draft), options),
       shares_(options.work),
       tail_(image_, shares_.tails),

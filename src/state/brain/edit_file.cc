@@ -35,9 +35,9 @@ using state::NewNames;
 class FileEdit {
  public:
   FileEdit(const path& file, const AppendOptions& options)
-      : limits_(options.input.limits),
+      : limits_(options.change.input.limits),
         appender_(file, options),
-        reader_(Reader::open(file, {.input = options.input, .work = options.work})) {}
+        reader_(Reader::open(file, {.input = options.change.input, .work = options.change.work})) {}
 
   const Reader& reader() const noexcept { return reader_; }
   Appender& appender() noexcept { return appender_; }

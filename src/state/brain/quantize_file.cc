@@ -69,11 +69,11 @@ class FileQuantization {
       file.draft().metadata = state::metadata_text(metadata_);
     }
     const SaveResult saved = file.commit();
-    QuantizeFileResult result{.input_bytes = file_.mapping().bytes().size(),
-                              .output_bytes = saved.file_bytes,
-                              .tensors = saved.tensors,
-                              .quantized = quantizer_.reports(),
-                              .not_finite = quantizer_.not_finite()};
+    QuantizeFileResult result{{.input_bytes = file_.mapping().bytes().size(),
+                               .output_bytes = saved.file_bytes,
+                               .tensors = saved.tensors},
+                              quantizer_.reports(),
+                              quantizer_.not_finite()};
     if (!result.quantized.empty()) {
       result.lossy_generation = quantizer_.generation().number;
       result.max_lossy_generations = quantizer_.generation().most;

@@ -53,15 +53,15 @@ void DeltaChange::read_pair(std::uint64_t begin, std::uint64_t length, Pair& out
 }
 
 void DeltaChange::read_piece(std::uint64_t i, Pair& out) const {
-  stop_if_cancelled(options_.work.cancel);
+  stop_if_cancelled(options_.save.work.cancel);
   read_pair(i * kPiece, std::min(kPiece, size() - i * kPiece), out);
 }
 
 DeltaChange::Estimate DeltaChange::estimate(unsigned width) const {
   const std::uint64_t count = sample_count(size());
   const std::uint64_t length = std::min(size(), kSample);
-  const Codec codec = options_.compression.codec.value();
-  const int level = options_.compression.level;
+  const Codec codec = options_.save.compression.codec.value();
+  const int level = options_.save.compression.level;
   const codec::ElementLayout layout = codec::element_layout(within_.dtype);
   Pair pair;
   std::vector<std::byte> difference;

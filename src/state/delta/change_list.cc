@@ -62,7 +62,7 @@ ChangeList::ChangeList(const DeltaChange& change, unsigned width, std::uint64_t 
   parts_.resize(most != 0 ? pieces : 0);
   std::atomic<std::uint64_t> listed{0};
   std::mutex dropped;
-  parallel_for(pieces, change.options().work.threads, [&](std::size_t i) {
+  parallel_for(pieces, change.options().save.work.threads, [&](std::size_t i) {
     DeltaChange::Pair pair;
     change.read_piece(i, pair);
     integrity::PieceHasher hasher;
@@ -111,7 +111,7 @@ void ChangeList::for_each_part(Take take) const {
     ListPart part;
   };
   for_each_in_order<Made>(
-      change_.pieces(), change_.options().work.threads,
+      change_.pieces(), change_.options().save.work.threads,
       [&](std::size_t i, Made& made) {
         made.part.positions.clear();
         made.part.values.clear();

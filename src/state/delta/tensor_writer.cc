@@ -117,7 +117,7 @@ void DeltaTensorWriter::store_whole(std::uint32_t id, const ByteSource& now) {
     ByteSpan bytes;
   };
   for_each_in_order<Piece>(
-      size / DeltaChange::kPiece + (size % DeltaChange::kPiece != 0), options_.work.threads,
+      size / DeltaChange::kPiece + (size % DeltaChange::kPiece != 0), options_.save.work.threads,
       [&](std::size_t i, Piece& piece) {
         const std::uint64_t begin = i * DeltaChange::kPiece;
         piece.bytes = now.part(begin, std::min(DeltaChange::kPiece, size - begin), piece.buffer);
@@ -140,7 +140,8 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source
   const DeltaChange::Estimate estimate = change.estimate(width);
   // No sample differs: likely the base's tensor. Only the digest of all bytes makes it certain.
   if (may_be_same && !lossy && !estimate.differs &&
-      digest_of(now, options_.work.threads, options_.work.cancel).hash == base.digest().hash)
+      digest_of(now, options_.save.work.threads, options_.save.work.cancel).hash ==
+          base.digest().hash)
     return store_same(id, base);
   const double least = std::min(estimate.difference, estimate.whole);
   if (base.layout() == spec.layout() &&
@@ -151,8 +152,9 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source
     // complete.
     const double most =
         std::min(kListSlack * estimate.list_raw + kSmallList, static_cast<double>(now.size()) + 1);
-    const ChangeList list(change, width, listable ? static_cast<std::uint64_t>(most) : 0,
-                          options_.work.memory_bytes.value_or(kDefaultMemoryBytes) / kListShare);
+    const ChangeList list(
+        change, width, listable ? static_cast<std::uint64_t>(most) : 0,
+        options_.save.work.memory_bytes.value_or(kDefaultMemoryBytes) / kListShare);
     // Under a threshold a changed tensor may come out as the base's.
     if (list.digest().hash == base.digest().hash && base.layout() == spec.layout())
       return store_same(id, base);
@@ -176,12 +178,13 @@ bool DeltaTensorWriter::store_low_rank(std::uint32_t id, const DeltaSource& sour
   if (!may_be_low_rank(source, options_)) return false;
   std::vector<std::byte> buffers[2];
   const auto old = base.open();
-  const auto change = low_rank_change(
-      draft.spec.dtype, draft.spec.shape, old->part(0, old->size(), buffers[0]),
-      now.part(0, now.size(), buffers[1]), *options_.low_rank, generation_, options_.work.threads);
+  const auto change =
+      low_rank_change(draft.spec.dtype, draft.spec.shape, old->part(0, old->size(), buffers[0]),
+                      now.part(0, now.size(), buffers[1]), *options_.low_rank, generation_,
+                      options_.save.work.threads);
   if (!change || static_cast<double>(change->payload.size()) >= most_bytes) return false;
   become(draft, Encoding::low_rank_delta, base);
-  set_digest(draft, integrity::content_digest(change->result, options_.work.threads));
+  set_digest(draft, integrity::content_digest(change->result, options_.save.work.threads));
   draft.logical_length = change->payload.size();
   write(id, change->payload);
   result_.low_rank.push_back(change->report);
@@ -221,7 +224,7 @@ void DeltaTensorWriter::store_difference(std::uint32_t id, const DeltaChange& ch
     std::vector<std::byte> difference;
   };
   for_each_in_order<Piece>(
-      change.pieces(), options_.work.threads,
+      change.pieces(), options_.save.work.threads,
       [&](std::size_t i, Piece& piece) {
         change.read_piece(i, piece.pair);
         integrity::PieceHasher hasher;

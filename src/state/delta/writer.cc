@@ -133,27 +133,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The estimates need to know the codec that will be used.
 DeltaOptions settled(DeltaOptions options) {
-  Compression& compression = options.compression;
-  // The estimates need to know the codec that will be used.
-  if (!compression.codec) {
-    compression.codec = compression.level == 0 ? Codec::plane_entropy : Codec::zstd;
-  }
+  Compression& compression = options.save.compression;
+  if (compression.codec) return options;
+  if (options.save.automatic_codec) compression.level = 0;
+  options.save.automatic_codec = false;
+  compression.codec = compression.level == 0 ? Codec::plane_entropy : Codec::zstd;
   return options;
 }
 
 // Checked before the base is looked at.
 container::CheckedOptions save_options(const DeltaOptions& options) {
-  SaveOptions save;
-  save.checksum = options.checksum;
-  save.leaves = options.leaves;
-  save.compression = options.compression;
-  save.timestamp = options.timestamp;
-  save.file_uuid = options.file_uuid;
-  save.output = options.output;
+  SaveOptions save = options.save;
   save.io = IoMode::buffered;  // what is written is small beside what is read
-  save.work = options.work;
-  save.work.progress = {};  // it is of the state's bytes, not of those that are written
+  save.work.progress = {};     // it is of the state's bytes, not of those that are written
   container::CheckedOptions checked(std::move(save));
   if (!(options.threshold >= 0) || std::isinf(options.threshold)) {
     fail_argument(ErrorCode::bad_argument, "threshold", fmt::format("{}", options.threshold),
@@ -192,7 +186,7 @@ class DeltaWriter {
     result_.base_bytes = base.file_bytes();
     result_.depth = identity_.depth + 1;
     for (const container::DraftTensor& tensor : draft_.tensors)
-      result_.logical_bytes += tensor.logical_length;
+      logical_bytes_ += tensor.logical_length;
     state::check_patterns(sources_, options);
     if (options.low_rank) generation_ = state::mark_low_rank(sources_, options, draft_.metadata);
   }
@@ -202,28 +196,23 @@ class DeltaWriter {
     const Stopwatch watch;
     container::FileSave file(place, save_, std::move(draft_));
     container::Draft& draft = file.draft();
-    const std::vector<std::byte> prefix =
-        build_prefix(place == target ? file.path() : target, draft.training_steps);
-    draft.delta = {.container_offset = prefix.size(),
-                   .base_checksum = identity_.closing_checksum,
-                   .base_step = identity_.training_steps};
-    io::pwrite_all(file.fd(), 0, prefix, file.path());
+    draft.delta = {
+        .prefix = build_prefix(place == target ? file.path() : target, draft.training_steps),
+        .base_checksum = identity_.closing_checksum,
+        .base_step = identity_.training_steps};
+    io::pwrite_all(file.fd(), 0, draft.delta->prefix, file.path());
     state::DeltaTensorWriter tensors(draft, file.store(), base_, options_, generation_, result_);
     for (const std::uint32_t id : file.store().layout().file_order()) {
-      stop_if_cancelled(options_.work.cancel);
+      stop_if_cancelled(options_.save.work.cancel);
       store_tensor(tensors, id, draft.tensors[id].logical_length);
     }
-    SaveResult saved = file.commit();
-    result_.file_bytes = prefix.size() + saved.file_bytes;
-    result_.regions = saved.regions;
-    result_.tensors = saved.tensors;
-    result_.total_neurons = saved.total_neurons;
-    result_.total_synapses = saved.total_synapses;
-    result_.closing_checksum = saved.closing_checksum;
-    result_.identity = saved.identity;
-    // The save knows nothing of the chain below.
+    static_cast<SaveResult&>(result_) = file.commit();
+    // The save knows the container, and nothing of what it stands for.
+    result_.file_bytes += draft.delta->prefix.size();
+    result_.payload_bytes = logical_bytes_;
     result_.identity.depth = result_.depth;
-    result_.digests = std::move(saved.digests);
+    if (options_.save.io == IoMode::direct)
+      result_.io_fallback = "what a delta writes is little beside what it reads";
     state::note_changed_regions(draft, base_.names(), tensors.changed(), result_);
     result_.seconds = watch.seconds();
     return std::move(result_);
@@ -258,7 +247,7 @@ class DeltaWriter {
       throw;
     }
     done_ += length;
-    if (options_.work.progress) options_.work.progress(done_, result_.logical_bytes);
+    if (options_.save.work.progress) options_.save.work.progress(done_, logical_bytes_);
   }
 
   const state::BaseState& base_;
@@ -268,6 +257,7 @@ class DeltaWriter {
   container::Draft draft_;
   std::vector<state::DeltaSource> sources_;  ///< by tensor of the draft
   state::LossyGeneration generation_;
+  std::uint64_t logical_bytes_ = 0;  ///< of the state's tensors
   std::uint64_t done_ = 0;
   DeltaResult result_;
 };
@@ -289,7 +279,7 @@ DeltaResult write_delta_at(const StateSource& state, const ChainReader& base, co
 
 DeltaResult write_delta_at(const StateSource& state, const SavedState& base, const fs::path& place,
                            const fs::path& target, const DeltaOptions& options) {
-  return write(state, *memory_base(base, options.work), place, target, options);
+  return write(state, *memory_base(base, options.save.work), place, target, options);
 }
 
 }  // namespace state
@@ -301,7 +291,7 @@ DeltaResult write_delta(const StateSource& state, const ChainReader& base, const
 
 DeltaResult write_delta(const StateSource& state, const SavedState& base, const fs::path& target,
                         const DeltaOptions& options) {
-  return write(state, *state::memory_base(base, options.work), target, target, options);
+  return write(state, *state::memory_base(base, options.save.work), target, target, options);
 }
 
 }  // namespace thalia

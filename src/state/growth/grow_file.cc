@@ -43,7 +43,7 @@ Codec codec_of(const Reader& reader, std::string_view region) {
 }
 
 ReadOptions read_options(const AppendOptions& options) {
-  return {.input = options.input, .work = options.work};
+  return {.input = options.change.input, .work = options.change.work};
 }
 
 // One growth of one file, from the lock to the commit. Used once.
@@ -60,7 +60,9 @@ class GrowingFile {
         region_(state::load_region(
             view_,
             // Not restored: elements keep the type and the encoding that the file has.
-            {{.restore = false, .input = {.limits = options.input.limits}, .work = options.work},
+            {{.restore = false,
+              .input = {.limits = options.change.input.limits},
+              .work = options.change.work},
              reader_.file_bytes()})) {
     if (growth.grow_targets) {
       fail_argument(ErrorCode::bad_argument, "grow_targets", "true",
@@ -99,7 +101,7 @@ class GrowingFile {
         append_growth_event(reader_.metadata_json(),
                             state::growth_event(reader_.header().training_steps, name_, source,
                                                 result.growth, growth_.reason),
-                            options_.input.limits));
+                            options_.change.input.limits));
     result.append = appender_.commit();
     return result;
   }
@@ -107,7 +109,7 @@ class GrowingFile {
   Value metadata_of(const RegionView& view) const {
     return view.metadata_json().empty()
                ? Value::object()
-               : state::parse_json_object(view.metadata_json(), options_.input.limits);
+               : state::parse_json_object(view.metadata_json(), options_.change.input.limits);
   }
 
   // Other regions that have inputs from this one, by the directory and their metadata. A region
@@ -134,7 +136,7 @@ class GrowingFile {
         [&](const state::PlacedTensor& placed, const TensorView& tensor) {
           found = found || axes.source(placed.path, tensor.shape(), name_).any();
         },
-        options_.input.limits);
+        options_.change.input.limits);
     return found;
   }
 
@@ -163,7 +165,7 @@ class GrowingFile {
           const auto changed = by_path.find(placed.path);
           if (changed != by_path.end()) changed->second->name = placed.name;
         },
-        options_.input.limits);
+        options_.change.input.limits);
     for (std::uint32_t i = 0; i < view_.tensor_count(); ++i) {
       const TensorView view = view_.tensor(i);
       const Value* found = grown.at(view.name());
@@ -189,8 +191,9 @@ class GrowingFile {
     const Value* config = region_.find(component::kConfig);
     if (config == nullptr || config->has_tensors()) return std::string(text);
     // Compared as values, so that an unchanged config keeps its text, spaces included.
-    return state::parse_json_object(text, options_.input.limits) == *config ? std::string(text)
-                                                                            : to_json(*config);
+    return state::parse_json_object(text, options_.change.input.limits) == *config
+               ? std::string(text)
+               : to_json(*config);
   }
 
   // Connections are one section of the file. If any of them grows, all are written again, in the
@@ -208,8 +211,8 @@ class GrowingFile {
       const ConnectionView view = reader_.connection(i);
       BrainConnection connection{full_name(full_names, view.source),
                                  full_name(full_names, view.target),
-                                 Tensor::from(view.weights, options_.input.limits)};
-      if (view.delays) connection.delays = Tensor::from(*view.delays, options_.input.limits);
+                                 Tensor::from(view.weights, options_.change.input.limits)};
+      if (view.delays) connection.delays = Tensor::from(*view.delays, options_.change.input.limits);
       const bool from_here = connection.source == name_;
       const bool to_here = connection.target == name_;
       if (from_here || to_here) {

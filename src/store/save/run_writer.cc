@@ -79,6 +79,7 @@ std::string hex_of(const std::optional<Digest256>& digest) {
   return digest ? hex(digest->bytes) : std::string();
 }
 
+// A delta has no digest yet: it is read off the file.
 store::SavedFile saved_file(const SaveResult& saved) {
   return {.bytes = saved.file_bytes,
           .sha256 = hex_of(saved.sha256),
@@ -86,22 +87,16 @@ store::SavedFile saved_file(const SaveResult& saved) {
           .sync_seconds = saved.sync_seconds};
 }
 
+store::SavedFile saved_delta(const DeltaResult& saved) {
+  store::SavedFile file = saved_file(saved);
+  file.is_delta = true;
+  return file;
+}
+
 store::SavedFile saved_file(const store::WrittenPayload& written) {
   return {.bytes = written.bytes,
           .sha256 = hex(written.sha256.bytes),
           .sync_seconds = written.sync_seconds};
-}
-
-store::SavedFile saved_file(const BrainSaveResult& saved) {
-  return {.bytes = saved.file_bytes,
-          .sha256 = hex_of(saved.sha256),
-          .seconds = saved.seconds,
-          .sync_seconds = saved.sync_seconds};
-}
-
-// A delta's digest is read off the file.
-store::SavedFile delta_file(std::uint64_t bytes) {
-  return {.bytes = bytes, .is_delta = true};
 }
 
 // A delta's digest is written once it is known that the delta stays: publish() tells of it.
@@ -126,10 +121,6 @@ void require_thalia_run(const Run& run) {
   throw UsageError(ErrorCode::wrong_state,
                    "the run's checkpoints are no .thalia files: save bytes, or a file",
                    {.field = "extension", .value = fmt::format("'{}'", run.config().extension)});
-}
-
-BrainDeltaOptions delta_options(BrainSaveOptions brain) {
-  return {.brain = std::move(brain)};
 }
 
 }  // namespace
@@ -209,9 +200,8 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
         tell_overlapped(impl_->session(), /*is_delta=*/true);
         own.save = impl_->save_options(options.save, at.info.replace);
         own.save.sha256 = false;
-        return delta_file(
-            BrainCheckpoint::save_delta(brain, at.path, impl_->base_of(at), delta_options(own))
-                .file_bytes);
+        return saved_delta(
+            BrainCheckpoint::save_delta(brain, at.path, impl_->base_of(at), {.brain = own}));
       });
 }
 
@@ -231,16 +221,11 @@ SaveHandle<StoredCheckpoint> RunWriter::save_async(AsyncSaver& saver, std::strin
     const SaveOptions full = impl_->save_options(options.save, true);
     own.save.sha256 = false;
     const SaveHandle<BrainDeltaResult> handle = BrainCheckpoint::save_delta_async(
-        saver, brain, place.path, impl_->base_of(place), delta_options(std::move(own)), snapshot);
+        saver, brain, place.path, impl_->base_of(place), {.brain = std::move(own)}, snapshot);
     // The training has gone on: the state is that of the delta.
     return impl_->publish_later(
         detail::HandleAccess::control(handle), std::move(place),
-        [handle] {
-          const BrainDeltaResult saved = handle.wait();
-          store::SavedFile file = delta_file(saved.file_bytes);
-          file.seconds = saved.seconds;
-          return file;
-        },
+        [handle] { return saved_delta(handle.wait()); },
         [full, impl = &*impl_](const store::SavePlace& at) {
           tell_overlapped(impl->session());
           const ChainReader chain = impl->folder().files().open_chain(at.path);
@@ -267,17 +252,9 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
       },
       [&](const store::SavePlace& at) {
         tell_overlapped(impl_->session(), /*is_delta=*/true);
-        const SaveOptions save = impl_->save_options(options, at.info.replace);
-        const ChainReader base = impl_->base_of(at);
-        const DeltaResult saved = write_delta(state, base, at.path,
-                                              {.compression = options.compression,
-                                               .checksum = options.checksum,
-                                               .leaves = options.leaves,
-                                               .timestamp = options.timestamp,
-                                               .file_uuid = options.file_uuid,
-                                               .output = save.output,
-                                               .work = save.work});
-        return delta_file(saved.file_bytes);
+        DeltaOptions delta{.save = impl_->save_options(options, at.info.replace)};
+        delta.save.sha256 = false;
+        return saved_delta(write_delta(state, impl_->base_of(at), at.path, delta));
       });
 }
 
@@ -321,10 +298,8 @@ StoredCheckpoint RunWriter::save_file(std::string_view phase, std::uint64_t step
   require_keys(run(), phase, [&] { return keys_of(state); });
   return impl_->save(impl_->place(phase, step, info, true), copy, [&](const store::SavePlace& at) {
     tell_overlapped(impl_->session(), /*is_delta=*/true);
-    const ChainReader base = impl_->base_of(at);
-    return delta_file(
-        write_delta(state, base, at.path, {.output = impl_->session().output(at.info.replace)})
-            .file_bytes);
+    return saved_delta(write_delta(state, impl_->base_of(at), at.path,
+                                   {.save = {.output = impl_->session().output(at.info.replace)}}));
   });
 }
 

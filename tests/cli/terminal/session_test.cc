@@ -91,8 +91,8 @@ const std::vector<Call>& calls() {
          options.compression.codec = Codec::zstd;
          compress_checkpoint(in, out, options);
        }},
-      {"compact", [](auto& s, auto& in,
-                     auto& out) { compact(in, out, s.template options<CompactOptions>()); }},
+      {"compact",
+       [](auto& s, auto& in, auto& out) { compact(in, out, s.template options<ChangeOptions>()); }},
       {"recover",
        [](auto& s, auto& in, auto&) { recover(in, s.template options<RecoverOptions>()); }},
       {"append",
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(options_are_told_what_all_commands_are_told) {
   BOOST_TEST((chain.read.input.access == Access::copied));
   BOOST_TEST(chain.read.work.threads == 3);
   BOOST_TEST(session.options<ConvertOptions>().save.work.threads == 3);
-  BOOST_TEST(session.options<AppendOptions>().wait);
+  BOOST_TEST(session.options<AppendOptions>().change.wait);
   BOOST_TEST((chain.search == std::vector<fs::path>{"a", "b"}));
 }
 

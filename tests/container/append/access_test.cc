@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(an_appender_that_waits_appends_to_what_the_other_left) {
   std::optional<Appender> first(std::in_place, file.path, steady_append());
   auto second = std::async(std::launch::async, [&] {
     AppendOptions waiting = steady_append();
-    waiting.wait = true;
+    waiting.change.wait = true;
     Appender appender(file.path, waiting);
     appender.set_training_steps(22);
     appender.commit();
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_stop_leaves_the_old_state) {
   std::stop_source stop;
   stop.request_stop();
   AppendOptions options = steady_append();
-  options.work.cancel = stop.get_token();
+  options.change.work.cancel = stop.get_token();
   BOOST_CHECK_THROW(append_change(file.path, options), CancelledError);
   BOOST_TEST(bool(read_file(file.path) == before));
 }

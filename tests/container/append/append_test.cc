@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(blocks_grow_with_the_file) {
             std::pair(3u << 20, 16), std::pair(12u << 20, 20)}) {
         const auto region = large_region(std::to_string(bytes), bytes, generation);
         AppendOptions append = steady_append();
-        append.input.access = access;
+        append.change.input.access = access;
         Appender appender(file.path, append);
         declare_tensors(appender, appender.add_region(region.spec), region);
         const AppendResult result = appender.commit();
@@ -443,8 +443,8 @@ BOOST_AUTO_TEST_CASE(many_connections_are_found_and_removed) {
     BOOST_TEST(!reader.find_connection("region 1", "region 250").has_value());
     BOOST_TEST(!reader.find_connection("region", "region 1").has_value());
   }
-  Appender appender(folder / "f",
-                    {.output = {.durability = Durability::none}, .work = {.threads = 1}});
+  Appender appender(folder / "f", {.change = {.output = {.durability = Durability::none},
+                                              .work = {.threads = 1}}});
   for (std::size_t i = sample.connections.size(); i-- > 1;)
     appender.remove_connection(sample.connections[i].source, sample.connections[i].target);
   expect<UsageError>([&] { appender.remove_connection("region 1", "region 1"); },

@@ -9,8 +9,8 @@ namespace thalia::test {
 AppendOptions steady_append() {
   AppendOptions options;
   options.timestamp = 1'767'312'000;
-  options.output.durability = Durability::none;
-  options.work.threads = 1;
+  options.change.output.durability = Durability::none;
+  options.change.work.threads = 1;
   return options;
 }
 

@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_SUITE(compaction)
 
 namespace {
 
-CompactOptions steady_compact() {
+ChangeOptions steady_compact() {
   return {.output = {.durability = Durability::none}, .work = {.threads = 1}};
 }
 
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(its_memory_has_the_bounds_of_a_save) {
   const TemporaryFolder folder;
   save(folder / "f", small_sample());
   const std::string bytes = read_file(folder / "f");
-  CompactOptions options = steady_compact();
+  ChangeOptions options = steady_compact();
   options.work.memory_bytes = 1;
   BOOST_CHECK_EXCEPTION(compact(folder / "f", options), UsageError,
                         says(ErrorCode::bad_argument, "memory_bytes"));

@@ -50,7 +50,7 @@ struct File {
 
 AppendOptions durable(Durability durability) {
   AppendOptions options = steady_append();
-  options.output.durability = durability;
+  options.change.output.durability = durability;
   return options;
 }
 

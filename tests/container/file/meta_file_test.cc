@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_side_file_tells_what_its_source_tells_but_for_payloads) {
       for (const Verification verification :
            {Verification::off, Verification::on_first_touch, Verification::at_open})
         check_tells_the_same(Reader::open(files.side, {.verification = verification}), source);
-      BOOST_TEST(files.result.source_bytes == source.file_bytes());
+      BOOST_TEST(files.result.input_bytes == source.file_bytes());
       BOOST_TEST(files.result.output_bytes == std::filesystem::file_size(files.side));
       BOOST_TEST(files.result.regions == source.region_count());
       BOOST_TEST(files.result.tensors == source.tensor_count());
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(it_is_small_beside_a_large_source) {
   Sample sample;
   sample.regions.push_back({{.name = "r"}, {dense_tensor("w", DType::u8, {3'000'000})}});
   const Pair files(sample, SaveOptions{.output = {.durability = Durability::none}});
-  BOOST_TEST(files.result.source_bytes > 3'000'000u);
+  BOOST_TEST(files.result.input_bytes > 3'000'000u);
   BOOST_TEST(files.result.output_bytes < 5000u);
 }
 
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(side_files_of_appended_wrapped_and_side_files_are_as_good) 
   const TemporaryFolder folder;
   save(folder / "f", small_sample());
   {
-    Appender appender(folder / "f", {.output = {.durability = Durability::none}});
+    Appender appender(folder / "f", {.change = {.output = {.durability = Durability::none}}});
     appender.add_region({.name = "more", .config_json = R"({"a":1})"});
     appender.commit();
   }

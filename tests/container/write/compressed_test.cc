@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(appends_store_and_compact_keeps_chunks_of_every_codec) {
     save(folder / "f", every_dtype(), with(codec, 4096));
     Appender appender(folder / "f", {.compression = {.codec = codec, .chunk_bytes = 8192},
                                      .timestamp = 1,
-                                     .output = {.durability = Durability::none}});
+                                     .change = {.output = {.durability = Durability::none}}});
     const RegionId more = appender.add_region({.name = "more"});
     for (const SampleTensor& tensor : tensors)
       appender.add_tensor(more, tensor.spec, tensor.payload);

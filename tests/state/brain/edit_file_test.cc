@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_SUITE(edit_file)
 
 namespace {
 
-const AppendOptions kQuick{.output = {.durability = Durability::none}};
+const AppendOptions kQuick{.change = {.output = {.durability = Durability::none}}};
 
 struct BrainFile : TemporaryFolder {
   explicit BrainFile(std::string metadata = "{}") : path(*this / "b.thalia") {

@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_lost_tensor_goes_from_the_tree_of_its_state) {
   BOOST_TEST(!(loaded.regions == sample_brain().regions));
   // As rm would have it.
   remove_from_file(files.whole, {result.lost[0].name},
-                   {.output = {.durability = Durability::none}});
+                   {.change = {.output = {.durability = Durability::none}}});
   const BrainState removed = state::read_brain(Reader::open(files.whole), {});
   BOOST_TEST((loaded.regions == removed.regions));
 }
@@ -210,7 +210,8 @@ BOOST_AUTO_TEST_CASE(of_an_appended_file_the_older_state_is_got_where_the_newer_
   save(files.whole, some_tensors());
   const std::string before = read_file(files.whole);
   const auto old = payloads(files.whole);
-  set_in_file(files.whole, {{"step", 9}}, {}, {.output = {.durability = Durability::none}});
+  set_in_file(files.whole, {{"step", 9}}, {},
+              {.change = {.output = {.durability = Durability::none}}});
   const std::string after = read_file(files.whole);
   BOOST_REQUIRE(after.size() > before.size());
   write_file(files.hurt, after.substr(0, after.size() - 40));

@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_base_in_memory_is_named_from_the_delta_s_folder_too) {
                          .identity = saved.identity,
                          .state = state_source(sample(1)),
                          .digests = saved.digests},
-              "d.delta.thalia", {.output = {.durability = Durability::none}});
+              "d.delta.thalia", {.save = {.output = {.durability = Durability::none}}});
   BOOST_TEST(Reader::open("d.delta.thalia").delta_base()->path == "base.thalia");
 }
 

@@ -142,7 +142,8 @@ BOOST_AUTO_TEST_CASE(each_state_of_a_chain_of_ten_comes_back_to_the_bit) {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     BOOST_TEST_CONTEXT("seed " << seed) {
       const Codec codecs[] = {Codec::zstd, Codec::lz4, Codec::none};
-      const Links links(seed, {.compression = {.codec = codecs[seed % 3], .chunk_bytes = 4096}});
+      const Links links(
+          seed, {.save = {.compression = {.codec = codecs[seed % 3], .chunk_bytes = 4096}}});
       for (const auto& [path, state] : links.files) check_chain(ChainReader::open(path), state);
       const fs::path full = links.folder / "full.thalia";
       const ResolveResult result =
@@ -156,7 +157,7 @@ BOOST_AUTO_TEST_CASE(each_state_of_a_chain_of_ten_comes_back_to_the_bit) {
 }
 
 BOOST_AUTO_TEST_CASE(any_part_of_a_tensor_is_what_the_whole_has_there) {
-  const Links links(11, {.compression = {.chunk_bytes = 4096}});
+  const Links links(11, {.save = {.compression = {.chunk_bytes = 4096}}});
   const ChainReader chain = ChainReader::open(links.files.back().first);
   std::mt19937_64 random(1);
   for (const auto& [region, tensors] : links.files.back().second.regions) {
@@ -179,7 +180,8 @@ BOOST_AUTO_TEST_CASE(any_part_of_a_tensor_is_what_the_whole_has_there) {
 BOOST_AUTO_TEST_CASE(with_a_threshold_no_error_of_a_chain_reaches_it) {
   double worst_of_all = 0;
   for (std::uint64_t seed = 21; seed <= 26; ++seed) {
-    const Links links(seed, {.threshold = kThreshold, .compression = {.chunk_bytes = 4096}});
+    const Links links(seed,
+                      {.threshold = kThreshold, .save = {.compression = {.chunk_bytes = 4096}}});
     for (const auto& [path, state] : links.files) {
       const ChainReader chain = ChainReader::open(path);
       for (const auto& [region, tensors] : state.regions) {

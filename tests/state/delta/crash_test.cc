@@ -62,7 +62,7 @@ const std::vector<Way> kWays = {
      [](const Files& files) {
        write_delta(state_source(sample(3)),
                    ChainReader::open(files.first, {.read = {.work = {.threads = 1}}}), files.target,
-                   {.work = {.threads = 1}});
+                   {.save = {.work = {.threads = 1}}});
      }},
     {"delta against memory",
      [](const Files& files) {
@@ -70,7 +70,7 @@ const std::vector<Way> kWays = {
                              .identity = files.first_saved.identity,
                              .state = state_source(sample(1)),
                              .digests = files.first_saved.digests};
-       write_delta(state_source(sample(3)), base, files.target, {.work = {.threads = 1}});
+       write_delta(state_source(sample(3)), base, files.target, {.save = {.work = {.threads = 1}}});
      }},
     {"resolve", [](const Files& files) {
        resolve(files.first, files.target, {.read = {.work = {.threads = 1}}},

@@ -135,8 +135,8 @@ BOOST_AUTO_TEST_CASE(a_tensor_that_is_known_to_be_unchanged_is_not_asked_for) {
   const ChainReader base = ChainReader::open(folder.base);
   StateSource source = thalia::state_source(base);
   source.regions[0].tensors[0].load = []() -> Tensor { throw std::runtime_error("asked for"); };
-  const DeltaResult result =
-      write_delta(source, base, folder.delta, {.output = {.durability = Durability::none}});
+  const DeltaResult result = write_delta(source, base, folder.delta,
+                                         {.save = {.output = {.durability = Durability::none}}});
   BOOST_TEST(result.same == 1);
   BOOST_TEST(result.changed_regions.empty());
   check_chain(ChainReader::open(folder.delta), state);
@@ -247,7 +247,8 @@ BOOST_AUTO_TEST_CASE(chains_of_twenty_with_growth_come_back_at_every_link) {
     if (step % 4 == 1) state.regions["new" + std::to_string(step)]["b"].tensor = w;
     if (step == 12) state.regions.erase("new1");
     const auto path = folder / (std::to_string(step) + ".delta.thalia");
-    DeltaOptions options{.compression = {.codec = kCodecs[step % 3], .chunk_bytes = 4096}};
+    DeltaOptions options{
+        .save = {.compression = {.codec = kCodecs[step % 3], .chunk_bytes = 4096}}};
     const DeltaResult result = save_delta(state, links.back().first, path, options);
     BOOST_TEST(result.depth == step);
     if (step == 12) BOOST_TEST((result.removed_regions == std::vector<std::string>{"new1"}));
@@ -278,9 +279,9 @@ BOOST_AUTO_TEST_CASE(a_delta_between_two_files_is_that_of_their_states) {
   save_full(after, folder / "new.thalia");
   const ChainReader base = ChainReader::open(folder.base);
   const ChainReader now = ChainReader::open(folder / "new.thalia");
-  const DeltaOptions options{.timestamp = 1,
-                             .file_uuid = std::array<std::uint8_t, 16>{},
-                             .output = {.durability = Durability::none}};
+  const DeltaOptions options{.save = {.timestamp = 1,
+                                      .file_uuid = std::array<std::uint8_t, 16>{},
+                                      .output = {.durability = Durability::none}}};
   write_delta(thalia::state_source(now), base, folder.delta, options);
   check_chain(ChainReader::open(folder.delta), after);
   // Equal input gives equal bytes.
@@ -300,7 +301,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_without_elements_is_taken_from_a_file_as_any_other
   save_full(after, folder / "new.thalia");
   write_delta(thalia::state_source(ChainReader::open(folder / "new.thalia")),
               ChainReader::open(folder.base), folder.delta,
-              {.output = {.durability = Durability::none}});
+              {.save = {.output = {.durability = Durability::none}}});
   check_chain(ChainReader::open(folder.delta), after);
 }
 
@@ -314,8 +315,8 @@ BOOST_AUTO_TEST_CASE(without_compression_nothing_is_compressed) {
   few.mutable_as<float>()[5] = 1;
   save_full({.regions = {{"r", {{"all", {before}}, {"few", {before}}}}}}, folder.base);
   const SampleState after{.regions = {{"r", {{"all", {all}}, {"few", {few}}}}}};
-  const DeltaResult result =
-      save_delta(after, folder.base, folder.delta, {.compression = {.codec = Codec::none}});
+  const DeltaResult result = save_delta(after, folder.base, folder.delta,
+                                        {.save = {.compression = {.codec = Codec::none}}});
   BOOST_TEST(result.whole == 1u);
   BOOST_TEST(result.lists == 1u);
   const Reader reader = Reader::open(folder.delta);
@@ -327,7 +328,7 @@ BOOST_AUTO_TEST_CASE(a_level_alone_is_one_of_zstd) {
   const Folder folder;
   save_full({.regions = {{"r", {{"few", {Tensor::zeros(DType::f32, {4})}}}}}}, folder.base);
   const SampleState after{.regions = {{"r", {{"all", {Tensor::zeros(DType::f32, {100, 300})}}}}}};
-  save_delta(after, folder.base, folder.delta, {.compression = {.level = 9}});
+  save_delta(after, folder.base, folder.delta, {.save = {.compression = {.level = 9}}});
   const auto codecs = Reader::open(folder.delta).region("r").at("all").codecs();
   BOOST_TEST((codecs == std::vector{Codec::zstd}));
   check_chain(ChainReader::open(folder.delta), after);
@@ -342,7 +343,7 @@ BOOST_AUTO_TEST_CASE(every_checksum_can_tell_a_base) {
     const auto checksum = static_cast<ChecksumType>(type);
     save_full(one(tensor), folder.base,
               {.checksum = checksum, .output = {.durability = Durability::none}});
-    save_delta(after, folder.base, folder.delta, {.checksum = checksum});
+    save_delta(after, folder.base, folder.delta, {.save = {.checksum = checksum}});
     BOOST_TEST(verify(folder.delta).ok());
     check_chain(ChainReader::open(folder.delta), after);
     save_full(one(tensor), folder.base,

@@ -62,9 +62,9 @@ DeltaResult save_delta(const std::filesystem::path& base, const std::filesystem:
   return write_delta(state_source(ChainReader::open(now)), ChainReader::open(base), target,
                      {.exclude = std::move(exclude),
                       .low_rank = options,
-                      .timestamp = 1767225600,
-                      .output = {.durability = Durability::none},
-                      .work = {.threads = 2}});
+                      .save = {.timestamp = 1767225600,
+                               .output = {.durability = Durability::none},
+                               .work = {.threads = 2}}});
 }
 
 codec::LowRankFactors read_within(const format::TensorEntry& entry, ByteSpan payload,

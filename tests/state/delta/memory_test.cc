@@ -13,9 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const DeltaOptions kSteady{.timestamp = 1,
-                           .file_uuid = std::array<std::uint8_t, 16>{},
-                           .output = {.durability = Durability::none}};
+const DeltaOptions kSteady{.save = {.timestamp = 1,
+                                    .file_uuid = std::array<std::uint8_t, 16>{},
+                                    .output = {.durability = Durability::none}}};
 
 // Of each kind of change: none, a few elements, small moves, another shape, sparse; connections.
 SampleState state(std::uint64_t step) {
@@ -42,13 +42,6 @@ SampleState state(std::uint64_t step) {
 }
 
 SavedState saved(const SampleState& state, const fs::path& path, const SaveResult& result) {
-  return {.path = path,
-          .identity = result.identity,
-          .state = state_source(state),
-          .digests = result.digests};
-}
-
-SavedState saved(const SampleState& state, const fs::path& path, const DeltaResult& result) {
   return {.path = path,
           .identity = result.identity,
           .state = state_source(state),
@@ -130,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_stop_ends_the_look_at_a_base_in_memory) {
     };
   };
   DeltaOptions options = kSteady;
-  options.work = {.threads = 1, .cancel = stop.get_token()};
+  options.save.work = {.threads = 1, .cancel = stop.get_token()};
   BOOST_CHECK_THROW(write_delta(state_source(now), base, folder.delta, options), CancelledError);
   BOOST_TEST(reads == 1u);
 }

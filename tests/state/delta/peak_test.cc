@@ -125,9 +125,9 @@ void save_base(const fs::path& path, std::uint64_t step) {
 }
 
 DeltaOptions delta_options() {
-  return {.compression = {.codec = Codec::lz4},
-          .output = {.durability = Durability::none},
-          .work = {.threads = 2, .memory_bytes = kMemory}};
+  return {.save = {.compression = {.codec = Codec::lz4},
+                   .output = {.durability = Durability::none},
+                   .work = {.threads = 2, .memory_bytes = kMemory}}};
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const DeltaOptions kQuiet{.output = {.durability = Durability::none}};
+const DeltaOptions kQuiet{.save = {.output = {.durability = Durability::none}}};
 
 // Weights that are more than a piece of what is restored at a time, and a tensor that stays as it
 // is.

@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(quantized_bases_are_restored_and_codes_of_a_delta_refused) 
   quantize_file(folder / "plain", folder / "quantized", {}, {.save = quiet_save()});
   const ChainReader base = ChainReader::open(folder / "quantized");
   write_delta(state_source(ChainReader::open(folder / "plain")), base, folder / "delta",
-              {.output = {.durability = Durability::none}});
+              {.save = {.output = {.durability = Durability::none}}});
   const ChainReader chain = ChainReader::open(folder / "delta");
   check_streamed(chain);
   BOOST_CHECK_EXCEPTION(chain.stream(StreamOptions{.quantized = StreamedQuantized::codes}),

@@ -364,7 +364,7 @@ BOOST_AUTO_TEST_CASE(quantized_tensors_are_compared_restored) {
   // Chains of one file, and a delta, say the same.
   const ChainReader base = ChainReader::open(folder / "a");
   write_delta(state_source(ChainReader::open(folder / "b")), base, folder / "d",
-              {.output = {.durability = Durability::none}});
+              {.save = {.output = {.durability = Durability::none}}});
   for (const char* const name : {"b", "d"}) {
     const Diff chained = thalia::diff(base, ChainReader::open(folder / name), {.values = true});
     BOOST_REQUIRE(chained.regions.size() == 1u);

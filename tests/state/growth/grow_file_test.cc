@@ -26,7 +26,8 @@ BOOST_AUTO_TEST_SUITE(grow_file_in_place)
 
 namespace {
 
-const AppendOptions kSteady{.timestamp = 1'765'000'000, .output = {.durability = Durability::none}};
+const AppendOptions kSteady{.timestamp = 1'765'000'000,
+                            .change = {.output = {.durability = Durability::none}}};
 
 struct File {
   explicit File(const BrainState& brain, const state::StoreOptions& options = {},
@@ -333,8 +334,8 @@ BOOST_AUTO_TEST_CASE(a_kill_at_any_system_call_leaves_the_old_state_or_the_new) 
   BrainState grown = brain();
   grow_output(grown, "cortex", 2);
   AppendOptions options = kSteady;
-  options.output.durability = Durability::full;
-  options.work.threads = 1;
+  options.change.output.durability = Durability::full;
+  options.change.work.threads = 1;
   std::set<bool> seen;
   for (unsigned call = 0;; call += kCallStep) {
     BOOST_TEST_CONTEXT("call " << call) {
