@@ -193,7 +193,7 @@ std::vector<std::byte> normal(DType dtype, std::uint64_t bytes) {
 // All tensors of the type, one after the other.
 std::vector<std::byte> tensors_of(const SafetensorsFile& file, DType dtype) {
   std::vector<std::byte> out;
-  for (const SafetensorsTensor& tensor : file.tensors()) {
+  for (const NamedArray& tensor : file.tensors()) {
     if (tensor.dtype != dtype) continue;
     const ByteSpan bytes = tensor.bytes;
     out.insert(out.end(), bytes.begin(), bytes.end());

@@ -30,7 +30,7 @@ class Files {
   Files(const Settings& settings, std::uint64_t count)
       : folder_(settings.disk), payload_(kTensorElements) {
     const ByteSpan payload = as_byte_span(payload_);
-    std::vector<SafetensorsTensor> tensors;
+    std::vector<NamedArray> tensors;
     Writer one(flat(), {.output = {.durability = Durability::none}});
     Writer many(grouped(), {.output = {.durability = Durability::none}});
     const RegionId model = one.add_region({.name = "model"});
@@ -91,11 +91,10 @@ void open_and_find_grouped(Files& files, Verification verification) {
 
 void open_and_find_safetensors(Files& files) {
   const SafetensorsFile file = SafetensorsFile::open(files.safetensors());
-  const auto found =
-      std::find_if(file.tensors().begin(), file.tensors().end(),
-                   [&name = files.next_wanted().tensor](const SafetensorsTensor& tensor) {
-                     return tensor.name == name;
-                   });
+  const auto found = std::find_if(file.tensors().begin(), file.tensors().end(),
+                                  [&name = files.next_wanted().tensor](const NamedArray& tensor) {
+                                    return tensor.name == name;
+                                  });
   touch_pages(found->bytes);
 }
 

@@ -21,7 +21,7 @@ namespace {
 void make_files_of(ByteSpan payload, DType dtype, std::uint64_t tensor_bytes,
                    const std::filesystem::path& safetensors, const std::filesystem::path& thalia) {
   if (!thalia.empty()) measure::save(thalia, payload, dtype, tensor_bytes);
-  std::vector<SafetensorsTensor> tensors;
+  std::vector<NamedArray> tensors;
   for (std::uint64_t at = 0; at < payload.size(); at += tensor_bytes) {
     tensors.push_back({.name = measure::tensor_name(at / tensor_bytes),
                        .dtype = dtype,
@@ -47,7 +47,7 @@ void make_files(DType dtype, std::uint64_t count, std::uint64_t tensor_bytes,
 PeerState::PeerState(const std::filesystem::path& safetensors) {
   const SafetensorsFile file = SafetensorsFile::open(safetensors);
   tensors_.reserve(file.tensors().size());
-  for (const SafetensorsTensor& tensor : file.tensors()) {
+  for (const NamedArray& tensor : file.tensors()) {
     tensors_.push_back(
         {tensor.name, tensor.dtype, tensor.shape, TensorMemory(tensor.bytes.size())});
     copy(tensor.bytes, tensors_.back().memory.bytes());

@@ -35,9 +35,9 @@ bool same_bytes(const fs::path& a, const fs::path& b) {
 /// The name of the first tensor that differs in anything; empty: none does.
 std::string first_difference(const thalia::SafetensorsFile& a, const thalia::SafetensorsFile& b) {
   const auto by_name = [](const thalia::SafetensorsFile& file) {
-    std::vector<const thalia::SafetensorsTensor*> tensors;
+    std::vector<const thalia::NamedArray*> tensors;
     for (const auto& tensor : file.tensors()) tensors.push_back(&tensor);
-    std::ranges::sort(tensors, {}, &thalia::SafetensorsTensor::name);
+    std::ranges::sort(tensors, {}, &thalia::NamedArray::name);
     return tensors;
   };
   const auto ours = by_name(a);

@@ -47,13 +47,9 @@ struct FileFlags {
 };
 
 /// What the header of a file says. docs/format/format.md, "Header".
-struct FileHeader {
+struct FileHeader : FileTotals {
   FormatVersion version{};
   FileFlags flags{};
-  std::uint64_t timestamp = 0;  ///< seconds since 1970
-  std::uint64_t total_neurons = 0;
-  std::uint64_t total_synapses = 0;
-  std::uint64_t training_steps = 0;
   ChecksumType checksum = ChecksumType::none;
   // Of a file with a block tree:
   LeafAlgorithm leaves = LeafAlgorithm::xxh3_128;

@@ -288,6 +288,32 @@ using Element = std::variant<float, double, std::int64_t, std::uint64_t, bool, s
 /// none.
 Element decode_element(DType dtype, ByteSpan bytes, std::uint64_t index);
 
+/// Elements under a name, row by row, whose bytes are another's.
+struct NamedArray {
+  std::string name{};
+  DType dtype = DType::f32;
+  Shape shape{};
+  ByteSpan bytes{};
+};
+
+/// What the index of a file says of an array in it.
+struct ArrayEntry {
+  std::string name{};
+  DType dtype = DType::f32;
+  Shape shape{};
+  std::uint64_t offset = 0;  ///< of its bytes, from the start of the file
+};
+
+/// What a header says of the state in the file.
+struct FileTotals {
+  std::uint64_t timestamp = 0;  ///< seconds since 1970
+  std::uint64_t total_neurons = 0;
+  std::uint64_t total_synapses = 0;
+  std::uint64_t training_steps = 0;
+
+  friend bool operator==(const FileTotals&, const FileTotals&) = default;
+};
+
 // What tells a .thalia file from every other: what a delta names its base by.
 
 /// As the save that wrote the file knows it, and the file's header says.

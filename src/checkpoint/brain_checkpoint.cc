@@ -149,13 +149,7 @@ BrainState load_v01_brain(const path& source, const BrainLoadOptions& options,
 BrainInfo describe_v01_brain(const path& source, const ReadOptions& options) {
   const V01File file = read_v01(source, options);
   const V01Header& header = file.document.header;
-  BrainInfo info{.path = source,
-                 .file_bytes = file.file_bytes,
-                 .version = header.version.to_string(),
-                 .timestamp = header.timestamp,
-                 .total_neurons = header.total_neurons,
-                 .total_synapses = header.total_synapses,
-                 .training_steps = header.training_steps};
+  BrainInfo info{header, source, file.file_bytes, header.version.to_string()};
   const BrainState brain = from_v01(file.document);
   info.regions = brain.regions.names();
   info.pathways = brain.pathways.names();
@@ -303,15 +297,9 @@ BrainInfo BrainCheckpoint::info(const path& source, const ReadOptions& options) 
   if (!opened) return checkpoint::describe_v01_brain(source, options);
   const Reader& reader = *opened;
   const FileHeader header = reader.header();
-  BrainInfo info{.path = source,
-                 .file_bytes = file_bytes(source),
-                 .version = header.version.to_string(),
-                 .timestamp = header.timestamp,
-                 .total_neurons = header.total_neurons,
-                 .total_synapses = header.total_synapses,
-                 .training_steps = header.training_steps,
-                 .connections = reader.connection_count(),
-                 .is_delta = header.flags.delta};
+  BrainInfo info{header, source, file_bytes(source), header.version.to_string()};
+  info.connections = reader.connection_count();
+  info.is_delta = header.flags.delta;
   for (std::uint32_t i = 0; i < reader.region_count(); ++i) {
     const std::string_view name = reader.region(i).name();
     if (name.starts_with(state::kPathwayPrefix)) {

@@ -139,11 +139,11 @@ class ThaliaFile final : public OpenedFile {
     for (const std::filesystem::path& file : chain().paths()) {
       const Reader reader = Reader::open(file, options_.read);
       const FileHeader header = reader.header();
-      links.push_back({.name = file.string(),
-                       .is_delta = reader.delta_base().has_value(),
-                       .training_steps = header.training_steps,
-                       .timestamp = header.timestamp,
-                       .disk_bytes = thalia::file_bytes(file)});
+      links.push_back({{.is_delta = reader.delta_base().has_value(),
+                        .training_steps = header.training_steps,
+                        .timestamp = header.timestamp,
+                        .disk_bytes = thalia::file_bytes(file)},
+                       file.string()});
     }
     return links;
   }

@@ -42,13 +42,13 @@ Opened open_safetensors(const Path& path, const std::string& access) {
 // In the order of the file: (name, dtype, shape, payload) each.
 nb::list names_of(const Opened& opened) {
   nb::list out;
-  for (const SafetensorsTensor& tensor : opened.file.tensors()) out.append(tensor.name);
+  for (const NamedArray& tensor : opened.file.tensors()) out.append(tensor.name);
   return out;
 }
 
 // Where it lies in the file, and the rest of FlatSource.
 nb::tuple tensor_of(const Opened& opened, std::size_t i) {
-  const SafetensorsTensor& tensor = opened.file.tensors().at(i);
+  const NamedArray& tensor = opened.file.tensors().at(i);
   // They lie at the end of the file, without gaps.
   const ByteSpan last = opened.file.tensors().back().bytes;
   const auto to_end = static_cast<std::uint64_t>(last.data() + last.size() - tensor.bytes.data());
@@ -65,8 +65,8 @@ void touch(const Opened& opened, std::size_t i) {
 using Named = std::vector<std::pair<std::string, std::string>>;
 
 // (name, dtype, shape, buffer) each. `held` keeps the buffers.
-std::vector<SafetensorsTensor> specs_of(const nb::list& tensors, std::vector<HeldBuffer>& held) {
-  std::vector<SafetensorsTensor> specs;
+std::vector<NamedArray> specs_of(const nb::list& tensors, std::vector<HeldBuffer>& held) {
+  std::vector<NamedArray> specs;
   held.reserve(tensors.size());
   for (const nb::handle item : tensors) {
     const auto tensor = nb::cast<nb::tuple>(item);
@@ -84,7 +84,7 @@ std::vector<SafetensorsTensor> specs_of(const nb::list& tensors, std::vector<Hel
 std::uint64_t save(const Path& path, const nb::list& tensors, std::optional<Named> metadata,
                    const nb::dict& options) {
   std::vector<HeldBuffer> held;
-  std::vector<SafetensorsTensor> specs = specs_of(tensors, held);
+  std::vector<NamedArray> specs = specs_of(tensors, held);
   const OutputOptions output = save_options(options).output;
   return interruptible([&](const std::stop_token&) {
     return save_safetensors(path, std::move(specs), metadata, output);

@@ -55,7 +55,7 @@ Exported exported(const TemporaryFolder& folder) {
   try {
     out.losses = convert(folder / "a.thalia", folder / "out.safetensors", {}).losses;
     const SafetensorsFile file = SafetensorsFile::open(folder / "out.safetensors");
-    for (const SafetensorsTensor& tensor : file.tensors()) out.names.push_back(tensor.name);
+    for (const NamedArray& tensor : file.tensors()) out.names.push_back(tensor.name);
   } catch (const UnsupportedError& error) {
     BOOST_TEST(!std::filesystem::exists(folder / "out.safetensors"));
     BOOST_TEST(error.context().path == (folder / "a.thalia").string());

@@ -104,7 +104,8 @@ BOOST_AUTO_TEST_CASE(deltas_are_resolved_by_converting) {
   write_file(folder / "one.mckp", mckp_bytes({{"w", first}}, {}, {}, &result));
   write_file(folder / "two.mckp",
              mckp_bytes({{"w", second}},
-                        {.training_step = 9, .previous = MckpPrevious{"one", result.content_hash}},
+                        {.header = {.training_step = 9,
+                                    .previous = MckpPrevious{"one", result.content_hash}}},
                         {{"w", first}}));
   BOOST_TEST(MckpFile::open(folder / "two.mckp").header().previous.has_value());
   const auto done = convert(folder / "two.mckp", folder / "whole.mckp", quick());

@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(large_compressed_tensors_pass_in_pieces) {
     BOOST_TEST((payload(reader.tensor("w")) == halves));
     BOOST_TEST((payload(reader.tensor("spikes")) == joined({bytes})));
     const SafetensorsFile file = SafetensorsFile::open(folder / "b.safetensors");
-    for (const SafetensorsTensor& tensor : file.tensors()) {
+    for (const NamedArray& tensor : file.tensors()) {
       const ByteSpan expected = tensor.name == "w" ? ByteSpan(halves) : bytes;
       BOOST_TEST(same_bytes(tensor.bytes, expected));
     }

@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(names_the_tensor_that_lost_most) {
 BOOST_AUTO_TEST_CASE(twins_are_treated_alike) {
   const TemporaryFolder folder;
   const std::vector<float> numbers = weights(64);
-  std::vector<SafetensorsTensor> tensors;
+  std::vector<NamedArray> tensors;
   for (const char* name : {"h.0.attn.weight", "h.0.attn.b", "h.0.ln_1.weight", "wte.weight",
                            "h.0.attn.weight.exp_avg", "optimizer.lr_weights", "head.bias", "rest"})
     tensors.push_back({name, DType::f32, {8, 8}, as_byte_span(numbers)});
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(twins_are_treated_alike) {
       const auto other = SafetensorsFile::open(folder / "2.safetensors");
       BOOST_TEST_REQUIRE(one.tensors().size() == other.tensors().size());
       for (std::size_t i = 0; i < one.tensors().size(); ++i) {
-        const SafetensorsTensor &a = one.tensors()[i], &b = other.tensors()[i];
+        const NamedArray &a = one.tensors()[i], &b = other.tensors()[i];
         BOOST_TEST(a.name == b.name);
         BOOST_TEST(dtype_name(a.dtype) == dtype_name(b.dtype), policy << ", " << a.name);
       }

@@ -212,11 +212,11 @@ BOOST_AUTO_TEST_CASE(safetensors_are_converted_both_ways) {
   const TemporaryFolder folder;
   const std::vector<float> numbers = weights(kManyWeights);
   const ByteSpan bytes = as_byte_span(numbers);
-  const std::vector<SafetensorsTensor> tensors{{"a.0.weight", DType::f32, {kManyWeights, 1}, bytes},
-                                               {"b.0.weight", DType::f32, {kManyWeights, 1}, bytes},
-                                               {"a.0.bias", DType::f32, {kManyWeights}, bytes},
-                                               {"b.0.x_weight", DType::f32, {kManyWeights}, bytes},
-                                               {"a.0.z_weight", DType::f32, {kManyWeights}, bytes}};
+  const std::vector<NamedArray> tensors{{"a.0.weight", DType::f32, {kManyWeights, 1}, bytes},
+                                        {"b.0.weight", DType::f32, {kManyWeights, 1}, bytes},
+                                        {"a.0.bias", DType::f32, {kManyWeights}, bytes},
+                                        {"b.0.x_weight", DType::f32, {kManyWeights}, bytes},
+                                        {"a.0.z_weight", DType::f32, {kManyWeights}, bytes}};
   save_safetensors(folder / "a.safetensors", tensors, SafetensorsMetadata{{"k", "v"}});
   const auto halves = as_type(DType::f32, DType::bf16, bytes);
 
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(safetensors_are_converted_both_ways) {
   const SafetensorsFile file = SafetensorsFile::open(folder / "b.safetensors");
   BOOST_TEST((file.metadata() == SafetensorsMetadata{{"k", "v"}, {"precision_policy", "bf16"}}));
   BOOST_TEST(file.tensors().size() == 5u);
-  for (const SafetensorsTensor& tensor : file.tensors()) {
+  for (const NamedArray& tensor : file.tensors()) {
     const bool is_weight = tensor.name != "a.0.bias";
     BOOST_TEST((tensor.dtype == (is_weight ? DType::bf16 : DType::f32)));
     const ByteSpan expected = is_weight ? ByteSpan(halves) : bytes;
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(safetensors_are_converted_both_ways) {
     BOOST_TEST(reader.metadata_json() ==
                R"({"format":"safetensors","safetensors":{"metadata":{"k":"v"}},)"
                R"("precision_policy":"bf16"})");
-    for (const SafetensorsTensor& tensor : tensors) {
+    for (const NamedArray& tensor : tensors) {
       const bool is_weight = tensor.name != "a.0.bias";
       const auto expected = is_weight ? halves : joined({bytes});
       BOOST_TEST((payload(reader.tensor(tensor.name)) == expected));
@@ -256,8 +256,7 @@ BOOST_AUTO_TEST_CASE(safetensors_are_converted_both_ways) {
   BOOST_TEST(back.losses.empty());
   BOOST_TEST(back.converted_tensors == 4u);
   const SafetensorsFile widened = SafetensorsFile::open(folder / "e.safetensors");
-  for (const SafetensorsTensor& tensor : widened.tensors())
-    BOOST_TEST((tensor.dtype == DType::f32));
+  for (const NamedArray& tensor : widened.tensors()) BOOST_TEST((tensor.dtype == DType::f32));
 }
 
 // By dtype, then by name: a, b, a, b. A region's tensors have to be compressed one after the other.

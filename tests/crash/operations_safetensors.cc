@@ -22,7 +22,7 @@ constexpr std::uint64_t kTensorBytes = 6000;
 void save_model(const fs::path& folder, unsigned step, std::uint64_t tensors_in_a_shard,
                 Durability durability = Durability::full) {
   std::vector<std::vector<std::byte>> payloads;
-  std::vector<SafetensorsTensor> tensors;
+  std::vector<NamedArray> tensors;
   for (unsigned i = 0; i < 4; ++i)
     payloads.push_back(test::random_bytes(kTensorBytes, step * 10 + i));
   for (unsigned i = 0; i < 4; ++i) {

@@ -137,7 +137,8 @@ void write_mckp(const Path& path) {
 void write_mckp_text(const Path& path) {
   std::string text = "{\"a\":[0";
   while (text.size() < kHeld / 8) text += ",0";
-  MckpWriter writer(path, {.metadata = text + "]}", .output = {.durability = Durability::none}});
+  MckpWriter writer(
+      path, {.header = {.metadata = text + "]}"}, .output = {.durability = Durability::none}});
   writer.commit();
 }
 

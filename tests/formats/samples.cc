@@ -46,8 +46,8 @@ OwnedTensor make_tensor(std::string name, DType dtype, Shape shape) {
   return tensor;
 }
 
-std::vector<SafetensorsTensor> borrow(const std::vector<OwnedTensor>& tensors) {
-  std::vector<SafetensorsTensor> out;
+std::vector<NamedArray> borrow(const std::vector<OwnedTensor>& tensors) {
+  std::vector<NamedArray> out;
   for (const OwnedTensor& tensor : tensors) {
     out.push_back(
         {.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape, .bytes = tensor.bytes});
@@ -65,12 +65,12 @@ std::vector<DType> safetensors_dtypes() {
 
 bool same_content(const SafetensorsFile& a, const SafetensorsFile& b) {
   const auto by_name = [](const SafetensorsFile& file) {
-    std::vector<const SafetensorsTensor*> tensors;
-    for (const SafetensorsTensor& tensor : file.tensors()) tensors.push_back(&tensor);
+    std::vector<const NamedArray*> tensors;
+    for (const NamedArray& tensor : file.tensors()) tensors.push_back(&tensor);
     std::ranges::sort(tensors, {}, [](const auto* tensor) { return tensor->name; });
     return tensors;
   };
-  const auto same = [](const SafetensorsTensor* x, const SafetensorsTensor* y) {
+  const auto same = [](const NamedArray* x, const NamedArray* y) {
     return x->name == y->name && x->dtype == y->dtype && x->shape == y->shape &&
            std::ranges::equal(x->bytes, y->bytes);
   };

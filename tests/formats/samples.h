@@ -31,7 +31,7 @@ struct OwnedTensor {
 };
 /// Bytes from a fixed sequence, a different one for each name.
 OwnedTensor make_tensor(std::string name, DType dtype, Shape shape);
-std::vector<SafetensorsTensor> borrow(const std::vector<OwnedTensor>& tensors);
+std::vector<NamedArray> borrow(const std::vector<OwnedTensor>& tensors);
 
 /// The dtypes that safetensors has.
 std::vector<DType> safetensors_dtypes();

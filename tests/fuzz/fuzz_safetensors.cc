@@ -22,7 +22,7 @@ constexpr std::uint64_t kLimit = formats::kSafetensorsHeaderLimit;
 
 void check_extents(ByteSpan file, const formats::ParsedSafetensors& parsed) {
   const std::byte* expected = nullptr;
-  for (const SafetensorsTensor& tensor : parsed.tensors) {
+  for (const NamedArray& tensor : parsed.tensors) {
     FUZZ_REQUIRE(tensor.shape.byte_length(tensor.dtype) == tensor.bytes.size());
     FUZZ_REQUIRE(tensor.bytes.data() >= file.data());
     FUZZ_REQUIRE(expected == nullptr || tensor.bytes.data() == expected);
@@ -43,8 +43,8 @@ void check_round_trip(const formats::ParsedSafetensors& parsed) {
   FUZZ_REQUIRE(again.metadata == parsed.metadata);
   FUZZ_REQUIRE(again.tensors.size() == parsed.tensors.size());
   for (std::size_t i = 0; i < again.tensors.size(); ++i) {
-    const SafetensorsTensor& now = again.tensors[i];
-    const SafetensorsTensor& before = parsed.tensors[header.order[i]];
+    const NamedArray& now = again.tensors[i];
+    const NamedArray& before = parsed.tensors[header.order[i]];
     // Empty tensors may have changed places: their offsets do not tell which comes first.
     if (before.bytes.empty()) continue;
     FUZZ_REQUIRE(now.name == before.name && now.dtype == before.dtype);

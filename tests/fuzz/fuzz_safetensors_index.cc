@@ -47,7 +47,7 @@ void check_written(const ModelIndex& index) {
 }
 
 void check_planned(const ModelIndex& index, std::string_view text) {
-  std::vector<SafetensorsTensor> tensors;
+  std::vector<NamedArray> tensors;
   for (const IndexedTensor& tensor : index.tensors)
     tensors.push_back({.name = tensor.name, .dtype = DType::u8, .shape = {1}, .bytes = {}});
   const std::string json =
@@ -81,7 +81,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   // As metadata of a .thalia file, any of it may be an origin.
   try {
     const auto origin = formats::origin_from_json(text, 64);
-    const std::vector<SafetensorsTensor> tensors{
+    const std::vector<NamedArray> tensors{
         {.name = "a", .dtype = DType::f32, .shape = {2}, .bytes = {}}};
     const auto plan =
         plan_kept_model("/nowhere/model", tensors, origin, {.max_header_bytes = 1'000'000});

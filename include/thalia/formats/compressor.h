@@ -72,17 +72,12 @@ struct CompressorConfig {
   Work work{};
 };
 
-struct CheckpointMeta {
-  std::string key;  ///< empty of what is not stored
-  CheckpointSignature signature;
-  std::uint64_t original_size = 0;
-  std::uint64_t compressed_size = 0;        ///< of the whole file
-  std::optional<std::string> previous_key;  ///< where any tensor is a delta
-  std::uint32_t tensors = 0;
-  std::uint32_t delta_tensors = 0;
-  std::uint32_t quantized_tensors = 0;
-  double largest_error = 0;            ///< of quantized tensors
-  std::uint64_t lossy_generation = 0;  ///< 0 of what was never quantized
+struct CheckpointMeta : MckpTotals {
+  std::string key{};  ///< empty of what is not stored
+  CheckpointSignature signature{};
+  std::uint64_t compressed_size = 0;          ///< of the whole file
+  std::optional<std::string> previous_key{};  ///< where any tensor is a delta
+  std::uint64_t lossy_generation = 0;         ///< 0 of what was never quantized
   /// original_size / compressed_size.
   double ratio() const noexcept {
     return compressed_size == 0

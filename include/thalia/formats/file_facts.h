@@ -38,15 +38,22 @@ struct BaseFacts {
 };
 
 /// nullopt: the format does not say.
-struct FileFacts {
-  std::string version{};  ///< of the format; empty: the file does not say
+struct StateFacts {
   bool is_delta = false;
+  std::optional<std::uint64_t> training_steps{};  ///< not those that metadata alone tell
+  std::optional<std::uint64_t> timestamp{};
+  std::uint64_t disk_bytes = 0;
+};
+
+/// nullopt: the format does not say. `disk_bytes` are those of a file that may be wrapped, or have
+/// debris; else 0.
+struct FileFacts : StateFacts {
+  std::string version{};  ///< of the format; empty: the file does not say
   bool is_side_file = false;
   /// Its tensors can be told. Those of a delta of version 0.1 are in a Python pickle, which is
   /// never opened.
   bool tells_tensors = true;
   std::uint64_t file_bytes = 0;  ///< unwrapped and without debris; of all files of a model
-  std::uint64_t disk_bytes = 0;  ///< of one that may be wrapped, or have debris; else 0
   std::optional<WrapperFacts> wrapper{};
   std::uint64_t dead_bytes = 0;
   std::uint64_t debris_bytes = 0;
@@ -54,8 +61,6 @@ struct FileFacts {
   std::optional<std::uint64_t> connections{};
   std::optional<std::uint64_t> neurons{};
   std::optional<std::uint64_t> synapses{};
-  std::optional<std::uint64_t> training_steps{};  ///< not those that metadata alone tell
-  std::optional<std::uint64_t> timestamp{};
   std::optional<std::uint64_t> generation{};
   std::optional<Uuid> uuid{};
   std::vector<std::string_view> flags{};    ///< that are set: "compressed", "sparse"
@@ -89,12 +94,8 @@ struct RegionFacts {
 };
 
 /// A checkpoint, or one that it is based on.
-struct LinkFacts {
-  std::string name;  ///< a path, or the key of a checkpoint in a store
-  bool is_delta = false;
-  std::optional<std::uint64_t> training_steps{};
-  std::optional<std::uint64_t> timestamp{};
-  std::uint64_t disk_bytes = 0;
+struct LinkFacts : StateFacts {
+  std::string name{};  ///< a path, or the key of a checkpoint in a store
 
   std::string_view kind() const noexcept { return is_delta ? "delta" : "full"; }
 };

@@ -30,11 +30,7 @@ namespace thalia {
 enum class GptrsFormat { checkpoint, archive };
 
 /// An entry of the index.
-struct GptrsTensor {
-  std::string name;
-  DType dtype = DType::f32;  ///< f32, f16, bf16 or i32
-  Shape shape;
-  std::uint64_t offset = 0;        ///< of the payload, from the start of the file
+struct GptrsTensor : ArrayEntry {  // of f32, f16, bf16 or i32
   std::uint64_t stored_bytes = 0;  ///< as the index says; read() checks it
   std::uint8_t requires_grad = 0;  ///< the byte as it is; true unless 0
   BaseParamId id{};                ///< of the name; 0 in an archive, which has no ids

@@ -53,18 +53,14 @@ struct MckpSparse {
   friend bool operator==(const MckpSparse&, const MckpSparse&) = default;
 };
 
-/// What the header says of a tensor.
-struct MckpTensor {
-  std::string name;
-  DType dtype = DType::f32;
-  Shape shape;
+/// What the header says of a tensor; `offset` is that of its block.
+struct MckpTensor : ArrayEntry {
   std::uint64_t original_size = 0;    ///< bytes of the tensor, in its encoding
   std::uint64_t compressed_size = 0;  ///< bytes of the payload
-  std::uint64_t offset = 0;           ///< of the block, from the start of the file
-  MckpMethod method;
-  std::optional<MckpQuantization> quantization;  ///< where method.quantized
-  std::uint64_t xxh64 = 0;                       ///< of the payload
-  std::optional<MckpSparse> sparse{};            ///< where method.sparse
+  MckpMethod method{};
+  std::optional<MckpQuantization> quantization{};  ///< where method.quantized
+  std::uint64_t xxh64 = 0;                         ///< of the payload
+  std::optional<MckpSparse> sparse{};              ///< where method.sparse
 
   TensorLayout layout() const {
     return {.dtype = dtype,
@@ -82,15 +78,31 @@ struct MckpPrevious {
   friend bool operator==(const MckpPrevious&, const MckpPrevious&) = default;
 };
 
-struct MckpHeader {
+/// What a checkpoint's header says of it besides its tensors, as its writer was told.
+struct MckpDescription {
+  std::optional<std::uint64_t> training_step{};
+  std::string metadata = "{}";             ///< a JSON object: the user's
+  std::optional<MckpPrevious> previous{};  ///< what deltas are of
+  /// Of each tensor, which the content hash is made of. SHA-256 proves a checkpoint against a
+  /// content hash that is known from elsewhere, and takes longer than compressing. A file that
+  /// does not say has SHA-256.
+  LeafAlgorithm content_digests = LeafAlgorithm::xxh3_128;
+};
+
+/// `previous` is set where any tensor is a delta.
+struct MckpHeader : MckpDescription {
+  std::uint64_t original_size = 0;          ///< bytes of all tensors
+  std::optional<Digest256> content_hash{};  ///< of the checkpoint as it is restored
+  std::string compression_params = "{}";    ///< a JSON object: what the writer was asked for
+};
+
+/// What the tensors of a checkpoint are together.
+struct MckpTotals {
   std::uint64_t original_size = 0;  ///< bytes of all tensors
-  std::optional<std::uint64_t> training_step;
-  std::optional<MckpPrevious> previous;   ///< where any tensor is a delta
-  std::optional<Digest256> content_hash;  ///< of the checkpoint as it is restored
-  /// Of each tensor, which content_hash is made of.
-  LeafAlgorithm content_digests = LeafAlgorithm::sha256;
-  std::string compression_params = "{}";  ///< a JSON object: what the writer was asked for
-  std::string metadata = "{}";            ///< a JSON object: the user's
+  std::uint32_t tensors = 0;
+  std::uint32_t delta_tensors = 0;
+  std::uint32_t quantized_tensors = 0;
+  double largest_error = 0;  ///< |number - restored|, of quantized tensors
 };
 
 struct MckpReadOptions {
@@ -204,12 +216,7 @@ struct MckpWriteOptions {
   bool byte_grouping =
       true;  ///< cut elements of f16, bf16, f32 and f64 into planes for zstd and lz4
   std::optional<MckpQuantizationOptions> quantization{};  ///< of f32, f16, bf16 and f64
-  std::optional<std::uint64_t> training_step{};
-  std::string metadata = "{}";             ///< a JSON object
-  std::optional<MckpPrevious> previous{};  ///< what bases given to add() are of
-  /// Of each tensor, which the content hash is made of. SHA-256 proves a checkpoint against a
-  /// content hash that is known from elsewhere, and takes longer than compressing.
-  LeafAlgorithm content_digests = LeafAlgorithm::xxh3_128;
+  MckpDescription header{};                  ///< `previous` is what bases given to add() are of
   OutputOptions output{};                    ///< of a writer of a path
   std::filesystem::path temporary_folder{};  ///< empty: the file's own, else the system's
   /// All but progress; memory_bytes is 256 MiB by default. A thread takes 20 MiB of it, so there
@@ -218,14 +225,9 @@ struct MckpWriteOptions {
   Work work{};
 };
 
-struct MckpWriteResult {
-  std::uint64_t original_size = 0;  ///< bytes of all tensors
+struct MckpWriteResult : MckpTotals {
   std::uint64_t file_bytes = 0;
-  std::uint32_t tensors = 0;
-  std::uint32_t delta_tensors = 0;
-  std::uint32_t quantized_tensors = 0;
-  Digest256 content_hash;    ///< of the checkpoint as it will be restored
-  double largest_error = 0;  ///< |number - restored|, of quantized tensors
+  Digest256 content_hash{};  ///< of the checkpoint as it will be restored
 };
 
 /// Compresses while tensors are added, the pieces of one and of several on several threads, within

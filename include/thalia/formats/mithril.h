@@ -27,11 +27,8 @@ namespace thalia {
 //   writer.add("w", w);
 //   writer.commit();
 
-struct MstTensor {
-  std::string name;
-  DType dtype = DType::f32;
-  Shape shape;
-  std::uint64_t offset = 0;  ///< of the zstd frame, from the start of the file
+/// `offset` is that of the zstd frame.
+struct MstTensor : ArrayEntry {
   std::uint64_t compressed_size = 0;
   std::uint64_t uncompressed_size = 0;
 };
@@ -79,9 +76,8 @@ struct MstWriteOptions {
   bool byte_grouping = true;
   std::vector<std::pair<std::string, std::string>> metadata{};  ///< UTF-8, keys that differ
   OutputOptions output{};
-  std::filesystem::path temporary_folder{};  ///< empty: the file's own
   /// The stop, and memory_bytes for frames, 256 MiB by default: those beyond it go to a temporary
-  /// file, as the header is first in the file, and known last.
+  /// file in the file's folder, as the header is first in the file, and known last.
   Work work{};
 };
 

@@ -13,19 +13,12 @@
 
 namespace thalia {
 
-/// What save_pt() writes; bytes are borrowed until it returns.
-struct PtInput {
-  std::string name;
-  DType dtype = DType::f32;
-  Shape shape{};
-  ByteSpan bytes{};  ///< row by row
-};
-
 /// Writes a dictionary of tensors atomically (temporary, sync, rename), as torch.save does: the
-/// names are its keys. torch.load opens it with weights_only=True, and with mmap=True.
+/// names are its keys, and bytes are borrowed until it returns. torch.load opens it with
+/// weights_only=True, and with mmap=True.
 /// @throws IoError; UsageError (duplicate, size_mismatch, bad_argument); UnsupportedDtypeError for
 /// types that torch lacks. @return bytes of the file.
-std::uint64_t save_pt(const std::filesystem::path& path, const std::vector<PtInput>& tensors,
+std::uint64_t save_pt(const std::filesystem::path& path, const std::vector<NamedArray>& tensors,
                       const OutputOptions& output = {});
 
 }  // namespace thalia

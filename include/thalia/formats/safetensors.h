@@ -25,13 +25,8 @@ namespace thalia {
 // the format's description forbids or leaves open (repeated keys, unknown fields of a tensor, white
 // space before the header), this one refuses: it could not write it back.
 
-struct SafetensorsTensor {
-  std::string name;
-  DType dtype = DType::f32;
-  Shape shape;
-  ByteSpan bytes;  ///< reading: in the mapping, valid as long as the file object; writing: borrowed
-                   ///< until the save returns
-};
+// Bytes of arrays: reading, in the mapping, valid as long as the file object; writing, borrowed
+// until the save returns.
 
 using SafetensorsMetadata = std::vector<std::pair<std::string, std::string>>;
 
@@ -55,7 +50,7 @@ class SafetensorsFile {
   /// FormatError (truncated) where the file has become shorter.
   void touch(ByteSpan part) const;
 
-  const std::vector<SafetensorsTensor>& tensors()
+  const std::vector<NamedArray>& tensors()
       const noexcept;  ///< in the order of their bytes in the file
   /// In the order of the header; empty if there is none.
   const SafetensorsMetadata& metadata() const noexcept;
@@ -82,13 +77,12 @@ class SafetensorsFile {
 /// tensor then begins at a multiple of its elements' size; see docs/format/safetensors.md,
 /// "Alignment".
 /// @return bytes of the file.
-std::uint64_t save_safetensors(const std::filesystem::path& path,
-                               std::vector<SafetensorsTensor> tensors,
+std::uint64_t save_safetensors(const std::filesystem::path& path, std::vector<NamedArray> tensors,
                                const std::optional<SafetensorsMetadata>& metadata = std::nullopt,
                                const OutputOptions& output = {}, std::uint64_t align = 8);
 /// The same bytes into memory: `room` is told how many there are, and gives exactly so many.
 /// @throws the same, but for IoError; what `room` throws.
-void serialize_safetensors(std::vector<SafetensorsTensor> tensors,
+void serialize_safetensors(std::vector<NamedArray> tensors,
                            const std::optional<SafetensorsMetadata>& metadata,
                            const std::function<MutableByteSpan(std::uint64_t bytes)>& room,
                            std::uint64_t align = 8);
@@ -156,12 +150,10 @@ struct SafetensorsModelOptions {
 /// if it has several of one kind, and names them; IoError.
 std::filesystem::path find_safetensors_model(const std::filesystem::path& path);
 
-struct SafetensorsFinding {
-  std::string file;     ///< its name; empty: the index
-  std::string tensor;   ///< as printable() shows it; empty: the file as a whole
-  std::string message;  ///< one line
-  ErrorCode code;
-  Severity severity;  ///< a warning is no reason to refuse the model
+/// `tensor` is as printable() shows it; empty: the file as a whole. A warning is no reason to
+/// refuse the model.
+struct SafetensorsFinding : Finding {
+  std::string file{};  ///< its name; empty: the index
 };
 
 /// Everything that is wrong with a model, where open_any() stops at the first: files that are
@@ -202,7 +194,7 @@ struct SafetensorsModelSaved {
 /// error, and so does who comes after a crash, which may leave files that no index names; the next
 /// save into the folder removes them. @throws as save_safetensors(); UsageError (exists).
 SafetensorsModelSaved save_safetensors_model(
-    const std::filesystem::path& path, const std::vector<SafetensorsTensor>& tensors,
+    const std::filesystem::path& path, const std::vector<NamedArray>& tensors,
     const std::optional<SafetensorsMetadata>& metadata = std::nullopt,
     const SafetensorsModelSaveOptions& options = {});
 

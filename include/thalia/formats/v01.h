@@ -19,22 +19,19 @@
 
 #include "thalia/options.h"
 #include "thalia/state/value.h"
+#include "thalia/types.h"
 #include "thalia/version.h"
 
 namespace thalia {
 
 /// What a header says, but for its magic, and for offsets, lengths and the count of regions that
 /// follow from the rest of a document.
-struct V01Header {
+struct V01Header : FileTotals {
   FormatVersion version{.major = 0, .minor = 1, .patch = 0};
-  std::uint16_t flags = 0;      ///< mean nothing
-  std::uint64_t timestamp = 0;  ///< seconds since 1970
+  std::uint16_t flags = 0;  ///< mean nothing
   // A section that no program wrote and none reads: kept as it is.
   std::uint64_t connectivity_offset = 0;
   std::uint64_t connectivity_length = 0;
-  std::uint64_t total_neurons = 0;
-  std::uint64_t total_synapses = 0;
-  std::uint64_t training_steps = 0;
   std::uint32_t checksum_type = 1;
   std::array<std::uint8_t, 156> reserved{};
 

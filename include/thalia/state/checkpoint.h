@@ -102,7 +102,7 @@ struct SavedBrain {
 };
 
 /// Names of regions are those in the file: pathways are "pathway:NAME". Of a file in frames as
-/// BrainSaveResult.
+/// BrainSaveResult, and `sync_seconds` are not known.
 struct BrainDeltaResult : DeltaResult {
   std::filesystem::path path{};
   BrainContents contents{};
@@ -138,14 +138,10 @@ struct BrainLoadReport {
   std::vector<std::string> connections_left_out;
 };
 
-struct BrainInfo {
+struct BrainInfo : FileTotals {
   std::filesystem::path path;
   std::uint64_t file_bytes = 0;
-  std::string version;          ///< of the format: "1.0.0"
-  std::uint64_t timestamp = 0;  ///< Unix seconds
-  std::uint64_t total_neurons = 0;
-  std::uint64_t total_synapses = 0;
-  std::uint64_t training_steps = 0;
+  std::string version;  ///< of the format: "1.0.0"
   std::vector<std::string> regions;
   std::vector<std::string> pathways;
   std::uint64_t connections = 0;

@@ -16,6 +16,7 @@
 #include "thalia/reader.h"
 #include "thalia/region.h"
 #include "thalia/result.h"
+#include "thalia/state/statistics.h"
 #include "thalia/state/tensor_value.h"
 #include "thalia/stream.h"
 #include "thalia/tensor.h"
@@ -51,19 +52,13 @@ struct LowRankOptions {
   std::optional<std::uint16_t> max_generations{};
 };
 
-/// What became of a matrix.
-struct LowRankReport {
-  std::string region;
-  std::string name;
-  DType dtype = DType::f32;
+/// What became of a matrix. `relative_error` is that of the change: 1 where nothing of it comes
+/// back.
+struct LowRankReport : TensorLoss {
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
   std::uint32_t rank = 0;          ///< products that are stored
-  double bits = 0;                 ///< of a code, on average
   std::uint64_t stored_bytes = 0;  ///< before compression
-  double max_error = 0;            ///< |element that was given - what comes out|
-  double rms_error = 0;
-  double relative_error = 0;  ///< of the change: 0 where all of it comes back, 1 where nothing does
 };
 
 // Deltas: what changed since another checkpoint, chains of them, and the full file again.

@@ -97,6 +97,17 @@ GrowthResult grow_source(BrainState& brain, std::string_view region, std::string
 //
 // docs/format/growth.md, "Pruning".
 
+/// What keeps a network from being pruned, and what its growth history says of a pruning.
+struct PruneGuard {
+  /// True where the caller knows that the task is changing: nothing is pruned.
+  bool task_is_changing = false;
+  /// Regions, and tensors as "REGION/weights.NAME", that are left alone.
+  std::vector<std::string> protected_names{};
+  /// For the growth history; empty: "consolidation", or of neurons "silent".
+  std::string reason{};
+  std::string safety_level = "conservative";  ///< for the growth history
+};
+
 struct PruneOptions {
   double threshold = 0.01;  ///< absolute values of weights below it are weak
   /// Steps that a synapse must have been there.
@@ -104,25 +115,17 @@ struct PruneOptions {
   /// Steps over which its importance must have been tracked, and since the last change of task.
   std::uint64_t importance_window_steps = 50'000;
   double importance_threshold = 0.001;  ///< importance below it counts as none
-  /// True where the caller knows that the task is changing: nothing is pruned.
-  bool task_is_changing = false;
-  /// Regions, and tensors as "REGION/weights.NAME", that are left alone.
-  std::vector<std::string> protected_names{};
-  std::string reason = "consolidation";       ///< for the growth history
-  std::string safety_level = "conservative";  ///< for the growth history
+  PruneGuard guard{};
 };
 
 struct RemoveOptions {
   /// Neurons are silent that have not fired for more steps.
   std::uint64_t min_silent_steps = 100'000;
   double strong_weight = 0.1;  ///< a neuron with a weight of this size or more, in or out, stays
-  std::uint64_t task_window_steps = 50'000;  ///< since the last change of task
-  bool task_is_changing = false;
-  std::vector<std::string> protected_names{};      ///< regions
+  std::uint64_t task_window_steps = 50'000;        ///< since the last change of task
   std::vector<std::uint64_t> protected_neurons{};  ///< indices
   TensorAxes axes{};                               ///< as GrowthOptions::axes
-  std::string reason = "silent";
-  std::string safety_level = "conservative";
+  PruneGuard guard{};                              ///< protects whole regions alone
 };
 
 struct PrunedTensor {

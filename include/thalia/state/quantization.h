@@ -18,6 +18,7 @@
 
 #include "thalia/options.h"
 #include "thalia/result.h"
+#include "thalia/state/statistics.h"
 #include "thalia/state/tensor_value.h"
 #include "thalia/tensor.h"
 #include "thalia/types.h"
@@ -84,18 +85,12 @@ struct QuantizationOptions {
 /// @throws UsageError (bad_argument) naming the option and what it can be.
 void check_quantization(const QuantizationOptions& options);
 
-/// What became of a tensor.
-struct QuantizedTensorReport {
-  std::string region;
-  std::string name;
-  DType dtype = DType::f32;
+/// What became of a tensor. `relative_error` is rms_error / root of the numbers' mean square; 0
+/// where all are 0.
+struct QuantizedTensorReport : TensorLoss {
   std::uint64_t elements = 0;
-  double bits = 0;                    ///< of a code, on average
   std::uint64_t dense_bytes = 0;      ///< of the elements
   std::uint64_t quantized_bytes = 0;  ///< codes and parameters, before compression
-  double max_error = 0;
-  double rms_error = 0;
-  double relative_error = 0;  ///< rms_error / root of the numbers' mean square; 0 where all are 0
 };
 
 struct QuantizeTensorOptions {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "thalia/options.h"
@@ -17,6 +18,17 @@
 #include "thalia/types.h"
 
 namespace thalia {
+
+/// What a way of storing a tensor has lost of it.
+struct TensorLoss {
+  std::string region{};
+  std::string name{};
+  DType dtype = DType::f32;
+  double bits = 0;       ///< of a code, on average
+  double max_error = 0;  ///< |element that was given - what comes out|
+  double rms_error = 0;
+  double relative_error = 0;  ///< of what was to be stored: 0 where all of it comes back
+};
 
 /// Elements as f64, of which integers above 2^53 are rounded; of complex ones the absolute values.
 struct TensorStatistics {

@@ -18,12 +18,18 @@ enum class Condition {
   damaged,  ///< unchanged since it was read and found damaged; or a delta whose base is not there
 };
 
-/// A value type.
-struct CheckpointEntry {
-  std::string phase;  ///< its name
+/// A file that a run keeps of a checkpoint: the checkpoint itself, or what was made of it.
+struct KeptFile {
+  std::string phase{};  ///< its name
   std::uint64_t step = 0;
-  std::string file;                ///< name in the phase's folder of checkpoints
-  std::uint64_t bytes = 0;         ///< of the file
+  std::uint64_t bytes = 0;  ///< of the file
+
+  friend bool operator==(const KeptFile&, const KeptFile&) = default;
+};
+
+/// A value type.
+struct CheckpointEntry : KeptFile {
+  std::string file{};              ///< name in the phase's folder of checkpoints
   std::uint64_t saved_at = 0;      ///< seconds since 1970
   std::optional<double> metric{};  ///< the value that it was saved with
   bool has_digest = false;         ///< NAME.sha256 is there

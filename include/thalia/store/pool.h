@@ -34,30 +34,23 @@ struct Rating {
   friend bool operator==(const Rating&, const Rating&) = default;
 };
 
-/// A rating that a member of the pool had.
-struct PastRating {
+/// What games have shown of a member of the pool.
+struct PoolRating {
   Rating rating{};
   std::uint64_t games_played = 0;
-  double win_rate = 0;
-  std::uint64_t rated_at = 0;  ///< seconds since 1970: from when on it had it
+  double win_rate = 0;         ///< 0 to 1
+  std::uint64_t rated_at = 0;  ///< seconds since 1970: from when on it has it, or had it
 
-  friend bool operator==(const PastRating&, const PastRating&) = default;
+  friend bool operator==(const PoolRating&, const PoolRating&) = default;
 };
 
-struct PoolMember {
+struct PoolMember : KeptFile, PoolRating {
   std::uint64_t version = 0;  ///< 0 of an anchor
-  std::string name;           ///< of an anchor, the gate's; else the file's
-  std::filesystem::path path;
-  std::uint64_t step = 0;
-  std::string phase{};
-  Rating rating{};
-  std::uint64_t games_played = 0;
-  double win_rate = 0;            ///< 0 to 1
+  std::string name{};         ///< of an anchor, the gate's; else the file's
+  std::filesystem::path path{};
   std::uint64_t promoted_at = 0;  ///< seconds since 1970
-  std::uint64_t bytes = 0;
   bool is_anchor = false;
-  std::uint64_t rated_at = 0;         ///< from when on it has its rating
-  std::vector<PastRating> history{};  ///< what it had before, the oldest first
+  std::vector<PoolRating> history{};  ///< what it had before, the oldest first
 
   friend bool operator==(const PoolMember&, const PoolMember&) = default;
 };

@@ -73,12 +73,9 @@ struct LoadedBytes {
 };
 
 /// An irreplaceable copy of the best checkpoint of a phase.
-struct GateEntry {
-  std::string name;
-  std::string file;  ///< name in gates/
-  std::uint64_t bytes = 0;
-  std::string phase{};
-  std::uint64_t step = 0;
+struct GateEntry : KeptFile {
+  std::string name{};
+  std::string file{};         ///< name in gates/
   std::string source_file{};  ///< that it was copied from
   std::string sha256{};       ///< 64 hexadecimal digits; empty if it has no digest
   std::optional<double> metric{};

@@ -150,7 +150,7 @@ bool is_tracked(const BrainRegion& region, bool of_neurons) {
 void prune(BrainState& brain, const PruneArguments& arguments, Pruned& pruned) {
   const std::vector<std::string> regions = chosen_regions(brain, arguments);
   PruneOptions synapses = arguments.synapses;
-  synapses.protected_names = protected_names(brain, regions, synapses.protected_names);
+  synapses.guard.protected_names = protected_names(brain, regions, synapses.guard.protected_names);
   RemoveOptions silence = arguments.silence;
   silence.task_window_steps = synapses.importance_window_steps;
   silence.axes = tensor_axes(arguments.axes);
@@ -344,7 +344,7 @@ Run declare_prune(CLI::App& app) {
   add_option(app, "--importance X", synapses.importance_threshold,
              "Importance below it is none; default 0.001")
       ->excludes(neurons);
-  add_option(app, "--protect NAME", synapses.protected_names,
+  add_option(app, "--protect NAME", synapses.guard.protected_names,
              "Leave this region, or this matrix, REGION/weights.NAME; may be repeated")
       ->excludes(neurons);
   add_option(app, "--min-silent STEPS", silence.min_silent_steps,

@@ -55,26 +55,29 @@ FileHeader Reader::header() const noexcept {
   const format::Header& header = file_->header();
   const bool tree = header.checksum_type == ChecksumType::block_tree;
   const auto has = [&](std::uint16_t flag) { return (header.flags & flag) != 0; };
-  return {.version = {header.major_version, header.minor_version, header.patch_version},
-          .flags = {.compressed = has(format::kFlagCompressed),
-                    .lz4 = has(format::kFlagLz4),
-                    .homeostatic = has(format::kFlagHomeostatic),
-                    .neuromodulators = has(format::kFlagNeuromodulators),
-                    .sparse = has(format::kFlagSparse),
-                    .mixed_precision = has(format::kFlagMixedPrecision),
-                    .delta = has(format::kFlagDelta)},
-          .timestamp = header.timestamp,
-          .total_neurons = header.total_neurons,
-          .total_synapses = header.total_synapses,
-          .training_steps = header.training_steps,
-          .checksum = header.checksum_type,
-          // Without a tree the file has 0 there, which is no enumerator.
-          .leaves = tree ? header.leaf_algorithm : LeafAlgorithm::xxh3_128,
-          .block_log2 = tree ? header.integrity_block_log2 : 0u,
-          .generation = header.generation,
-          .file_uuid = header.file_uuid,
-          .base_checksum = header.base_checksum,
-          .base_step = header.base_step};
+  FileHeader out;
+  static_cast<FileTotals&>(out) = {.timestamp = header.timestamp,
+                                   .total_neurons = header.total_neurons,
+                                   .total_synapses = header.total_synapses,
+                                   .training_steps = header.training_steps};
+  out.version = {header.major_version, header.minor_version, header.patch_version};
+  out.flags = {.compressed = has(format::kFlagCompressed),
+               .lz4 = has(format::kFlagLz4),
+               .homeostatic = has(format::kFlagHomeostatic),
+               .neuromodulators = has(format::kFlagNeuromodulators),
+               .sparse = has(format::kFlagSparse),
+               .mixed_precision = has(format::kFlagMixedPrecision),
+               .delta = has(format::kFlagDelta)};
+  out.checksum = header.checksum_type;
+  if (tree) {  // else the file has 0 there, which is no enumerator
+    out.leaves = header.leaf_algorithm;
+    out.block_log2 = header.integrity_block_log2;
+  }
+  out.generation = header.generation;
+  out.file_uuid = header.file_uuid;
+  out.base_checksum = header.base_checksum;
+  out.base_step = header.base_step;
+  return out;
 }
 std::uint64_t Reader::file_bytes() const noexcept {
   return file_->header().file_length;

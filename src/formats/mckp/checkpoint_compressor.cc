@@ -123,8 +123,8 @@ MckpWriteOptions CheckpointCompressor::Impl::write_options(const Checkpoint& che
                                                            const std::optional<Base>& base) const {
   MckpWriteOptions options{.compression = config.compression,
                            .byte_grouping = config.byte_grouping,
-                           .training_step = checkpoint.training_step,
-                           .content_digests = config.content_digests,
+                           .header = {.training_step = checkpoint.training_step,
+                                      .content_digests = config.content_digests},
                            .work = config.work};
   if (config.quantization) {
     options.quantization = MckpQuantizationOptions{.bits = config.quantization->bits,
@@ -134,7 +134,7 @@ MckpWriteOptions CheckpointCompressor::Impl::write_options(const Checkpoint& che
           checkpoint, *options.quantization, config.quantization->sensitivity, config.work.threads);
     }
   }
-  if (base) options.previous = base->previous;
+  if (base) options.header.previous = base->previous;
   return options;
 }
 
@@ -211,18 +211,11 @@ CheckpointMeta CheckpointCompressor::Impl::write(const Checkpoint& checkpoint,
   }
   writer.set_metadata(to_json(metadata));
   const MckpWriteResult result = writer.commit();
-  CheckpointMeta meta{.key = {},
-                      .signature = {.hash = result.content_hash,
-                                    .size = result.original_size,
-                                    .step = checkpoint.training_step},
-                      .original_size = result.original_size,
-                      .compressed_size = result.file_bytes,
-                      .previous_key = std::nullopt,
-                      .tensors = result.tensors,
-                      .delta_tensors = result.delta_tensors,
-                      .quantized_tensors = result.quantized_tensors,
-                      .largest_error = result.largest_error,
-                      .lossy_generation = generation};
+  CheckpointMeta meta{result};
+  meta.signature = {
+      .hash = result.content_hash, .size = result.original_size, .step = checkpoint.training_step};
+  meta.compressed_size = result.file_bytes;
+  meta.lossy_generation = generation;
   // A file none of whose tensors fit its base names none.
   if (result.delta_tensors != 0) meta.previous_key = base->previous.key;
   return meta;

@@ -294,6 +294,7 @@ void check_tensors(const ParsedMckpHeader& parsed) {
 ParsedMckpHeader parse_mckp_header(std::string_view text, const ReadLimits& limits) {
   ParsedMckpHeader parsed;
   MckpHeader& header = parsed.header;
+  header.content_digests = LeafAlgorithm::sha256;  // where the file does not say
   std::optional<Digest256> previous_hash;
   std::optional<std::string> previous_key;
   KnownMembers members;

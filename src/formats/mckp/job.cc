@@ -125,7 +125,7 @@ bool mckp_quantizes(std::string_view name, const Tensor& tensor,
 std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
                                            std::optional<Tensor> base,
                                            const MckpWriteOptions& options) {
-  auto work = std::make_shared<MckpWork>(options.content_digests, tensor.bytes().size());
+  auto work = std::make_shared<MckpWork>(options.header.content_digests, tensor.bytes().size());
   MckpTensor& stored = work->stored;
   stored.dtype = tensor.dtype();
   stored.shape = tensor.shape();

@@ -167,12 +167,12 @@ std::uint64_t write_mckp(const std::filesystem::path& output, const SinkInput& i
   std::optional<mckp::DeltaBase> base;
   if (options.base) base.emplace(output, *options.base, options);
   MckpWriteOptions write{.compression = options.save.compression,
-                         .training_step = input.training_steps,
-                         .metadata = input.metadata,
-                         .content_digests = options.save.leaves,
+                         .header = {.training_step = input.training_steps,
+                                    .metadata = input.metadata,
+                                    .content_digests = options.save.leaves},
                          .output = options.save.output,
                          .work = options.save.work};
-  if (base) write.previous = base->previous();
+  if (base) write.header.previous = base->previous();
   // Checks the options, and creates nothing before commit().
   MckpWriter writer(output, write);
   if (options.announce) {

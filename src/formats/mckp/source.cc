@@ -59,11 +59,10 @@ class Source final : public OpenedFile {
     std::string name = path;
     for (const MckpFile& file : chain().files()) {
       const MckpHeader& header = file.header();
-      links.push_back({.name = name,
-                       .is_delta = header.previous.has_value(),
-                       .training_steps = header.training_step,
-                       .timestamp = std::nullopt,
-                       .disk_bytes = file.file_bytes()});
+      links.push_back({{.is_delta = header.previous.has_value(),
+                        .training_steps = header.training_step,
+                        .disk_bytes = file.file_bytes()},
+                       name});
       if (header.previous) name = header.previous->key;
     }
     return links;

@@ -69,8 +69,8 @@ void check_options(const MckpWriteOptions& options) {
     for (const auto& [name, bits] : options.quantization->bits_of)
       check_option("bits_of", bits, 1, 8);
   }
-  check_metadata(options.metadata);
-  if (options.previous) check_storage_key(options.previous->key);
+  check_metadata(options.header.metadata);
+  if (options.header.previous) check_storage_key(options.header.previous->key);
 }
 
 MckpWriteOptions checked(MckpWriteOptions options) {
@@ -127,7 +127,7 @@ struct MckpWriter::Impl {
         options(checked(std::move(wanted))),
         spool(spool_memory(options), temporary_folder()),
         steps("the file", path.string()),
-        hashes(options.content_digests),
+        hashes(options.header.content_digests),
         pool(threads_of(options), std::size_t{kJobsPerThread} * threads_of(options),
              [this](MckpJob& job) { job.run(level_of(job.tensor->stored.method.codec)); }) {}
 
@@ -252,15 +252,10 @@ struct MckpWriter::Impl {
 };
 
 MckpHeader MckpWriter::Impl::header() const {
-  MckpHeader header{.original_size = result.original_size,
-                    .training_step = options.training_step,
-                    .previous = std::nullopt,
-                    .content_hash = result.content_hash,
-                    .content_digests = options.content_digests,
-                    .compression_params = params_of(options, level_of(codec_of(options))),
-                    .metadata = options.metadata};
+  MckpHeader header{options.header, result.original_size, result.content_hash,
+                    params_of(options, level_of(codec_of(options)))};
   // Without a delta, the previous file is not needed to read this one.
-  if (result.delta_tensors != 0) header.previous = options.previous;
+  if (result.delta_tensors == 0) header.previous.reset();
   return header;
 }
 
@@ -388,8 +383,8 @@ void MckpWriter::add(std::string name, Tensor tensor, std::optional<Tensor> base
   impl.steps.run([&] {
     impl.names.insert(name);
     const auto work = formats::plan_mckp_tensor(
-        std::move(name), std::move(tensor), impl.options.previous ? std::move(base) : std::nullopt,
-        impl.options);
+        std::move(name), std::move(tensor),
+        impl.options.header.previous ? std::move(base) : std::nullopt, impl.options);
     impl.quantizes = impl.quantizes || work->stored.method.quantized;
     const std::uint64_t length = formats::mckp_coded_length(work->stored);
     std::uint64_t begin = 0;
@@ -408,7 +403,7 @@ bool MckpWriter::quantizes() const {
 
 void MckpWriter::set_metadata(std::string metadata) {
   check_metadata(metadata);
-  impl_->options.metadata = std::move(metadata);
+  impl_->options.header.metadata = std::move(metadata);
 }
 
 MckpWriteResult MckpWriter::commit() {

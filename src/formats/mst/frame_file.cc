@@ -32,11 +32,6 @@ const MstWriteOptions& checked_options(const MstWriteOptions& options) {
   return options;
 }
 
-std::filesystem::path spool_folder(const std::filesystem::path& path,
-                                   const MstWriteOptions& options) {
-  return options.temporary_folder.empty() ? folder_of(path) : options.temporary_folder;
-}
-
 }  // namespace
 
 void check_layout(const std::string& name, const TensorLayout& layout) {
@@ -60,15 +55,13 @@ void check_layout(const std::string& name, const TensorLayout& layout) {
 FrameFile::FrameFile(const std::filesystem::path& path, const MstWriteOptions& options)
     : options_(checked_options(options)),
       out_(path, options.output, options.work.cancel),
-      spool_(options.work.memory_bytes.value_or(kDefaultSpool), spool_folder(path, options)),
+      spool_(options.work.memory_bytes.value_or(kDefaultSpool), folder_of(path)),
       encoder_(options.level == 0 ? kZstdDefaultLevel : options.level) {}
 
 void FrameFile::begin(std::string name, const TensorLayout& layout) {
-  tensors_.push_back({.name = std::move(name),
-                      .dtype = layout.dtype,
-                      .shape = layout.shape,
-                      .offset = spool_.size(),
-                      .uncompressed_size = layout.shape.byte_length(layout.dtype).value()});
+  MstTensor& tensor = tensors_.emplace_back(
+      MstTensor{{std::move(name), layout.dtype, layout.shape, spool_.size()}});
+  tensor.uncompressed_size = layout.shape.byte_length(layout.dtype).value();
   written_ = 0;
 }
 

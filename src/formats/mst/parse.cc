@@ -29,7 +29,7 @@ DType read_dtype(json::Value& value) {
 
 MstTensor read_mst_tensor(std::string_view name, json::Value& value) {
   require_kind(value, json::Kind::object, "tensors");
-  MstTensor tensor{.name = std::string(name)};
+  MstTensor tensor{{.name = std::string(name)}};
   KnownMembers members;
   value.for_each_member([&](std::string_view key, json::Value& member) {
     if (key == "dtype") {

@@ -225,11 +225,11 @@ std::uint64_t write_pt(const std::filesystem::path& output, const SinkInput& inp
 
 namespace thalia {
 
-std::uint64_t save_pt(const std::filesystem::path& path, const std::vector<PtInput>& tensors,
+std::uint64_t save_pt(const std::filesystem::path& path, const std::vector<NamedArray>& tensors,
                       const OutputOptions& output) {
   formats::SinkInput input;
   std::unordered_set<std::string_view> names;
-  for (const PtInput& tensor : tensors) {
+  for (const NamedArray& tensor : tensors) {
     const ErrorContext context{.path = path.string(), .tensor = printable(tensor.name)};
     if (!names.insert(tensor.name).second)
       throw UsageError(ErrorCode::duplicate, "the name stands there twice", context);

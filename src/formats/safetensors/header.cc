@@ -22,19 +22,19 @@
 namespace thalia::formats {
 namespace {
 
-[[noreturn]] void fail_unsupported(const SafetensorsTensor& tensor, std::string_view field,
+[[noreturn]] void fail_unsupported(const NamedArray& tensor, std::string_view field,
                                    std::string value, std::string message) {
   throw UnsupportedError(
       ErrorCode::unsupported_feature, std::move(message),
       {.field = std::string(field), .tensor = printable(tensor.name), .value = std::move(value)});
 }
 
-[[noreturn]] void fail_name(const SafetensorsTensor& tensor, ErrorCode code, std::string message) {
+[[noreturn]] void fail_name(const NamedArray& tensor, ErrorCode code, std::string message) {
   throw UsageError(code, std::move(message), {.field = "name", .tensor = printable(tensor.name)});
 }
 
 // By the reference's arithmetic, which refuses shapes that ours would take.
-std::uint64_t payload_bytes(const SafetensorsTensor& tensor) {
+std::uint64_t payload_bytes(const NamedArray& tensor) {
   const SafetensorsSize size = safetensors_size(tensor.dtype, tensor.shape);
   if (size.fault == SizeFault::overflow) {
     fail_unsupported(tensor, "shape", tensor.shape.to_string(),
@@ -48,7 +48,7 @@ std::uint64_t payload_bytes(const SafetensorsTensor& tensor) {
   return size.bytes;
 }
 
-void check_tensor(const SafetensorsTensor& tensor) {
+void check_tensor(const NamedArray& tensor) {
   if (safetensors_dtype_name(tensor.dtype).empty()) {
     fail_unsupported(tensor, "dtype", std::string(dtype_name(tensor.dtype)),
                      "safetensors has no such dtype");
@@ -78,7 +78,7 @@ void check_metadata(const SafetensorsMetadata& metadata) {
 }
 
 // Positions in `tensors` in the order of the file.
-std::vector<std::size_t> file_order(const std::vector<SafetensorsTensor>& tensors) {
+std::vector<std::size_t> file_order(const std::vector<NamedArray>& tensors) {
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -90,7 +90,7 @@ std::vector<std::size_t> file_order(const std::vector<SafetensorsTensor>& tensor
 }
 
 // Appends the header's JSON and returns the bytes of all payloads.
-std::uint64_t append_json(std::string& text, const std::vector<SafetensorsTensor>& tensors,
+std::uint64_t append_json(std::string& text, const std::vector<NamedArray>& tensors,
                           const std::vector<std::size_t>& order,
                           const std::optional<SafetensorsMetadata>& metadata) {
   JsonWriter json(text);
@@ -102,7 +102,7 @@ std::uint64_t append_json(std::string& text, const std::vector<SafetensorsTensor
   }
   std::uint64_t offset = 0;
   for (const std::size_t i : order) {
-    const SafetensorsTensor& tensor = tensors[i];
+    const NamedArray& tensor = tensors[i];
     json.key(tensor.name).begin_object();
     json.member("dtype", safetensors_dtype_name(tensor.dtype));
     json.key("shape").begin_array();
@@ -119,12 +119,12 @@ std::uint64_t append_json(std::string& text, const std::vector<SafetensorsTensor
 
 }  // namespace
 
-SafetensorsHeader make_safetensors_header(const std::vector<SafetensorsTensor>& tensors,
+SafetensorsHeader make_safetensors_header(const std::vector<NamedArray>& tensors,
                                           const std::optional<SafetensorsMetadata>& metadata,
                                           std::uint64_t max_header_bytes, std::uint64_t align) {
   check_header_alignment(align);
   if (metadata) check_metadata(*metadata);
-  for (const SafetensorsTensor& tensor : tensors) check_tensor(tensor);
+  for (const NamedArray& tensor : tensors) check_tensor(tensor);
   check_safetensors_names(tensors);
 
   SafetensorsHeader header;
@@ -139,13 +139,11 @@ SafetensorsHeader make_safetensors_header(const std::vector<SafetensorsTensor>& 
 }
 
 // Sorted pointers rather than a set: no copy of thousands of names.
-void check_safetensors_names(const std::vector<SafetensorsTensor>& tensors) {
-  std::vector<const SafetensorsTensor*> by_name;
+void check_safetensors_names(const std::vector<NamedArray>& tensors) {
+  std::vector<const NamedArray*> by_name;
   by_name.reserve(tensors.size());
-  for (const SafetensorsTensor& tensor : tensors) by_name.push_back(&tensor);
-  const auto name = [](const SafetensorsTensor* tensor) -> const std::string& {
-    return tensor->name;
-  };
+  for (const NamedArray& tensor : tensors) by_name.push_back(&tensor);
+  const auto name = [](const NamedArray* tensor) -> const std::string& { return tensor->name; };
   std::ranges::sort(by_name, {}, name);
   const auto twice = std::ranges::adjacent_find(by_name, {}, name);
   if (twice != by_name.end()) {

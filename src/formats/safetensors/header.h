@@ -19,12 +19,12 @@ struct SafetensorsHeader {
 
 /// The `bytes` of the tensors are not looked at. Where `align` is 8, the header is the reference's;
 /// else it ends in more spaces. @throws UsageError, UnsupportedError as save_safetensors().
-SafetensorsHeader make_safetensors_header(const std::vector<SafetensorsTensor>& tensors,
+SafetensorsHeader make_safetensors_header(const std::vector<NamedArray>& tensors,
                                           const std::optional<SafetensorsMetadata>& metadata,
                                           std::uint64_t max_header_bytes, std::uint64_t align = 8);
 
 /// @throws UsageError (duplicate).
-void check_safetensors_names(const std::vector<SafetensorsTensor>& tensors);
+void check_safetensors_names(const std::vector<NamedArray>& tensors);
 
 /// Payloads begin at a multiple of this at most: two huge pages.
 inline constexpr std::uint64_t kMostHeaderAlignment = 4 << 20;

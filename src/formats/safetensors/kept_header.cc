@@ -28,7 +28,7 @@ std::string_view text_of(const SafetensorsHeader& header) {
 // For each tensor of the header, in its order, its position in `tensors`; nullopt unless the two
 // are the same.
 std::optional<std::vector<std::size_t>> match(const std::vector<HeaderTensor>& of_header,
-                                              const std::vector<SafetensorsTensor>& tensors) {
+                                              const std::vector<NamedArray>& tensors) {
   if (of_header.size() != tensors.size()) return std::nullopt;
   std::vector<std::size_t> by_name(tensors.size());
   std::iota(by_name.begin(), by_name.end(), std::size_t{0});
@@ -48,7 +48,7 @@ std::optional<std::vector<std::size_t>> match(const std::vector<HeaderTensor>& o
 }
 
 std::optional<SafetensorsHeader> from_text(const std::string& text,
-                                           const std::vector<SafetensorsTensor>& tensors,
+                                           const std::vector<NamedArray>& tensors,
                                            const std::optional<SafetensorsMetadata>& metadata,
                                            std::uint64_t max_header_bytes,
                                            const ReadLimits& limits) {
@@ -89,7 +89,7 @@ KeptHeader header_to_keep(const ParsedSafetensors& parsed) {
 }
 
 std::optional<SafetensorsHeader> restore_header(const KeptHeader& kept,
-                                                const std::vector<SafetensorsTensor>& tensors,
+                                                const std::vector<NamedArray>& tensors,
                                                 const std::optional<SafetensorsMetadata>& metadata,
                                                 std::uint64_t max_header_bytes,
                                                 const ReadLimits& limits) {
@@ -102,8 +102,7 @@ std::optional<SafetensorsHeader> restore_header(const KeptHeader& kept,
   return header;
 }
 
-SafetensorsHeader kept_or_new_header(const KeptHeader& kept,
-                                     const std::vector<SafetensorsTensor>& tensors,
+SafetensorsHeader kept_or_new_header(const KeptHeader& kept, const std::vector<NamedArray>& tensors,
                                      const std::optional<SafetensorsMetadata>& metadata,
                                      std::uint64_t max_header_bytes, const ReadLimits& limits,
                                      std::uint64_t align) {

@@ -27,15 +27,14 @@ KeptHeader header_to_keep(const ParsedSafetensors& parsed);
 /// describes exactly these tensors and this metadata: what was kept may have been edited since, or
 /// the tensors have.
 std::optional<SafetensorsHeader> restore_header(const KeptHeader& kept,
-                                                const std::vector<SafetensorsTensor>& tensors,
+                                                const std::vector<NamedArray>& tensors,
                                                 const std::optional<SafetensorsMetadata>& metadata,
                                                 std::uint64_t max_header_bytes,
                                                 const ReadLimits& limits);
 
 /// restore_header(), or else the header that the reference would write. @throws as
 /// make_safetensors_header().
-SafetensorsHeader kept_or_new_header(const KeptHeader& kept,
-                                     const std::vector<SafetensorsTensor>& tensors,
+SafetensorsHeader kept_or_new_header(const KeptHeader& kept, const std::vector<NamedArray>& tensors,
                                      const std::optional<SafetensorsMetadata>& metadata,
                                      std::uint64_t max_header_bytes, const ReadLimits& limits,
                                      std::uint64_t align = 8);

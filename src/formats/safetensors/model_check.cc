@@ -19,11 +19,7 @@ SafetensorsFinding finding_of_fault(const ModelFile& file) {
     std::string_view text = error.what();
     const std::string code = std::string(error_code_name(error.code())) + ": ";
     if (text.starts_with(code)) text.remove_prefix(code.size());
-    return {.file = file.name,
-            .tensor = {},
-            .message = std::string(text),
-            .code = error.code(),
-            .severity = Severity::error};
+    return {{.code = error.code(), .message = std::string(text)}, file.name};
   }
 }
 
@@ -36,27 +32,24 @@ std::vector<SafetensorsFinding> check(const std::filesystem::path& path,
   bool is_whole = true;
   std::uint64_t bytes = 0;
   for (const ModelFile& file : model.files) {
-    for (const SafetensorsTensor& tensor : file.parsed.tensors) bytes += tensor.bytes.size();
+    for (const NamedArray& tensor : file.parsed.tensors) bytes += tensor.bytes.size();
     if (!file.fault) continue;
     is_whole = false;
     findings.push_back(finding_of_fault(file));
   }
   for (const Mismatch& mismatch : compare_with_index(model)) {
     is_whole = false;
-    findings.push_back({.file = model.files[mismatch.file].name,
-                        .tensor = printable(mismatch.tensor),
-                        .message = describe(mismatch, model.index),
-                        .code = ErrorCode::inconsistent,
-                        .severity = Severity::error});
+    findings.push_back({{.code = ErrorCode::inconsistent,
+                         .tensor = printable(mismatch.tensor),
+                         .message = describe(mismatch, model.index)},
+                        model.files[mismatch.file].name});
   }
   // Of parts of a model the sum tells nothing.
   if (is_whole && model.index.total_size && *model.index.total_size != bytes) {
-    findings.push_back({.file = {},
-                        .tensor = {},
-                        .message = fmt::format("total_size is {}, and the tensors have {} bytes",
-                                               *model.index.total_size, bytes),
-                        .code = ErrorCode::inconsistent,
-                        .severity = Severity::warning});
+    findings.push_back({{.severity = Severity::warning,
+                         .code = ErrorCode::inconsistent,
+                         .message = fmt::format("total_size is {}, and the tensors have {} bytes",
+                                                *model.index.total_size, bytes)}});
   }
   return findings;
 }

@@ -157,7 +157,7 @@ std::uint64_t write_model(io::HeldFolder& folder, const ModelPlan& plan,
 namespace thalia {
 
 SafetensorsModelSaved save_safetensors_model(const std::filesystem::path& path,
-                                             const std::vector<SafetensorsTensor>& tensors,
+                                             const std::vector<NamedArray>& tensors,
                                              const std::optional<SafetensorsMetadata>& metadata,
                                              const SafetensorsModelSaveOptions& options) {
   using namespace formats::safetensors;

@@ -119,8 +119,7 @@ std::vector<Mismatch> compare_with_index(const OpenedModel& model) {
   for (const ModelFile& file : model.files) {
     ShardContent& content = files.emplace_back();
     content.is_known = !file.fault;
-    for (const SafetensorsTensor& tensor : file.parsed.tensors)
-      content.tensors.push_back(tensor.name);
+    for (const NamedArray& tensor : file.parsed.tensors) content.tensors.push_back(tensor.name);
   }
   return compare_with_index(model.index, files);
 }
@@ -145,20 +144,20 @@ OpenedModel open_model(const std::filesystem::path& path, const SafetensorsModel
 
 namespace {
 
-std::uint64_t offset_of(const ModelFile& file, const SafetensorsTensor& tensor) {
+std::uint64_t offset_of(const ModelFile& file, const NamedArray& tensor) {
   return static_cast<std::uint64_t>(tensor.bytes.data() - file.bytes->bytes().data());
 }
 
 }  // namespace
 
-Tensor tensor_of(const ModelFile& file, const SafetensorsTensor& tensor) {
+Tensor tensor_of(const ModelFile& file, const NamedArray& tensor) {
   return with_path(file.path.native(), [&] {
     file.bytes->touch(offset_of(file, tensor), tensor.bytes.size());
     return Tensor::adopt({.dtype = tensor.dtype, .shape = tensor.shape}, tensor.bytes, file.bytes);
   });
 }
 
-void visit_tensor(const ModelFile& file, const SafetensorsTensor& tensor, const PieceSink& sink) {
+void visit_tensor(const ModelFile& file, const NamedArray& tensor, const PieceSink& sink) {
   // Of whole elements, whatever their type.
   constexpr std::uint64_t kPiece = 1 << 20;
   if (file.bytes->access() != Access::copied) return sink(tensor.bytes);

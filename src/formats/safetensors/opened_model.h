@@ -51,8 +51,8 @@ OpenedModel open_model(const std::filesystem::path& path, const SafetensorsModel
 
 /// The tensor in its file, of which its bytes alone are read where they are copied. @throws
 /// IoError, FormatError (truncated) as Access says.
-Tensor tensor_of(const ModelFile& file, const SafetensorsTensor& tensor);
+Tensor tensor_of(const ModelFile& file, const NamedArray& tensor);
 /// Its bytes in order; of a file that is copied in pieces, none of which is kept. @throws the same.
-void visit_tensor(const ModelFile& file, const SafetensorsTensor& tensor, const PieceSink& sink);
+void visit_tensor(const ModelFile& file, const NamedArray& tensor, const PieceSink& sink);
 
 }  // namespace thalia::formats::safetensors

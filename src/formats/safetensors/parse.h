@@ -21,7 +21,7 @@ inline constexpr std::uint64_t kSafetensorsPrefix = 8;
 inline constexpr std::string_view kSafetensorsMetadataKey = "__metadata__";
 
 struct ParsedSafetensors {
-  std::vector<SafetensorsTensor> tensors;  ///< by offset, then as in the header; bytes in `file`
+  std::vector<NamedArray> tensors;  ///< by offset, then as in the header; bytes in `file`
   std::optional<SafetensorsMetadata> metadata;  ///< in the order of the header
   std::string_view header{};                    ///< the text in `file`, its padding included
 };

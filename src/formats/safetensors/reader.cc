@@ -48,7 +48,7 @@ void SafetensorsFile::touch(ByteSpan part) const {
   impl_->file->touch(offset, part.size());
 }
 
-const std::vector<SafetensorsTensor>& SafetensorsFile::tensors() const noexcept {
+const std::vector<NamedArray>& SafetensorsFile::tensors() const noexcept {
   return impl_->parsed.tensors;
 }
 

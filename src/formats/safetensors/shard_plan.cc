@@ -27,7 +27,7 @@ using Shards = std::vector<std::vector<std::size_t>>;
 
 class Planner {
  public:
-  Planner(const std::filesystem::path& path, const std::vector<SafetensorsTensor>& tensors,
+  Planner(const std::filesystem::path& path, const std::vector<NamedArray>& tensors,
           const PlanOptions& options)
       : target_(model_target(path)),
         folder_(io::Folder::find(target_.folder)),
@@ -41,7 +41,7 @@ class Planner {
 
   void add_file(const std::vector<std::size_t>& positions, std::string name,
                 const std::optional<SafetensorsMetadata>& metadata, const KeptHeader& kept) {
-    std::vector<SafetensorsTensor> tensors;
+    std::vector<NamedArray> tensors;
     tensors.reserve(positions.size());
     for (const std::size_t i : positions) {
       tensors.push_back({.name = tensors_[i].name,
@@ -104,23 +104,22 @@ class Planner {
 
   ModelTarget target_;
   std::optional<io::Folder> folder_;
-  const std::vector<SafetensorsTensor>& tensors_;
+  const std::vector<NamedArray>& tensors_;
   const PlanOptions& options_;
   ModelPlan plan_;
 };
 
-std::vector<std::uint64_t> sizes_of(const std::vector<SafetensorsTensor>& tensors) {
+std::vector<std::uint64_t> sizes_of(const std::vector<NamedArray>& tensors) {
   std::vector<std::uint64_t> sizes;
   // What has no size is refused when its header is made.
-  for (const SafetensorsTensor& tensor : tensors)
+  for (const NamedArray& tensor : tensors)
     sizes.push_back(
         tensor.shape.byte_length(tensor.dtype).value_or(std::numeric_limits<std::uint64_t>::max()));
   return sizes;
 }
 
 // The tensors of each file of the index; nullopt unless it has exactly these tensors.
-std::optional<Shards> match_index(const ModelIndex& index,
-                                  const std::vector<SafetensorsTensor>& tensors) {
+std::optional<Shards> match_index(const ModelIndex& index, const std::vector<NamedArray>& tensors) {
   if (index.tensors.size() != tensors.size()) return std::nullopt;
   std::unordered_map<std::string_view, std::size_t> files;
   for (const IndexedTensor& tensor : index.tensors) files.emplace(tensor.name, tensor.file);
@@ -160,8 +159,7 @@ Shards split_into_shards(std::span<const std::uint64_t> bytes, std::uint64_t max
   return shards;
 }
 
-ModelPlan plan_model(const std::filesystem::path& path,
-                     const std::vector<SafetensorsTensor>& tensors,
+ModelPlan plan_model(const std::filesystem::path& path, const std::vector<NamedArray>& tensors,
                      const std::optional<SafetensorsMetadata>& metadata,
                      const PlanOptions& options) {
   return with_path(path.native(), [&] {
@@ -193,7 +191,7 @@ ModelPlan plan_model(const std::filesystem::path& path,
 }
 
 std::optional<ModelPlan> plan_kept_model(const std::filesystem::path& path,
-                                         const std::vector<SafetensorsTensor>& tensors,
+                                         const std::vector<NamedArray>& tensors,
                                          const SafetensorsOrigin& origin,
                                          const PlanOptions& options) {
   if (!origin.model || !is_index_file_name(origin.model->index_name)) return std::nullopt;

@@ -45,15 +45,14 @@ std::vector<std::vector<std::size_t>> split_into_shards(std::span<const std::uin
                                                         std::uint64_t max_shard_bytes);
 
 /// As save_safetensors_model(). @throws as that, before anything is written.
-ModelPlan plan_model(const std::filesystem::path& path,
-                     const std::vector<SafetensorsTensor>& tensors,
+ModelPlan plan_model(const std::filesystem::path& path, const std::vector<NamedArray>& tensors,
                      const std::optional<SafetensorsMetadata>& metadata,
                      const PlanOptions& options);
 
 /// The model that the origin remembers, for the same tensors; nullopt where it is none, or the
 /// tensors are others.
 std::optional<ModelPlan> plan_kept_model(const std::filesystem::path& path,
-                                         const std::vector<SafetensorsTensor>& tensors,
+                                         const std::vector<NamedArray>& tensors,
                                          const SafetensorsOrigin& origin,
                                          const PlanOptions& options);
 

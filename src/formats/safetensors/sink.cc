@@ -36,8 +36,8 @@ namespace {
 using safetensors::ModelPlan;
 using safetensors::OriginModel;
 
-std::vector<SafetensorsTensor> checked_tensors(const SinkInput& input) {
-  std::vector<SafetensorsTensor> tensors;
+std::vector<NamedArray> checked_tensors(const SinkInput& input) {
+  std::vector<NamedArray> tensors;
   tensors.reserve(input.tensors.size());
   for (const SinkTensor& tensor : input.tensors) {
     if (tensor.layout.encoding != Encoding::dense) {
@@ -130,7 +130,7 @@ bool is_model_path(const std::filesystem::path& path) {
 }
 
 ModelPlan plan_output(const std::filesystem::path& output, bool is_model,
-                      const std::vector<SafetensorsTensor>& tensors, SafetensorsOrigin& origin,
+                      const std::vector<NamedArray>& tensors, SafetensorsOrigin& origin,
                       const SinkOptions& options, std::vector<std::string>& losses) {
   const safetensors::PlanOptions plan_options{
       .max_shard_bytes = options.shard_bytes.value_or(std::numeric_limits<std::uint64_t>::max()),
@@ -188,7 +188,7 @@ bool says_more(const OriginModel& model, unsigned max_json_depth) {
 
 std::uint64_t write_safetensors_tensors(const std::filesystem::path& output, const SinkInput& input,
                                         const SinkOptions& options, const EmitPayload& emit) {
-  const std::vector<SafetensorsTensor> tensors = checked_tensors(input);
+  const std::vector<NamedArray> tensors = checked_tensors(input);
   std::vector<std::string> losses;
   SafetensorsOrigin origin = origin_from_json(input.metadata, options.limits.max_json_depth);
   take_texts(origin);

@@ -30,7 +30,7 @@ SafetensorsOrigin origin_of(const OpenedModel& model) {
       OriginModel{.index_name = model.path.filename().string(), .index_text = *model.index_text};
   std::uint64_t bytes = 0;
   for (const ModelFile& file : model.files)
-    for (const SafetensorsTensor& tensor : file.parsed.tensors) bytes += tensor.bytes.size();
+    for (const NamedArray& tensor : file.parsed.tensors) bytes += tensor.bytes.size();
   if (model.index.total_size && *model.index.total_size != bytes)
     origin.model->tensor_bytes = bytes;
   for (const ModelFile& file : model.files) {
@@ -50,7 +50,7 @@ class SafetensorsSource : public OpenedFile {
     for (const ModelFile& file : model_.files) {
       const ByteSpan bytes = file.bytes->bytes();
       facts_.file_bytes += bytes.size();
-      for (const SafetensorsTensor& tensor : file.parsed.tensors) {
+      for (const NamedArray& tensor : file.parsed.tensors) {
         AnyTensor& told = facts_.tensors.emplace_back();
         told.name = tensor.name;
         told.layout = {.dtype = tensor.dtype, .shape = tensor.shape};
@@ -111,7 +111,7 @@ class SafetensorsSource : public OpenedFile {
 
  private:
   OpenedModel model_;
-  std::vector<std::pair<const ModelFile*, const SafetensorsTensor*>> tensors_;
+  std::vector<std::pair<const ModelFile*, const NamedArray*>> tensors_;
 };
 
 }  // namespace
@@ -129,13 +129,8 @@ VerifyReport verify_safetensors(const std::filesystem::path& path, const OpenOpt
     const std::filesystem::path only = find_safetensors_model(path).filename();
     for (SafetensorsFinding& found : check_safetensors_model(path, {.chain = options.chain})) {
       if (found.file == only) continue;  // no index: opening the file tells more of what it has
-      Finding finding;
-      finding.severity = found.severity;
-      finding.code = found.code;
-      finding.section = found.file.empty() ? "index" : "file";
-      finding.tensor = std::move(found.tensor);
-      finding.message = std::move(found.message);
-      report.add(std::move(finding));
+      found.section = found.file.empty() ? "index" : "file";
+      report.add(std::move(found));
     }
     if (!report.ok()) return;  // opening would fail with the first of them
     check_tensors(*open_safetensors_source(path, options), verify, report);

@@ -19,7 +19,7 @@
 
 namespace thalia::formats {
 std::uint64_t write_safetensors(const std::filesystem::path& path,
-                                const std::vector<SafetensorsTensor>& tensors,
+                                const std::vector<NamedArray>& tensors,
                                 const std::optional<SafetensorsMetadata>& metadata,
                                 const SafetensorsWriteOptions& options, const EmitPayload& emit) {
   const SafetensorsHeader header = with_path(path.native(), [&] {
@@ -50,8 +50,8 @@ std::uint64_t write_file(const std::filesystem::path& path, const SafetensorsHea
 }
 
 void check_payload_sizes(const std::filesystem::path& path,
-                         const std::vector<SafetensorsTensor>& tensors) {
-  for (const SafetensorsTensor& tensor : tensors) {
+                         const std::vector<NamedArray>& tensors) {
+  for (const NamedArray& tensor : tensors) {
     const auto expected = tensor.shape.byte_length(tensor.dtype);
     if (expected == tensor.bytes.size()) continue;
     throw UsageError(ErrorCode::size_mismatch,
@@ -68,8 +68,7 @@ void check_payload_sizes(const std::filesystem::path& path,
 
 namespace thalia {
 
-std::uint64_t save_safetensors(const std::filesystem::path& path,
-                               std::vector<SafetensorsTensor> tensors,
+std::uint64_t save_safetensors(const std::filesystem::path& path, std::vector<NamedArray> tensors,
                                const std::optional<SafetensorsMetadata>& metadata,
                                const OutputOptions& output, std::uint64_t align) {
   // Before the output is created; offsets in the header follow from the shapes alone.
@@ -80,7 +79,7 @@ std::uint64_t save_safetensors(const std::filesystem::path& path,
       [&](std::size_t i, const formats::PieceSink& sink) { sink(tensors[i].bytes); });
 }
 
-void serialize_safetensors(std::vector<SafetensorsTensor> tensors,
+void serialize_safetensors(std::vector<NamedArray> tensors,
                            const std::optional<SafetensorsMetadata>& metadata,
                            const std::function<MutableByteSpan(std::uint64_t bytes)>& room,
                            std::uint64_t align) {

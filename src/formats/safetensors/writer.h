@@ -24,7 +24,7 @@ struct SafetensorsWriteOptions {
 /// As save_safetensors(); the `bytes` of the tensors are not looked at, and payloads come in the
 /// file's order.
 std::uint64_t write_safetensors(const std::filesystem::path& path,
-                                const std::vector<SafetensorsTensor>& tensors,
+                                const std::vector<NamedArray>& tensors,
                                 const std::optional<SafetensorsMetadata>& metadata,
                                 const SafetensorsWriteOptions& options, const EmitPayload& emit);
 
@@ -42,8 +42,7 @@ std::uint64_t write_file(const std::filesystem::path& path, const SafetensorsHea
 
 /// @throws UsageError (size_mismatch) for a tensor whose bytes are not what dtype and shape ask
 /// for.
-void check_payload_sizes(const std::filesystem::path& path,
-                         const std::vector<SafetensorsTensor>& tensors);
+void check_payload_sizes(const std::filesystem::path& path, const std::vector<NamedArray>& tensors);
 
 }  // namespace safetensors
 }  // namespace thalia::formats

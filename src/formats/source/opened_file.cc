@@ -74,11 +74,9 @@ bool OpenedFile::has_region(std::string_view name) const {
 
 std::vector<LinkFacts> OpenedFile::links(const std::string& path) const {
   const FileFacts& of = facts();
-  return {{.name = path,
-           .is_delta = of.is_delta,
-           .training_steps = of.training_steps,
-           .timestamp = of.timestamp,
-           .disk_bytes = of.disk_bytes != 0 ? of.disk_bytes : of.file_bytes}};
+  LinkFacts link{of, path};
+  if (link.disk_bytes == 0) link.disk_bytes = of.file_bytes;
+  return {link};
 }
 
 void OpenedFile::check_all() const {

@@ -96,15 +96,15 @@ format::V01FileHeader to_disk(const V01Header& header) noexcept {
 }
 
 V01Header from_disk(const format::V01FileHeader& disk) noexcept {
-  V01Header header{.version = {disk.major_version, disk.minor_version, disk.patch_version},
-                   .flags = disk.flags,
-                   .timestamp = disk.timestamp,
-                   .connectivity_offset = disk.connectivity_offset,
-                   .connectivity_length = disk.connectivity_length,
-                   .total_neurons = disk.total_neurons,
-                   .total_synapses = disk.total_synapses,
-                   .training_steps = disk.training_steps,
-                   .checksum_type = disk.checksum_type};
+  V01Header header{{.timestamp = disk.timestamp,
+                    .total_neurons = disk.total_neurons,
+                    .total_synapses = disk.total_synapses,
+                    .training_steps = disk.training_steps},
+                   {disk.major_version, disk.minor_version, disk.patch_version},
+                   disk.flags,
+                   disk.connectivity_offset,
+                   disk.connectivity_length,
+                   disk.checksum_type};
   std::memcpy(header.reserved.data(), disk.reserved, sizeof disk.reserved);
   return header;
 }

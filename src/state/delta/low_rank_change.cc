@@ -212,16 +212,16 @@ std::optional<LowRankChange> low_rank_change(DType dtype, const Shape& shape, By
   header.relative_error = std::bit_cast<std::uint64_t>(relative);
   append(out.payload, std::as_bytes(std::span(&header, 1)));
   append(out.payload, products.arrays);
-  out.report = {.dtype = dtype,
-                .rows = rows,
-                .columns = columns,
-                .rank = header.rank,
-                .bits = 8.0 * static_cast<double>(products.code_length) /
-                        static_cast<double>(products.factors.rank * (rows + columns)),
-                .stored_bytes = out.payload.size(),
-                .max_error = lost.largest_error,
-                .rms_error = rms_error,
-                .relative_error = relative};
+  out.report = {{.dtype = dtype,
+                 .bits = 8.0 * static_cast<double>(products.code_length) /
+                         static_cast<double>(products.factors.rank * (rows + columns)),
+                 .max_error = lost.largest_error,
+                 .rms_error = rms_error,
+                 .relative_error = relative},
+                rows,
+                columns,
+                header.rank,
+                out.payload.size()};
   return out;
 }
 

@@ -177,7 +177,7 @@ std::vector<AutoPruning> auto_prune(BrainState& brain, const AutoPruneOptions& o
     // The original program's meaning of aggressive.
     prune.threshold *= 2;
     prune.importance_threshold *= 2;
-    prune.safety_level = "aggressive";
+    prune.guard.safety_level = "aggressive";
   }
   state::BrainEdit edit(brain);
   for (std::string& name : names_of(brain)) {

@@ -36,10 +36,10 @@ void check_options(const PruneOptions& options) {
 // Why none of the region's synapses may go; empty where some may.
 std::string reason_to_spare(const BrainState& brain, const BrainRegion& region,
                             std::string_view name, const PruneOptions& options) {
-  if (std::ranges::find(options.protected_names, name) != options.protected_names.end())
+  if (std::ranges::find(options.guard.protected_names, name) != options.guard.protected_names.end())
     return "the region is protected";
-  std::string change =
-      state::task_change_reason(brain, options.task_is_changing, options.importance_window_steps);
+  std::string change = state::task_change_reason(brain, options.guard.task_is_changing,
+                                                 options.importance_window_steps);
   if (!change.empty()) return change;
   const Value* tracked = region.find_path("learning_state.importance_window_steps");
   if (tracked == nullptr || tracked->kind() != Value::Kind::number)
@@ -141,7 +141,7 @@ PruneResult state::prune_synapses(BrainEdit& edit, std::string_view name,
     // Biases and integers are no synapses.
     if (weights.shape().rank() < 2 || !state::is_number_float(weights.dtype())) return;
     const std::string path = "weights." + matrix;
-    const auto& kept = options.protected_names;
+    const auto& kept = options.guard.protected_names;
     if (std::ranges::find(kept, std::string(name) + '/' + path) != kept.end()) {
       result.spared.push_back(path + " is protected");
       return;
@@ -173,9 +173,9 @@ PruneResult state::prune_synapses(BrainEdit& edit, std::string_view name,
   event.type = "pruning";
   event.step = brain.training_steps;
   event.region = name;
-  event.reason = options.reason;
+  event.reason = options.guard.reason.empty() ? "consolidation" : options.guard.reason;
   event.synapses_pruned = result.synapses_removed;
-  event.safety_level = options.safety_level;
+  event.safety_level = options.guard.safety_level;
   event.importance_threshold = options.importance_threshold;
   state::append_event(edit.metadata(), event);
   return result;

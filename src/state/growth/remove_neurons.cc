@@ -215,10 +215,10 @@ class Removing {
 
  private:
   std::string reason_to_spare(const BrainRegion& region) const {
-    const auto& kept = options_.protected_names;
+    const auto& kept = options_.guard.protected_names;
     if (std::ranges::find(kept, name_) != kept.end()) return "the region is protected";
-    std::string change =
-        state::task_change_reason(brain_, options_.task_is_changing, options_.task_window_steps);
+    std::string change = state::task_change_reason(brain_, options_.guard.task_is_changing,
+                                                   options_.task_window_steps);
     if (!change.empty()) return change;
     const Value* silent = region.find_path(kSilentSteps);
     if (silent == nullptr || !silent->is_tensor())
@@ -295,10 +295,10 @@ class Removing {
     event.type = "pruning";
     event.step = brain_.training_steps;
     event.region = name_;
-    event.reason = options_.reason;
+    event.reason = options_.guard.reason.empty() ? "silent" : options_.guard.reason;
     event.neurons_removed = result_.neurons_removed;
     event.synapses_pruned = result_.synapses_removed;
-    event.safety_level = options_.safety_level;
+    event.safety_level = options_.guard.safety_level;
     event.old_size = old_size;
     event.new_size = old_size - result_.neurons_removed;
     state::append_event(edit_.metadata(), event);

@@ -21,7 +21,7 @@ constexpr unsigned kEvictionDepth = 4;
 void add_history(Value& object, const PoolMember& member) {
   object.add("rated_at", member.rated_at);
   Value& history = object.add("history", Value::array());
-  for (const PastRating& past : member.history) {
+  for (const PoolRating& past : member.history) {
     Value entry = Value::object();
     entry.add("mu", past.rating.mu);
     entry.add("sigma", past.rating.sigma);
@@ -49,13 +49,13 @@ Value meta_of(const PoolMember& member) {
   return object;
 }
 
-std::vector<PastRating> history_of(Fields& fields) {
-  std::vector<PastRating> history;
+std::vector<PoolRating> history_of(Fields& fields) {
+  std::vector<PoolRating> history;
   const std::vector<Value>* const list = fields.list("history");
   if (list == nullptr) return history;
   for (const Value& element : *list) {
     Fields entry(element, "history.");
-    PastRating past{.rating = {.mu = entry.number("mu").value_or(Rating{}.mu),
+    PoolRating past{.rating = {.mu = entry.number("mu").value_or(Rating{}.mu),
                                .sigma = entry.number("sigma").value_or(Rating{}.sigma)},
                     .games_played = entry.integer("games_played", 0, kAnyCount).value_or(0),
                     .win_rate = entry.number("win_rate").value_or(0),
@@ -93,16 +93,10 @@ bool is_win_rate(double value) noexcept {
   return value >= 0 && value <= 1;
 }
 
-void rate(PoolMember& member, const PastRating& now) {
-  member.history.push_back({.rating = member.rating,
-                            .games_played = member.games_played,
-                            .win_rate = member.win_rate,
-                            .rated_at = member.rated_at});
+void rate(PoolMember& member, const PoolRating& now) {
+  member.history.push_back(member);
   if (member.history.size() > kMostRatings) member.history.erase(member.history.begin());
-  member.rating = now.rating;
-  member.games_played = now.games_played;
-  member.win_rate = now.win_rate;
-  member.rated_at = now.rated_at;
+  static_cast<PoolRating&>(member) = now;
 }
 
 std::string meta_text(const PoolMember& member) {

@@ -23,7 +23,7 @@ bool is_win_rate(double value) noexcept;
 /// A member's rating takes its place among those that it had. Of more than kMostRatings the oldest
 /// go.
 inline constexpr std::size_t kMostRatings = 10'000;
-void rate(PoolMember& member, const PastRating& now);
+void rate(PoolMember& member, const PoolRating& now);
 
 /// JSON of NAME.meta.json.
 std::string meta_text(const PoolMember& member);

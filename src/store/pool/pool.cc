@@ -35,13 +35,12 @@ PoolAddResult add_version(const store::SaveSession& session, std::string_view ph
   const PoolView before = store::list_pool(session.run).view;
   const std::uint64_t version = before.next_version;
   check_option("version", version, 1, store::kMaxVersion);
-  PoolMember member{.version = version,
-                    .name = store::pool_name(version, step, session.run.config().extension),
-                    .step = step,
-                    .phase = session.run.config().phase(phase).name,
-                    .rating = {current.mu, std::max(current.sigma, before.config.sigma_floor)},
-                    .promoted_at = store::now_seconds()};
-  member.rated_at = member.promoted_at;
+  PoolMember member{{.phase = session.run.config().phase(phase).name, .step = step},
+                    {.rating = {current.mu, std::max(current.sigma, before.config.sigma_floor)},
+                     .rated_at = store::now_seconds()},
+                    version,
+                    store::pool_name(version, step, session.run.config().extension)};
+  member.promoted_at = member.rated_at;
   member.path = session.run.pool() / member.name;
   store::write_version(session, version);
   store::write_meta(session, member);

@@ -89,14 +89,13 @@ class PoolReading {
       listing_.damaged.push_back({path_ / file, "the name has a number that is no version"});
       return;
     }
-    PoolMember member{.version = name.version,
-                      .name = file,
-                      .path = path_ / file,
-                      .step = name.step,
-                      .phase = listing_.view.config.phase,
-                      .promoted_at = facts->modified_ns / 1'000'000'000,
-                      .bytes = facts->bytes,
-                      .rated_at = facts->modified_ns / 1'000'000'000};
+    PoolMember member{
+        {.phase = listing_.view.config.phase, .step = name.step, .bytes = facts->bytes},
+        {.rated_at = facts->modified_ns / 1'000'000'000},
+        name.version,
+        file,
+        path_ / file,
+        facts->modified_ns / 1'000'000'000};
     read("the version has the rating of a new model", meta_name(file), kMaxTextBytes,
          [&](const std::string& text) { read_meta(text, member); });
     if (!folder.facts(meta_name(file))) listing_.without_meta.push_back(member);
@@ -113,13 +112,13 @@ class PoolReading {
     for (const std::string& name : names) {
       const auto gate = std::ranges::find(gates, name, &GateEntry::name);
       if (gate == gates.end()) continue;
-      listing_.view.anchors.push_back({.name = name,
-                                       .path = run_.gates() / gate->file,
-                                       .step = gate->step,
-                                       .phase = gate->phase,
-                                       .promoted_at = gate->promoted_at,
-                                       .bytes = gate->bytes,
-                                       .is_anchor = true});
+      listing_.view.anchors.push_back({*gate,
+                                       {},
+                                       0,
+                                       name,
+                                       run_.gates() / gate->file,
+                                       gate->promoted_at,
+                                       /*is_anchor=*/true});
     }
   }
 

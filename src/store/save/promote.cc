@@ -84,13 +84,10 @@ PromoteResult RunWriter::promote(std::string_view phase, const PromoteOptions& o
   LoadOptions load;
   load.on_warning = session.options.on_warning;
   load.read = session.files().reading(session.options.cancel);
-  GateEntry gate{.name = name,
-                 .file = path.filename().string(),
-                 .phase = entry.phase,
-                 .step = entry.step,
-                 .source_file = entry.file,
-                 .metric = entry.metric,
-                 .promoted_at = store::now_seconds()};
+  GateEntry gate{{.phase = entry.phase, .step = entry.step}, name, path.filename().string()};
+  gate.source_file = entry.file;
+  gate.metric = entry.metric;
+  gate.promoted_at = store::now_seconds();
   GateEntry before;
   for (const GateEntry& there : run().gates())
     if (there.name == name) before = there;

@@ -32,7 +32,7 @@ std::vector<NamedTensors> save_chain(StorageBackend& storage, unsigned count) {
     for (auto& [name, tensor] : state) tensor.mutable_bytes()[i] ^= std::byte{0x55};
     if (i % 3 == 0) state.emplace_back("now_and_then", test::normal_f32({9}, i));
     MckpWriteResult result;
-    storage.put(step(i), test::bytes_of(mckp_bytes(state, {.previous = previous},
+    storage.put(step(i), test::bytes_of(mckp_bytes(state, {.header = {.previous = previous}},
                                                    states.empty() ? NamedTensors{} : states.back(),
                                                    &result)));
     previous = MckpPrevious{.key = step(i), .content_hash = result.content_hash};
@@ -110,9 +110,10 @@ BOOST_AUTO_TEST_CASE(cycles_and_endless_chains_are_refused) {
   mckp_bytes({{"t", tensor}}, {}, {}, &result);
   // All of equal content, so that every hash is right.
   const auto delta_of = [&](const std::string& key) {
-    return mckp_bytes({{"t", tensor}},
-                      {.previous = MckpPrevious{key, result.content_hash}, .work = {.threads = 1}},
-                      {{"t", tensor}});
+    return mckp_bytes(
+        {{"t", tensor}},
+        {.header = {.previous = MckpPrevious{key, result.content_hash}}, .work = {.threads = 1}},
+        {{"t", tensor}});
   };
   storage.put("a", test::bytes_of(delta_of("b")));
   storage.put("b", test::bytes_of(delta_of("a")));
@@ -136,7 +137,8 @@ BOOST_AUTO_TEST_CASE(a_previous_file_that_lacks_the_tensor_is_refused) {
   MckpWriteResult result;
   storage.put("base", test::bytes_of(mckp_bytes({{"other", tensor}}, {}, {}, &result)));
   storage.put("next", test::bytes_of(mckp_bytes(
-                          {{"w", tensor}}, {.previous = MckpPrevious{"base", result.content_hash}},
+                          {{"w", tensor}},
+                          {.header = {.previous = MckpPrevious{"base", result.content_hash}}},
                           {{"w", tensor}})));
   const MckpChain chain = MckpChain::open(storage, "next");
   BOOST_CHECK_EXCEPTION(chain.read("w"), FormatError,
@@ -152,7 +154,8 @@ BOOST_AUTO_TEST_CASE(a_wrong_content_hash_is_found_where_it_is_looked_for) {
   Tensor near = other;
   near.mutable_bytes()[0] ^= std::byte{1};
   storage.put("near", test::bytes_of(mckp_bytes(
-                          {{"w", near}}, {.previous = MckpPrevious{"base", result.content_hash}},
+                          {{"w", near}},
+                          {.header = {.previous = MckpPrevious{"base", result.content_hash}}},
                           {{"w", other}})));
   const MckpChain chain = MckpChain::open(storage, "near");
   BOOST_TEST((chain.read("w") != near));
@@ -163,8 +166,9 @@ BOOST_AUTO_TEST_CASE(a_wrong_content_hash_is_found_where_it_is_looked_for) {
 // A delta that names `key` with this content hash.
 void write_delta_of(const std::filesystem::path& path, const std::string& key, Digest256 hash) {
   const Tensor tensor = test::normal_f32({100}, 1);
-  test::write_file(
-      path, mckp_bytes({{"w", tensor}}, {.previous = MckpPrevious{key, hash}}, {{"w", tensor}}));
+  test::write_file(path,
+                   mckp_bytes({{"w", tensor}}, {.header = {.previous = MckpPrevious{key, hash}}},
+                              {{"w", tensor}}));
 }
 
 BOOST_AUTO_TEST_CASE(a_file_names_no_file_outside_its_own_folder) {

@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(it_is_what_the_document_spells) {
   const NamedTensors tensors = samples();
   for (const LeafAlgorithm digests : {LeafAlgorithm::xxh3_128, LeafAlgorithm::sha256}) {
     MckpWriteResult result;
-    const auto bytes = mckp_bytes(tensors, {.content_digests = digests}, {}, &result);
+    const auto bytes = mckp_bytes(tensors, {.header = {.content_digests = digests}}, {}, &result);
     BOOST_TEST((result.content_hash == spelled(tensors, digests)));
     const MckpHeader header = test::open_bytes(bytes).header();
     BOOST_TEST((header.content_hash == result.content_hash));
@@ -82,7 +82,8 @@ BOOST_AUTO_TEST_CASE(it_does_not_depend_on_how_content_is_stored) {
   const NamedTensors turned{tensors[2], tensors[1], tensors[0]};
   MckpWriteResult one, two, three;
   mckp_bytes(tensors, {}, {}, &one);
-  mckp_bytes(turned, {.compression = {.codec = Codec::lz4}, .training_step = 5}, {}, &two);
+  mckp_bytes(turned, {.compression = {.codec = Codec::lz4}, .header = {.training_step = 5}}, {},
+             &two);
   BOOST_TEST((one.content_hash == two.content_hash));
   const NamedTensors renamed{tensors[0], {"d", tensors[1].second}, tensors[2]};
   mckp_bytes(renamed, {}, {}, &three);
@@ -98,10 +99,11 @@ BOOST_AUTO_TEST_CASE(it_does_not_depend_on_threads_or_pieces) {
       MckpWriteResult result;
       const NamedTensors tensors{
           {"a", floats}, {"b", Tensor::zeros(DType::u8, {0})}, {"c", floats}};
-      const auto bytes = mckp_bytes(
-          tensors,
-          {.quantization = quantization, .content_digests = digests, .work = {.threads = threads}},
-          {}, &result);
+      const auto bytes = mckp_bytes(tensors,
+                                    {.quantization = quantization,
+                                     .header = {.content_digests = digests},
+                                     .work = {.threads = threads}},
+                                    {}, &result);
       if (error != nullptr) *error = result.largest_error;
       // Of what comes back, which is something else where codes took the place of numbers.
       const MckpFile file = test::open_bytes(bytes);

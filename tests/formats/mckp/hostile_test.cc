@@ -61,10 +61,11 @@ std::string varied_file() {
                              {"noise", test::random_tensor(DType::u8, {20}, 1)},
                              {"empty", Tensor::zeros(DType::i64, {0})},
                              {"csr", test::sparse_f64(Encoding::csr)}};
-  return mckp_bytes(
-      tensors,
-      {.training_step = 3, .metadata = R"({"a":1})", .previous = MckpPrevious{"before", {}}},
-      {{"zeros", Tensor::zeros(DType::bf16, {300})}});
+  return mckp_bytes(tensors,
+                    {.header = {.training_step = 3,
+                                .metadata = R"({"a":1})",
+                                .previous = MckpPrevious{"before", {}}}},
+                    {{"zeros", Tensor::zeros(DType::bf16, {300})}});
 }
 
 }  // namespace
@@ -340,9 +341,9 @@ BOOST_AUTO_TEST_CASE(a_previous_file_that_does_not_say_what_it_is_is_not_used) {
   const Tensor tensor = test::random_tensor(DType::u8, {100}, 1);
   storage.put("base", test::bytes_of(one_tensor(test::text_of(tensor.bytes()), 100, 0).bytes()));
   BOOST_TEST(!MckpFile::from_bytes(storage.view("base")).header().content_hash);
-  storage.put("delta",
-              test::bytes_of(mckp_bytes({{"t", tensor}}, {.previous = MckpPrevious{"base", {}}},
-                                        {{"t", tensor}})));
+  storage.put("delta", test::bytes_of(mckp_bytes({{"t", tensor}},
+                                                 {.header = {.previous = MckpPrevious{"base", {}}}},
+                                                 {{"t", tensor}})));
   BOOST_CHECK_EXCEPTION(MckpChain::open(storage, "delta"), IntegrityError,
                         test::says(ErrorCode::checksum_mismatch, "previous_checkpoint_hash"));
 }

@@ -126,9 +126,9 @@ BOOST_AUTO_TEST_CASE(a_file_on_disk_is_mapped_and_read_one_tensor_at_a_time) {
   const NamedTensors tensors{{"model.w", test::normal_f32({100, 10}, 1)},
                              {"", test::normal_f32({3}, 2)},
                              {"ümläut/\n", test::normal_f32({5}, 3)}};
-  MckpWriter writer(folder / "a.mckp", {.training_step = 1000,
-                                        .metadata = R"({"lr":0.1,"note":"x"})",
-                                        .output = {.durability = Durability::none}});
+  MckpWriter writer(folder / "a.mckp",
+                    {.header = {.training_step = 1000, .metadata = R"({"lr":0.1,"note":"x"})"},
+                     .output = {.durability = Durability::none}});
   for (const auto& [name, tensor] : tensors) writer.add(name, tensor);
   const MckpWriteResult result = writer.commit();
   BOOST_TEST(std::filesystem::file_size(folder / "a.mckp") == result.file_bytes);
@@ -288,8 +288,9 @@ BOOST_AUTO_TEST_CASE(a_delta_of_identical_tensors_is_zeros) {
   next.mutable_as<float>()[17] += 1;
   const MckpPrevious previous{.key = "step_1", .content_hash = {}};
   MckpWriteResult result;
-  const std::string bytes = mckp_bytes({{"w", base}, {"x", next}}, {.previous = previous},
-                                       {{"w", base}, {"x", base}}, &result);
+  const std::string bytes =
+      mckp_bytes({{"w", base}, {"x", next}}, {.header = {.previous = previous}},
+                 {{"w", base}, {"x", base}}, &result);
   BOOST_TEST(result.delta_tensors == 2u);
   BOOST_TEST(bytes.size() < 1000u);
   const MckpFile file = open_bytes(bytes);
@@ -314,7 +315,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_its_base_is_stored_by_itself) {
   MckpWriteResult result;
   const NamedTensors tensors{{"shape", tensor}, {"dtype", tensor}, {"new", tensor}};
   const MckpFile file =
-      open_bytes(mckp_bytes(tensors, {.previous = previous},
+      open_bytes(mckp_bytes(tensors, {.header = {.previous = previous}},
                             {{"shape", test::normal_f32({10, 100}, 1)},
                              {"dtype", test::random_tensor(DType::i32, {100, 10}, 1)}},
                             &result));

@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(their_content_hash_is_what_the_document_spells) {
     list += test::text_of(as_byte_span(integrity::sha256(tensor.bytes()).bytes));
   }
   MckpWriteResult result;
-  mckp_bytes(samples(), {.content_digests = LeafAlgorithm::sha256}, {}, &result);
+  mckp_bytes(samples(), {.header = {.content_digests = LeafAlgorithm::sha256}}, {}, &result);
   BOOST_TEST((result.content_hash == integrity::sha256(as_byte_span(list))));
   MckpWriteResult csr, dense;
   const Tensor tensor = test::sparse_f64(Encoding::csr);
@@ -240,7 +240,8 @@ BOOST_AUTO_TEST_CASE(every_index_is_checked_when_it_is_read) {
   Tensor next = test::sparse_f64(Encoding::csr);
   const std::string delta = mckp_bytes(
       {{"t", test::sparse_f64(Encoding::csr)}},
-      {.compression = {.codec = Codec::zstd}, .previous = MckpPrevious{"base", {}}}, {{"t", next}});
+      {.compression = {.codec = Codec::zstd}, .header = {.previous = MckpPrevious{"base", {}}}},
+      {{"t", next}});
   next.mutable_bytes()[16] = std::byte{9};
   BOOST_REQUIRE(open_bytes(delta).find("t")->method.delta);
   BOOST_CHECK_EXCEPTION(open_bytes(delta).read("t", next), FormatError,

@@ -332,7 +332,7 @@ BOOST_AUTO_TEST_CASE(integers_of_any_length_come_back) {
 BOOST_AUTO_TEST_CASE(a_dictionary_of_tensors_is_saved_in_one_call) {
   const TemporaryFolder folder;
   const std::vector<float> numbers{1, 2, 3};
-  const std::vector<PtInput> tensors{
+  const std::vector<NamedArray> tensors{
       {.name = "w", .shape = Shape({3}), .bytes = as_byte_span(numbers)}};
   const std::uint64_t bytes = save_pt(folder / "a.pt", tensors);
   BOOST_TEST(bytes == std::filesystem::file_size(folder / "a.pt"));

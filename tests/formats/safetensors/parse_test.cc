@@ -43,7 +43,7 @@ void check_consistent(const std::string& file) {
     const ByteSpan bytes = bytes_of(file);
     const auto parsed = formats::parse_safetensors(bytes, kLimit);
     std::size_t total = 0;
-    for (const SafetensorsTensor& tensor : parsed.tensors) {
+    for (const NamedArray& tensor : parsed.tensors) {
       total += tensor.bytes.size();
       BOOST_REQUIRE(tensor.shape.byte_length(tensor.dtype) == tensor.bytes.size());
       BOOST_REQUIRE(tensor.bytes.data() >= bytes.data());
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(empty_tensors_share_their_offset_in_the_headers_order) {
                         1);
   const auto parsed = formats::parse_safetensors(bytes_of(file), kLimit);
   std::string names;
-  for (const SafetensorsTensor& tensor : parsed.tensors) names += tensor.name;
+  for (const NamedArray& tensor : parsed.tensors) names += tensor.name;
   BOOST_TEST(names == "zmyx");
   BOOST_TEST(header_verdict(one_tensor("\"U8\"", "[0]", "[1,1]")).starts_with("inconsistent: "));
 }

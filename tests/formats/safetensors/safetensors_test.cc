@@ -22,7 +22,7 @@ std::optional<SafetensorsMetadata> metadata_of(const SafetensorsFile& file) {
 }
 
 // The message that saving these is refused with; nothing may be left behind.
-std::string refusal(std::vector<SafetensorsTensor> tensors,
+std::string refusal(std::vector<NamedArray> tensors,
                     const std::optional<SafetensorsMetadata>& metadata = std::nullopt) {
   const TemporaryFolder folder;
   try {
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(rewrites_every_file_of_the_reference_byte_for_byte) {
     BOOST_TEST_CONTEXT(name) {
       const auto path = golden(std::string(name) + ".safetensors");
       const SafetensorsFile file = SafetensorsFile::open(path);
-      std::vector<SafetensorsTensor> shuffled = file.tensors();
+      std::vector<NamedArray> shuffled = file.tensors();
       std::shuffle(shuffled.begin(), shuffled.end(), random);
       const auto bytes = save_safetensors(folder / "out", shuffled, metadata_of(file));
       BOOST_TEST(bytes == file.file_bytes());
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(keeps_every_dtype_rank_and_empty_shape) {
   const SafetensorsFile file = SafetensorsFile::open(folder / "out");
   BOOST_TEST(file.tensors().size() == tensors.size());
   for (const OwnedTensor& tensor : tensors) {
-    const auto found = std::ranges::find(file.tensors(), tensor.name, &SafetensorsTensor::name);
+    const auto found = std::ranges::find(file.tensors(), tensor.name, &NamedArray::name);
     BOOST_TEST_REQUIRE((found != file.tensors().end()));
     BOOST_TEST((found->dtype == tensor.dtype));
     BOOST_TEST((found->shape == tensor.shape));
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(large_and_small_payloads_land_at_their_offsets) {
   save_safetensors(folder / "out", borrow(tensors), SafetensorsMetadata{{"a", "b"}});
   const SafetensorsFile file = SafetensorsFile::open(folder / "out");
   for (const OwnedTensor& tensor : tensors) {
-    const auto found = std::ranges::find(file.tensors(), tensor.name, &SafetensorsTensor::name);
+    const auto found = std::ranges::find(file.tensors(), tensor.name, &NamedArray::name);
     BOOST_TEST(same_bytes(found->bytes, tensor.bytes));
   }
   std::string memory;

@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(of_a_place_that_a_log_names_twice_the_first_removal_is_undo
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_pruned_around_a_change_of_task) {
-  check_spared(weak_brain(), "the task is changing", {.task_is_changing = true});
+  check_spared(weak_brain(), "the task is changing", {.guard = {.task_is_changing = true}});
   BrainState brain = weak_brain();
   brain.state["task_change"]["active"] = true;
   check_spared(brain, "the task is changing");
@@ -222,8 +222,9 @@ BOOST_AUTO_TEST_CASE(what_is_not_known_to_be_unused_stays) {
 }
 
 BOOST_AUTO_TEST_CASE(protected_regions_and_tensors_stay) {
-  check_spared(weak_brain(), "region is protected", {.protected_names = {"r"}});
-  check_spared(weak_brain(), "weights.w is protected", {.protected_names = {"r/weights.w"}});
+  check_spared(weak_brain(), "region is protected", {.guard = {.protected_names = {"r"}}});
+  check_spared(weak_brain(), "weights.w is protected",
+               {.guard = {.protected_names = {"r/weights.w"}}});
 }
 
 BOOST_AUTO_TEST_CASE(age_of_another_shape_and_bad_options_are_refused) {
@@ -300,8 +301,8 @@ BOOST_AUTO_TEST_CASE(neurons_stay_where_something_speaks_against_it) {
     BOOST_TEST(remove_neurons(brain, "r", 10, options).neurons_removed == 0);
     BOOST_TEST((brain == before));
   };
-  spared(silent_brain(), {.task_is_changing = true});
-  spared(silent_brain(), {.protected_names = {"r"}});
+  spared(silent_brain(), {.guard = {.task_is_changing = true}});
+  spared(silent_brain(), {.guard = {.protected_names = {"r"}}});
   spared(silent_brain(), {.protected_neurons = {4}});
   spared(silent_brain(), {.min_silent_steps = 300'000});
   BrainState unknown = silent_brain();

@@ -14,12 +14,10 @@ BOOST_AUTO_TEST_SUITE(retention_plan)
 namespace {
 
 CheckpointEntry entry(std::uint64_t step, std::optional<double> metric = {}) {
-  return {.phase = "train",
-          .step = step,
-          .file = "f" + std::to_string(step),
-          .bytes = 100,
-          .saved_at = 1'000 + step,
-          .metric = metric};
+  return {{.phase = "train", .step = step, .bytes = 100},
+          "f" + std::to_string(step),
+          1'000 + step,
+          metric};
 }
 
 std::vector<CheckpointEntry> entries(std::uint64_t count) {

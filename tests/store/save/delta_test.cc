@@ -141,8 +141,9 @@ BOOST_AUTO_TEST_CASE(what_is_chosen_depends_on_chain_policy_and_latest) {
   RunConfig config = config_with({.kind = DeltaPolicy::Kind::cost, .max_cost = 1.5});
   store::RunListing listing;
   BOOST_TEST(!store::choose_delta(config, listing, "new"));
-  listing.entries = {{.step = 1, .file = "a", .bytes = 1000},
-                     {.step = 2, .file = "b", .bytes = 200, .base = "a", .depth = 1}};
+  listing.entries = {{{.step = 1, .bytes = 1000}, "a"}, {{.step = 2, .bytes = 200}, "b"}};
+  listing.entries[1].base = "a";
+  listing.entries[1].depth = 1;
   listing.latest = "b";
   const auto choice = store::choose_delta(config, listing, "new");
   BOOST_TEST(choice->base == "b");
