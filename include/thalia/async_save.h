@@ -22,9 +22,6 @@
 
 namespace thalia {
 
-namespace container {
-struct AsyncSaverAccess;
-}
 namespace detail {
 class SaveQueue;
 }  // namespace detail
@@ -97,8 +94,6 @@ class SaveOutcome : public SaveControl {
   virtual Result wait() = 0;
 };
 
-struct HandleAccess;
-
 }  // namespace detail
 
 /// One save in the background, of a writer, a brain or a checkpoint of a run, from save_async() on.
@@ -132,19 +127,9 @@ class SaveHandle {
   std::exception_ptr error() const noexcept { return outcome_->see_error(); }
 
  private:
-  friend struct detail::HandleAccess;
+  friend struct detail::Inside;
   detail::Shared<detail::SaveOutcome<Result>> outcome_;
 };
-
-namespace detail {
-/// For what goes on once a save has ended.
-struct HandleAccess {
-  template <typename Result>
-  static std::shared_ptr<SaveControl> control(const SaveHandle<Result>& handle) {
-    return handle.outcome_.pointer();
-  }
-};
-}  // namespace detail
 
 /// Owns one background thread, which writes the saves one after the other, and the memory for
 /// snapshots, which it keeps and uses again. Touching new memory costs several times the copy. So
@@ -215,7 +200,7 @@ class AsyncSaver {
   std::uint64_t snapshot_bytes() const noexcept;
 
  private:
-  friend struct container::AsyncSaverAccess;
+  friend struct detail::Inside;
   detail::Shared<detail::SaveQueue> queue_;
 };
 

@@ -136,7 +136,7 @@ class Reader {
   std::uint64_t resident_bytes() const;
 
  private:
-  friend struct ReaderAccess;
+  friend struct detail::Inside;
   explicit Reader(std::shared_ptr<const detail::OpenFile> file) : file_(std::move(file)) {}
   detail::Shared<const detail::OpenFile> file_;
 };

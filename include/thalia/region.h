@@ -68,10 +68,7 @@ class RegionView {
   void release() const;
 
  private:
-  friend class Appender;
-  friend class Reader;
-  friend class StreamReader;
-  friend class detail::OpenFile;
+  friend struct detail::Inside;
   RegionView(std::shared_ptr<const detail::OpenFile> file, std::uint32_t index);
 
   detail::Shared<const detail::OpenFile> file_;

@@ -28,10 +28,6 @@
 
 namespace thalia {
 
-namespace container {
-struct StreamAccess;
-}
-
 /// In which order tensors are handed out.
 enum class StreamOrder {
   as_asked,      ///< the first one asked for is read and comes first
@@ -148,6 +144,7 @@ class StreamReader {
     using value_type = StreamedTensor;
     using difference_type = std::ptrdiff_t;
     Iterator() = default;
+    explicit Iterator(StreamReader& stream) : stream_(&stream) {}
     StreamedTensor& operator*() const noexcept { return *stream_->current_; }
     StreamedTensor* operator->() const noexcept { return &*stream_->current_; }
     Iterator& operator++() {
@@ -160,9 +157,7 @@ class StreamReader {
     }
 
    private:
-    friend class StreamReader;
     bool at_end() const noexcept { return !stream_->current_; }
-    explicit Iterator(StreamReader& stream) : stream_(&stream) {}
     StreamReader* stream_ = nullptr;
   };
   Iterator begin() {
@@ -175,7 +170,7 @@ class StreamReader {
   StreamResult result() const;
 
  private:
-  friend struct container::StreamAccess;
+  friend struct detail::Inside;
   class Impl;
   explicit StreamReader(std::unique_ptr<Impl> impl);
   void advance() {

@@ -194,10 +194,7 @@ class TensorView {
   QuantizedView quantized(MutableByteSpan storage) const;
 
  private:
-  friend class RegionView;
-  friend class Reader;
-  friend class StreamReader;
-  friend class detail::OpenFile;
+  friend struct detail::Inside;
   TensorView(std::shared_ptr<const detail::OpenFile> file, std::string_view region,
              const format::TensorEntry* entry);
   void check_typed(DType wanted) const;

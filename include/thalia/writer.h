@@ -24,10 +24,6 @@
 
 namespace thalia {
 
-namespace container {
-struct WriterAccess;
-}
-
 struct RegionId {
   std::uint32_t value;
 };
@@ -115,7 +111,7 @@ class Writer {
   SaveResult commit();
 
  private:
-  friend struct container::WriterAccess;
+  friend struct detail::Inside;
   class Impl;
   explicit Writer(std::unique_ptr<Impl> impl);
   detail::Owned<Impl> impl_;

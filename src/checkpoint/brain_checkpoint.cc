@@ -26,7 +26,7 @@
 #include "io/memory/allocation_limit.h"
 #include "state/brain/stored_region.h"
 #include "state/brain/stored_tensor.h"
-#include "state/delta/access.h"
+#include "state/delta/file_chain.h"
 #include "state/tensor/conversion.h"
 #include "thalia/error.h"
 #include "thalia/formats/v01.h"
@@ -241,7 +241,7 @@ SaveHandle<BrainSaveResult> BrainCheckpoint::save_async(AsyncSaver& saver, const
   state::StoredBrain stored = stored_brain(brain, options);
   auto outcome = std::make_shared<checkpoint::BrainOutcome<BrainSaveResult>>();
   outcome->result() = checkpoint::result_of(stored, target, options);
-  outcome->set_save(container::AsyncSaverAccess::save(
+  outcome->set_save(container::save_async(
       saver, std::make_unique<checkpoint::BrainSave>(std::move(stored), target, options.save,
                                                      snapshot, outcome)));
   return SaveHandle<BrainSaveResult>(std::move(outcome));
@@ -287,7 +287,7 @@ BrainState BrainCheckpoint::load(const Reader& reader, const BrainLoadOptions& o
   if (!options.read_tensors) return state::read_brain(reader, read);
   const ChainReader chain = ChainReader::open(reader, chain_of(options));
   read.fetch = [chain](const TensorView& view, const std::shared_ptr<io::MemoryBudget>& budget) {
-    return DeltaAccess::read(chain, view, budget);
+    return state::read_tensor(chain, view, budget);
   };
   return state::read_brain(chain.reader(), read);
 }

@@ -162,7 +162,7 @@ SaveHandle<BrainDeltaResult> save_later(AsyncSaver& saver, const BrainState& bra
                                         Snapshot snapshot) {
   const BrainSaveOptions& options = plan.options.brain;
   auto outcome = std::make_shared<checkpoint::BrainOutcome<BrainDeltaResult>>();
-  outcome->set_save(container::AsyncSaverAccess::save(
+  outcome->set_save(container::save_async(
       saver, std::make_unique<checkpoint::BrainDeltaSave>(checkpoint::stored_brain(brain, options),
                                                           options.save.work, snapshot,
                                                           std::move(plan.save), outcome)));

@@ -9,7 +9,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "container/wrap/unwrap.h"
-#include "container/write/writer_access.h"
+#include "container/write/file_save.h"
 #include "format/constants.h"
 #include "io/output/save_time.h"
 #include "state/precision/rounding.h"
@@ -97,7 +97,7 @@ Writer writer_of(const state::StoredBrain& stored, const path& target, const Sav
   }
   SaveOptions plain = options;
   plain.compression = {};
-  Writer writer = container::WriterAccess::in_frames(
+  Writer writer = container::writer_in_frames(
       {.path = target, .codec = *wrapper, .level = options.compression.level}, plain);
   state::declare(writer, stored);
   return writer;

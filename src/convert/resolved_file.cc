@@ -12,8 +12,7 @@
 #include "base/fail.h"
 #include "base/stopwatch.h"
 #include "base/utf8.h"
-#include "container/file/open_file.h"
-#include "container/read/reader_access.h"
+#include "container/read/reader_of.h"
 #include "convert/conversions.h"
 #include "convert/thalia_shards.h"
 #include "io/file/open_descriptor.h"
@@ -74,8 +73,7 @@ Reader resolved(const FoundState& found, const path& folder, const ReadOptions& 
                     {.output = {.durability = Durability::none},
                      .work = {.threads = read.work.threads, .cancel = read.work.cancel}});
   // As the files that it was made of: a disk may fail under this one too.
-  return ReaderAccess::over(
-      detail::OpenFile::over(io::open_descriptor(std::move(fd), name, read.input.access), read));
+  return container::reader_of(io::open_descriptor(std::move(fd), name, read.input.access), read);
 }
 
 Reader open_resolved(const path& file, const path& folder, const ChainOptions& options,

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/fail.h"
-#include "container/read/reader_access.h"
+#include "container/read/reader_of.h"
 #include "convert/thalia_facts.h"
 #include "convert/thalia_source.h"
 #include "io/memory/allocation_limit.h"
@@ -251,7 +251,7 @@ class ThaliaFile final : public OpenedFile {
   }
 
   std::size_t number_of(const TensorView& view) const {
-    const detail::OpenFile& file = ReaderAccess::file(reader_);
+    const detail::OpenFile& file = container::file_of(reader_);
     const auto region = file.find_region(Reader::region_name(view));
     if (region && *region < reader_.region_count())
       return starts_[*region] + file.find_tensor(*region, view.name()).value() -

@@ -16,6 +16,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include "base/inside.h"
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"
@@ -177,7 +178,7 @@ auto begin_brain(PyBrain& self, Saver& to, Snapshot snapshot, Begin begin) {
     begun.emplace(begin(*saver, use->state, cancel.get_token()));
   });
   if (!begun->skipped() && snapshot == Snapshot::borrowed)
-    to.saves.push_back({detail::HandleAccess::control(*begun), std::exchange(use->held, {})});
+    to.saves.push_back({detail::Inside::outcome(*begun).pointer(), std::exchange(use->held, {})});
   to.let_go();
   return *std::move(begun);
 }

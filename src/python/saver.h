@@ -16,6 +16,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 
+#include "base/inside.h"
 #include "python/buffers.h"
 #include "python/calls.h"
 #include "python/choices.h"
@@ -89,7 +90,7 @@ auto begin_save(Saver& self, PyWriter& writer, const std::string& snapshot,
   use->writer.reset();
   std::vector<HeldBuffer> held = std::exchange(use->held, {});
   if (kind == Snapshot::copy) held.clear();
-  self.saves.push_back({detail::HandleAccess::control(*begun), std::move(held)});
+  self.saves.push_back({detail::Inside::outcome(*begun).pointer(), std::move(held)});
   self.let_go();
   return *std::move(begun);
 }

@@ -7,6 +7,9 @@
 
 namespace thalia::detail {
 
+/// What the library's own parts reach the members of its public classes through.
+struct Inside;
+
 /// @throws UsageError (wrong_state).
 [[noreturn]] void fail_moved();
 

@@ -150,7 +150,7 @@ class MckpFile {
   void verify() const;
 
  private:
-  friend class MckpChain;
+  friend struct detail::Inside;
   struct Impl;
   detail::Shared<const Impl> impl_;
 };

@@ -137,7 +137,7 @@ class ChainReader {
   StreamReader stream(std::span<const TensorView> tensors, const StreamOptions& options = {}) const;
 
  private:
-  friend struct DeltaAccess;
+  friend struct detail::Inside;
   ChainReader(std::shared_ptr<const state::FileChain> chain, Reader reader);
   detail::Shared<const state::FileChain> chain_;
   Reader reader_;

@@ -138,8 +138,7 @@ class Run {
   LoadedBytes load_gate_bytes(std::string_view name, const LoadOptions& options = {}) const;
 
  private:
-  friend class RunWriter;
-  friend class store::RunFolder;
+  friend struct detail::Inside;
   explicit Run(std::shared_ptr<const store::RunFolder> folder) : folder_(std::move(folder)) {}
   detail::Shared<const store::RunFolder> folder_;
 };

@@ -35,10 +35,6 @@
 
 namespace thalia {
 
-namespace store {
-struct RunWriterAccess;
-}
-
 /// The specification's eight steps, and what follows them, in their order. A save of a .thalia file
 /// overlaps the first five: they are told in turn before its first byte.
 enum class SaveStep {
@@ -187,7 +183,7 @@ class RunWriter {
   void reset_best(std::string_view phase);
 
  private:
-  friend struct store::RunWriterAccess;
+  friend struct detail::Inside;
   class Impl;
   detail::Owned<Impl> impl_;
 };

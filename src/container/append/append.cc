@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/inside.h"
 #include "base/steps.h"
 #include "base/stopwatch.h"
 #include "container/append/commit.h"
@@ -138,12 +139,12 @@ void Appender::remove_region(std::string_view name) {
 }
 
 RegionId Appender::copy_region(const RegionView& region) {
-  return impl_->copy(*region.file_, region);
+  return impl_->copy(*detail::Inside::file(region), region);
 }
 
 TensorId Appender::copy_tensor(RegionId region, const RegionView& from, std::uint32_t i,
                                std::string_view name) {
-  return impl_->copy_tensor(region, *from.file_, from, i, name);
+  return impl_->copy_tensor(region, *detail::Inside::file(from), from, i, name);
 }
 
 TensorId Appender::add_tensor(RegionId region, TensorSpec spec, ByteSpan payload) {

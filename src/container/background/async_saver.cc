@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/inside.h"
 #include "container/background/queue.h"
 #include "container/background/state.h"
 #include "container/background/writer_save.h"
@@ -30,9 +31,8 @@ SaveHandle<> AsyncSaver::save_async(Writer&& writer, Snapshot snapshot,
   return queue_->save(std::make_unique<container::WriterSave>(writer, snapshot, std::move(ready)));
 }
 
-SaveHandle<> container::AsyncSaverAccess::save(AsyncSaver& saver,
-                                               std::unique_ptr<BackgroundSave> save) {
-  return saver.queue_->save(std::move(save));
+SaveHandle<> container::save_async(AsyncSaver& saver, std::unique_ptr<BackgroundSave> save) {
+  return detail::Inside::queue(saver)->save(std::move(save));
 }
 
 void AsyncSaver::reserve(std::uint64_t bytes, unsigned snapshots, const std::stop_token& cancel) {

@@ -34,8 +34,6 @@ class BackgroundSave {
 };
 
 /// As AsyncSaver::save_async() of a writer.
-struct AsyncSaverAccess {
-  static SaveHandle<> save(AsyncSaver& saver, std::unique_ptr<BackgroundSave> save);
-};
+SaveHandle<> save_async(AsyncSaver& saver, std::unique_ptr<BackgroundSave> save);
 
 }  // namespace thalia::container

@@ -16,7 +16,7 @@
 #include "container/background/exit_guard.h"
 #include "container/background/in_save.h"
 #include "container/background/snapshot_plan.h"
-#include "container/write/writer_access.h"
+#include "container/write/file_save.h"
 
 namespace thalia::detail {
 namespace {
@@ -330,7 +330,7 @@ void SaveQueue::reserve(std::uint64_t bytes, unsigned snapshots, const std::stop
 
 void SaveQueue::reserve(const Writer& declared, unsigned snapshots, const std::stop_token& cancel) {
   const std::uint64_t bytes =
-      container::SnapshotPlan(container::WriterAccess::declared(declared)).bytes();
+      container::SnapshotPlan(container::file_save_of(declared).draft()).bytes();
   reserve(bytes, bytes, snapshots, cancel);
 }
 

@@ -3,12 +3,12 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "container/write/writer_access.h"
+#include "container/write/file_save.h"
 
 namespace thalia::container {
 
 WriterSave::WriterSave(Writer& writer, Snapshot snapshot, std::function<void()> ready)
-    : writer_(&writer), file_(WriterAccess::settle(writer)), ready_(std::move(ready)) {
+    : writer_(&writer), file_(settle(writer)), ready_(std::move(ready)) {
   if (snapshot == Snapshot::copy) plan_.emplace(file_.draft());
 }
 

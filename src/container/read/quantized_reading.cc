@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "base/inside.h"
 #include "container/file/open_file.h"
 #include "container/read/chunk_reader.h"
 #include "container/read/quantized_arrays.h"
@@ -37,8 +38,9 @@ const format::QuantizedSideData& detail::OpenFile::quantized_tensor(
 
 const format::QuantizedSideData* detail::OpenFile::quantization_of(const TensorView& view) {
   if (view.encoding() != Encoding::quantized) return nullptr;
-  return container::with_names(*view.file_, view.region_, view.name_,
-                               [&] { return &view.file_->quantized_tensor(*view.entry_); });
+  const OpenFile& file = *Inside::file(view);
+  return container::with_names(file, Inside::region(view), view.name(),
+                               [&] { return &file.quantized_tensor(*Inside::entry(view)); });
 }
 
 void container::read_quantized(const detail::OpenFile& file, const format::TensorEntry& entry,

@@ -9,12 +9,15 @@
 
 #include "base/checked_sum.h"
 #include "base/fail.h"
+#include "base/inside.h"
 #include "base/suggestion.h"
 #include "base/utf8.h"
 #include "container/file/dead_bytes.h"
 #include "container/file/delta_prefix.h"
+#include "container/file/open_bytes.h"
 #include "container/file/open_file.h"
 #include "container/file/short_name.h"
+#include "container/read/reader_of.h"
 #include "container/read/stored_connection.h"
 #include "format/constants.h"
 #include "format/header.h"
@@ -46,6 +49,12 @@ std::string tensor_suggestion(const Reader& reader, std::string_view name) {
 
 Reader Reader::open(const std::filesystem::path& path, const ReadOptions& options) {
   return Reader(detail::OpenFile::open(path, options));
+}
+
+Reader container::reader_of(std::shared_ptr<const io::FileBytes> bytes,
+                            const ReadOptions& options) {
+  return detail::Inside::make<Reader>(
+      detail::OpenFile::over(contents_of(std::move(bytes), options.input.limits), options));
 }
 
 const std::filesystem::path& Reader::path() const noexcept {
@@ -181,10 +190,10 @@ TensorView Reader::tensor(std::string_view name) const {
       const auto number = file_->find_tensor(r, name);
       if (!number) continue;
       if (found) {
-        fail_argument(
-            ErrorCode::bad_argument, "tensor",
-            fmt::format("'{}', which several regions have", printable(name)),
-            fmt::format("'{}/{}' or another region", printable(found->region_), printable(name)));
+        fail_argument(ErrorCode::bad_argument, "tensor",
+                      fmt::format("'{}', which several regions have", printable(name)),
+                      fmt::format("'{}/{}' or another region", printable(region_name(*found)),
+                                  printable(name)));
       }
       found = file_->tensor_view(r, *number);
     }
@@ -205,7 +214,7 @@ TensorView Reader::tensor(std::string_view name) const {
 }
 
 std::string_view Reader::region_name(const TensorView& tensor) noexcept {
-  return tensor.region_;
+  return detail::Inside::region(tensor);
 }
 
 std::uint32_t Reader::connection_count() const {

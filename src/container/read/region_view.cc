@@ -2,6 +2,7 @@
 // the view lie in the file, which the view keeps alive. The headers inside the region are fetched
 // at each call, and so verified only where somebody asks for what they say.
 #include "base/fail.h"
+#include "base/inside.h"
 #include "base/suggestion.h"
 #include "base/utf8.h"
 #include "container/file/open_file.h"
@@ -12,7 +13,7 @@
 namespace thalia {
 
 RegionView detail::OpenFile::region_view(std::uint32_t region) const {
-  return RegionView(shared_from_this(), region);
+  return Inside::make<RegionView>(shared_from_this(), region);
 }
 
 RegionView::RegionView(std::shared_ptr<const detail::OpenFile> file, std::uint32_t index)

@@ -9,6 +9,7 @@
 #include <cstddef>
 
 #include "base/fail.h"
+#include "base/inside.h"
 #include "base/parallel.h"
 #include "base/utf8.h"
 #include "container/file/open_file.h"
@@ -30,7 +31,8 @@ TensorView detail::OpenFile::tensor_view(std::uint32_t region, std::uint32_t num
     format::validate_tensor_entry(entry, tensor_entry_offset(number), *directory_,
                                   owner_extent(region));
   });
-  return TensorView(shared_from_this(), name(record.name_offset, record.name_length), &entry);
+  return Inside::make<TensorView>(shared_from_this(), name(record.name_offset, record.name_length),
+                                  &entry);
 }
 
 TensorView::TensorView(std::shared_ptr<const detail::OpenFile> file, std::string_view region,

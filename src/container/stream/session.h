@@ -67,4 +67,9 @@ class StreamSession {
   std::vector<std::jthread> threads_;
 };
 
+/// @throws UsageError for an option that cannot be.
+void check_options(const StreamOptions& options);
+/// What hands out what the session reads.
+StreamReader stream_of(std::unique_ptr<StreamSession> session);
+
 }  // namespace thalia::container

@@ -6,11 +6,11 @@
 
 #include "base/busy.h"
 #include "base/fail.h"
+#include "base/inside.h"
 #include "base/parallel.h"
 #include "base/utf8.h"
 #include "container/file/open_file.h"
-#include "container/read/reader_access.h"
-#include "container/stream/access.h"
+#include "container/read/reader_of.h"
 #include "container/stream/plan.h"
 #include "container/stream/session.h"
 #include "format/directory.h"
@@ -26,15 +26,6 @@ namespace {
 // Half of the memory is for buffers: two extents of 1 MiB here. If not even one could be afforded,
 // there would be no worker.
 constexpr std::uint64_t kLeastMemory = 4 << 20;
-
-void check_stream_options(const StreamOptions& options) {
-  check_option("io", static_cast<std::uint64_t>(options.io), 0, 2);
-  check_option("order", static_cast<std::uint64_t>(options.order), 0, 2);
-  check_option("quantized", static_cast<std::uint64_t>(options.quantized), 0, 1);
-  check_option("memory_bytes", options.work.memory_bytes.value_or(kDefaultMemoryBytes),
-               kLeastMemory, UINT64_MAX);
-  check_option("queue_depth", options.queue_depth, 1, 1024);
-}
 
 // The plan reads the tables in the mapping. If the file was cut since it was opened, that would
 // raise a signal; so its length is asked for once more.
@@ -71,14 +62,14 @@ class StreamReader::Impl {
 
   template <typename Collect>
   Impl(const Reader& reader, const StreamOptions& options, Collect collect) {
-    check_stream_options(options);
-    check_length(ReaderAccess::file(reader));
+    container::check_options(options);
+    check_length(container::file_of(reader));
     Sources sources;
-    collect(ReaderAccess::file(reader), sources);
+    collect(container::file_of(reader), sources);
     container::StreamPlan plan =
-        container::plan_stream(ReaderAccess::file(reader), sources, options);
-    settle(ReaderAccess::file(reader), plan);
-    session_ = std::make_unique<container::StreamSession>(ReaderAccess::shared(reader),
+        container::plan_stream(container::file_of(reader), sources, options);
+    settle(container::file_of(reader), plan);
+    session_ = std::make_unique<container::StreamSession>(container::shared_file_of(reader),
                                                           std::move(plan), options);
   }
   explicit Impl(std::unique_ptr<container::StreamSession> session) : session_(std::move(session)) {}
@@ -95,12 +86,13 @@ class StreamReader::Impl {
               });
   }
   static void add(const detail::OpenFile& file, TensorView view, Sources& sources) {
-    if (view.file_.get() != &file) fail_foreign(file, view.region_, view.name_);
-    const format::TensorEntry* const entry = view.entry_;
+    if (detail::Inside::file(view).get() != &file)
+      fail_foreign(file, detail::Inside::region(view), view.name());
+    const format::TensorEntry* const entry = detail::Inside::entry(view);
     sources.push_back({std::move(view), entry});
   }
   static std::uint32_t number_of(const detail::OpenFile& file, const RegionView& region) {
-    if (region.file_.get() != &file) fail_foreign(file, region.name(), {});
+    if (detail::Inside::file(region).get() != &file) fail_foreign(file, region.name(), {});
     return region.index();
   }
 
@@ -157,12 +149,17 @@ StreamReader::StreamReader(const Reader& reader, std::span<const TensorView> ten
 
 StreamReader::StreamReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-void container::StreamAccess::check(const StreamOptions& options) {
-  check_stream_options(options);
+void container::check_options(const StreamOptions& options) {
+  check_option("io", static_cast<std::uint64_t>(options.io), 0, 2);
+  check_option("order", static_cast<std::uint64_t>(options.order), 0, 2);
+  check_option("quantized", static_cast<std::uint64_t>(options.quantized), 0, 1);
+  check_option("memory_bytes", options.work.memory_bytes.value_or(kDefaultMemoryBytes),
+               kLeastMemory, UINT64_MAX);
+  check_option("queue_depth", options.queue_depth, 1, 1024);
 }
 
-StreamReader container::StreamAccess::open(std::unique_ptr<StreamSession> session) {
-  return StreamReader(std::make_unique<StreamReader::Impl>(std::move(session)));
+StreamReader container::stream_of(std::unique_ptr<StreamSession> session) {
+  return detail::Inside::make_impl<StreamReader>(std::move(session));
 }
 
 // A forked child has none of the threads, and would wait for them.

@@ -9,6 +9,7 @@
 #include "container/draft/draft.h"
 #include "container/wrap/frame_writer.h"
 #include "container/write/payload_store.h"
+#include "format/quantized.h"
 #include "io/output/atomic_file.h"
 #include "io/system/process.h"
 #include "thalia/options.h"
@@ -75,5 +76,21 @@ class FileSave {
   Draft draft_;
   std::optional<PayloadStore> store_;  ///< borrows the draft and the options
 };
+
+// What the library needs of a Writer besides its public side.
+
+/// A writer of a file that is compressed as a whole, as FileSave says. @throws as that.
+Writer writer_in_frames(const FramesTarget& target, const SaveOptions& options);
+/// As Writer::add_tensor(), for the arrays of a quantized tensor, which `side` describes.
+TensorId add_quantized(Writer& writer, RegionId region, TensorSpec spec,
+                       const format::QuantizedSideData& side, ByteSpan payload);
+/// Ends what is on its way of streamed payloads, so that commit() can be left to another thread and
+/// the draft may be made to borrow other memory. The save stays where it is when the writer is
+/// moved. @throws UsageError (wrong_state) for a writer that was committed, has failed, or was
+/// moved from; UsageError for one that is incomplete, which it leaves as it is; IoError.
+FileSave& settle(Writer& writer);
+/// What a writer has been told so far, and where the file will be, links resolved. @throws
+/// UsageError (wrong_state) for one that was moved from.
+const FileSave& file_save_of(const Writer& writer);
 
 }  // namespace thalia::container

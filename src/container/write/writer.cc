@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/inside.h"
 #include "base/steps.h"
 #include "base/stopwatch.h"
 #include "container/draft/borrowed_indices.h"
 #include "container/draft/sparse_pieces.h"
 #include "container/write/file_save.h"
-#include "container/write/writer_access.h"
 #include "format/quantized.h"
 
 namespace thalia {
@@ -173,39 +173,23 @@ SaveResult Writer::commit() {
   return impl_->commit();
 }
 
-namespace container {
-
-Writer WriterAccess::in_frames(const FramesTarget& target, const SaveOptions& options) {
-  return Writer(std::make_unique<Writer::Impl>(options, target));
+Writer container::writer_in_frames(const FramesTarget& target, const SaveOptions& options) {
+  return detail::Inside::make_impl<Writer>(options, target);
 }
 
-TensorId WriterAccess::add_quantized(Writer& writer, RegionId region, TensorSpec spec,
-                                     const format::QuantizedSideData& side, ByteSpan payload) {
-  return {writer.impl_->declare("add_quantized", [&](container::Draft& draft) {
+TensorId container::add_quantized(Writer& writer, RegionId region, TensorSpec spec,
+                                  const format::QuantizedSideData& side, ByteSpan payload) {
+  return {detail::Inside::impl(writer)->declare("add_quantized", [&](Draft& draft) {
     return draft.add_quantized(region.value, std::move(spec), side, payload);
   })};
 }
 
-Writer::Impl& WriterAccess::impl(const Writer& writer) {
-  return *writer.impl_;
+container::FileSave& container::settle(Writer& writer) {
+  return detail::Inside::impl(writer)->settle();
 }
 
-FileSave& WriterAccess::settle(Writer& writer) {
-  return impl(writer).settle();
+const container::FileSave& container::file_save_of(const Writer& writer) {
+  return detail::Inside::impl(writer)->save();
 }
-
-const Draft& WriterAccess::declared(const Writer& writer) {
-  return impl(writer).save().draft();
-}
-
-const std::filesystem::path& WriterAccess::target(const Writer& writer) {
-  return impl(writer).save().path();
-}
-
-const SaveOptions& WriterAccess::options(const Writer& writer) {
-  return impl(writer).save().options();
-}
-
-}  // namespace container
 
 }  // namespace thalia

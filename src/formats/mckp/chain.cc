@@ -161,7 +161,7 @@ MckpChain MckpChain::open(const StorageBackend& storage, const MckpFile& newest,
                           const MckpReadOptions& options) {
   MckpChain chain;
   chain.files_.push_back(newest);
-  follow(chain.files_, {}, newest.impl_->name, kStorage, in_storage(storage, options));
+  follow(chain.files_, {}, formats::impl_of(newest).name, kStorage, in_storage(storage, options));
   return chain;
 }
 
@@ -176,8 +176,9 @@ MckpChain MckpChain::open(const std::filesystem::path& path, const MckpFile& new
   MckpChain chain;
   chain.files_.push_back(newest);
   if (options.verify) {
-    with_path(newest.impl_->name, [&] {
-      formats::check_mckp_checksum(newest.impl_->stored.bytes, newest.impl_->parsed);
+    with_path(formats::impl_of(newest).name, [&] {
+      formats::check_mckp_checksum(formats::impl_of(newest).stored.bytes,
+                                   formats::impl_of(newest).parsed);
     });
   }
   std::vector<std::filesystem::path> folders{io::real_path(path).parent_path()};
@@ -190,11 +191,11 @@ MckpChain MckpChain::open(const std::filesystem::path& path, const MckpFile& new
 }
 
 Tensor MckpChain::read(std::string_view name) const {
-  return read(name, newest().impl_->options.chain.read.work.threads);
+  return read(name, formats::impl_of(newest()).options.chain.read.work.threads);
 }
 
 Tensor MckpChain::read(std::string_view name, unsigned threads) const {
-  const MckpTensor& wanted = newest().impl_->tensor(name);
+  const MckpTensor& wanted = formats::impl_of(newest()).tensor(name);
   // The tensor of each file down to the one that has it whole.
   std::vector<const MckpTensor*> stages{&wanted};
   // A delta has a previous file, which parse_mckp_header() checked; so files_ reaches far enough.
@@ -203,18 +204,19 @@ Tensor MckpChain::read(std::string_view name, unsigned threads) const {
     const MckpTensor* const base = file.find(name);
     if (base == nullptr || base->layout() != wanted.layout()) {
       throw FormatError(ErrorCode::inconsistent, "the previous checkpoint has no such tensor",
-                        {.path = file.impl_->name,
+                        {.path = formats::impl_of(file).name,
                          .tensor = printable(name),
                          .bound = fmt::format("{} {} {}", encoding_name(wanted.layout().encoding),
                                               dtype_name(wanted.dtype), wanted.shape.to_string())});
     }
     stages.push_back(base);
   }
-  Tensor tensor = files_[stages.size() - 1].impl_->restored(*stages.back(), nullptr, threads);
+  Tensor tensor =
+      formats::impl_of(files_[stages.size() - 1]).restored(*stages.back(), nullptr, threads);
   // From the oldest on, each difference is applied in place: one tensor in memory, not one a file.
   for (std::size_t i = stages.size() - 1; i-- > 0;)
-    files_[i].impl_->decode(*stages[i], tensor.mutable_bytes(), threads);
-  if (stages.size() > 1) newest().impl_->check_indices(wanted, tensor);
+    formats::impl_of(files_[i]).decode(*stages[i], tensor.mutable_bytes(), threads);
+  if (stages.size() > 1) formats::impl_of(newest()).check_indices(wanted, tensor);
   return tensor;
 }
 
@@ -225,13 +227,13 @@ void MckpChain::verify_content() const {
     const Tensor restored = read(tensor.name);
     hashes.add(tensor.name, tensor.layout(), tensor.original_size,
                formats::tensor_digest(header.content_digests, restored.bytes(),
-                                      newest().impl_->options.chain.read.work.threads));
+                                      formats::impl_of(newest()).options.chain.read.work.threads));
   }
   const auto& expected = header.content_hash;
   const Digest256 actual = hashes.finish();
   if (!expected || *expected == actual) return;
   throw IntegrityError(ErrorCode::checksum_mismatch, "the content hash",
-                       {.path = newest().impl_->name,
+                       {.path = formats::impl_of(newest()).name,
                         .section = "header",
                         .field = "content_hash",
                         .value = hex(actual.bytes),

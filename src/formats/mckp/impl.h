@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/inside.h"
 #include "formats/mckp/block.h"
 #include "formats/mckp/header.h"
 #include "thalia/formats/mckp.h"
@@ -52,5 +53,11 @@ struct MckpFile::Impl {
   /// The same in place: of a delta, `raw` holds the base.
   void decode(const MckpTensor& tensor, MutableByteSpan raw, unsigned threads) const;
 };
+
+namespace formats {
+inline const auto& impl_of(const MckpFile& file) {
+  return *detail::Inside::impl(file);
+}
+}  // namespace formats
 
 }  // namespace thalia

@@ -11,7 +11,7 @@
 #include "base/stopwatch.h"
 #include "container/append/copied_tensor.h"
 #include "container/file/open_file.h"
-#include "container/read/reader_access.h"
+#include "container/read/reader_of.h"
 #include "container/write/file_save.h"
 #include "format/header.h"
 #include "format/quantized.h"
@@ -130,7 +130,7 @@ QuantizeFileResult quantize_file(const Reader& input, const std::filesystem::pat
                                  const QuantizationOptions& options,
                                  const QuantizeFileOptions& file_options) {
   const Stopwatch watch;
-  const detail::OpenFile& file = ReaderAccess::file(input);
+  const detail::OpenFile& file = container::file_of(input);
   QuantizeFileResult result =
       file.named([&] { return FileQuantization(file, options, file_options).run(output); });
   result.seconds = watch.seconds();

@@ -13,7 +13,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "container/write/writer_access.h"
+#include "container/write/file_save.h"
 #include "state/brain/axes.h"
 #include "state/brain/stored_brain.h"
 #include "state/quantize/payload.h"
@@ -174,8 +174,8 @@ void declare(Writer& writer, const StoredBrain& brain) {
     const RegionId id = writer.add_region(region.spec);
     for (const StoredTensor& stored : region.tensors) {
       if (stored.quantized) {
-        container::WriterAccess::add_quantized(writer, id, stored.spec, stored.quantized->side,
-                                               stored.quantized->bytes);
+        container::add_quantized(writer, id, stored.spec, stored.quantized->side,
+                                 stored.quantized->bytes);
       } else {
         writer.add_tensor(id, stored.spec, stored.tensor.bytes());
       }

@@ -11,15 +11,15 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "base/inside.h"
 #include "base/parallel.h"
 #include "base/utf8.h"
 #include "container/append/copied_tensor.h"
 #include "container/file/short_name.h"
-#include "container/read/reader_access.h"
+#include "container/read/reader_of.h"
 #include "container/read/tensor_reading.h"
 #include "format/extent.h"
 #include "io/memory/allocation_limit.h"
-#include "state/delta/access.h"
 #include "state/delta/chain_stream.h"
 #include "state/delta/file_chain.h"
 #include "state/delta/tensor_chain.h"
@@ -111,7 +111,7 @@ ChainReader ChainReader::open(const std::filesystem::path& path, const ChainOpti
 }
 
 ChainReader ChainReader::open(const Reader& top, const ChainOptions& options) {
-  return {std::make_shared<const state::FileChain>(ReaderAccess::shared(top), options), top};
+  return {std::make_shared<const state::FileChain>(container::shared_file_of(top), options), top};
 }
 
 unsigned ChainReader::depth() const noexcept {
@@ -138,11 +138,11 @@ Tensor ChainReader::read(const TensorView& tensor) const {
                [&] { return read_whole(chain_.pointer(), state::find_tensor(*chain_, tensor)); });
 }
 
-Tensor DeltaAccess::read(const ChainReader& reader, const TensorView& tensor,
-                         std::shared_ptr<io::MemoryBudget> budget) {
-  return named(*reader.chain_, tensor, [&] {
-    return read_whole(reader.chain_.pointer(),
-                      state::find_tensor(*reader.chain_, tensor, std::move(budget)));
+Tensor state::read_tensor(const ChainReader& reader, const TensorView& tensor,
+                          std::shared_ptr<io::MemoryBudget> budget) {
+  const auto& files = detail::Inside::chain(reader);
+  return named(*files, tensor, [&] {
+    return read_whole(files.pointer(), find_tensor(*files, tensor, std::move(budget)));
   });
 }
 
@@ -193,14 +193,14 @@ StreamReader ChainReader::stream(std::span<const TensorView> tensors,
   return state::stream_chain(*this, {tensors.begin(), tensors.end()}, options);
 }
 
-const state::FileChain& DeltaAccess::files(const ChainReader& reader) noexcept {
-  return *reader.chain_;
+const state::FileChain& state::files_of(const ChainReader& reader) noexcept {
+  return *detail::Inside::chain(reader);
 }
 
 StateSource state_source(const ChainReader& chain) {
   const Reader& reader = chain.reader();
   const auto source = [&](const TensorView& view) {
-    const state::FileChain& files = DeltaAccess::files(chain);
+    const state::FileChain& files = state::files_of(chain);
     const std::string name = named(files, view, [&] { return container::name_to_write(view); });
     const auto [tensor, in_place] = named(files, view, [&] {
       const state::TensorChain found = state::find_tensor(files, view);
@@ -209,13 +209,13 @@ StateSource state_source(const ChainReader& chain) {
     // A tensor that lies raw in one file is loaded, which copies nothing; any other is given in
     // parts.
     const auto open = [chain, view]() -> PartReader {
-      const state::FileChain& own = DeltaAccess::files(chain);
+      const state::FileChain& own = state::files_of(chain);
       // Found once and shared by all parts; it borrows the files, which the copy of `chain` keeps.
       const auto found = named(own, view, [&] {
         return std::make_shared<state::TensorChain>(state::find_tensor(own, view));
       });
       return [chain, view, found](std::uint64_t begin, MutableByteSpan out) {
-        named(DeltaAccess::files(chain), view, [&] {
+        named(state::files_of(chain), view, [&] {
           check_part(*found, begin, out.size());
           read_any(*found, begin, out, 1);
         });

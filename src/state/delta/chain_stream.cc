@@ -9,8 +9,7 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "container/stream/access.h"
-#include "state/delta/access.h"
+#include "container/stream/session.h"
 #include "state/delta/file_chain.h"
 #include "state/delta/tensor_chain.h"
 
@@ -31,11 +30,11 @@ class ChainUnits {
  public:
   explicit ChainUnits(const ChainReader& chain)
       : chain_(chain),
-        checks_(DeltaAccess::files(chain).options().read.verification != Verification::off) {}
+        checks_(state::files_of(chain).options().read.verification != Verification::off) {}
 
   // Adds a tensor to the plan, which it becomes number plan.tensors.size() of.
   void add(const TensorView& view, std::size_t index, StreamPlan& plan) {
-    const FileChain& files = DeltaAccess::files(chain_);
+    const FileChain& files = state::files_of(chain_);
     const std::string_view region = Reader::region_name(view);
     container::with_names(files.file(0), region, view.name(), [&] {
       Tensor& tensor = tensors_.emplace_back(Tensor{find_tensor(files, view), {}});
@@ -140,7 +139,7 @@ class ChainUnits {
 
 StreamReader stream_chain(const ChainReader& chain, const std::vector<TensorView>& tensors,
                           const StreamOptions& options) {
-  container::StreamAccess::check(options);
+  container::check_options(options);
   if (options.quantized == StreamedQuantized::codes) {
     fail_argument(ErrorCode::bad_argument, "quantized", "codes",
                   "restored, as the tensors of a delta are made of several files");
@@ -150,10 +149,10 @@ StreamReader stream_chain(const ChainReader& chain, const std::vector<TensorView
   for (std::size_t i = 0; i < tensors.size(); ++i) units->add(tensors[i], i, plan);
   units->sort(plan);
   for (std::size_t i = 0; i < plan.tensors.size(); ++i) units->cut(i, plan);
-  const std::shared_ptr<const detail::OpenFile>& file = DeltaAccess::files(chain).link(0).file();
+  const std::shared_ptr<const detail::OpenFile>& file = state::files_of(chain).link(0).file();
   auto strategy = std::make_unique<const container::ReadStrategy>(
       *file, plan, options, "the files of a chain are read through the page cache");
-  return container::StreamAccess::open(std::make_unique<container::StreamSession>(
+  return container::stream_of(std::make_unique<container::StreamSession>(
       file, std::move(plan), options, std::move(strategy),
       [units](StreamWork& work) { units->run(work); }));
 }

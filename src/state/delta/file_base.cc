@@ -6,8 +6,8 @@
 
 #include "container/read/stored_connection.h"
 #include "format/header.h"
-#include "state/delta/access.h"
 #include "state/delta/base_state.h"
+#include "state/delta/file_chain.h"
 #include "state/delta/tensor_chain.h"
 
 namespace thalia::state {
@@ -28,7 +28,7 @@ class FileTensor final : public BaseTensor {
 class FileBase final : public BaseState {
  public:
   explicit FileBase(const ChainReader& chain)
-      : chain_(chain), files_(DeltaAccess::files(chain)), top_(files_.file(0)) {}
+      : chain_(chain), files_(state::files_of(chain)), top_(files_.file(0)) {}
 
   std::filesystem::path path() const override { return top_.mapping().path(); }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "container/file/open_file.h"
+#include "io/memory/allocation_limit.h"
 #include "io/system/process.h"
 #include "thalia/state/delta.h"
 
@@ -68,5 +69,11 @@ class FileChain {
 
 /// The key of a tensor of a file. @throws FormatError for a matrix without a connection.
 TensorKey tensor_key(const detail::OpenFile& file, std::string_view region, std::string_view name);
+
+const FileChain& files_of(const ChainReader& reader) noexcept;
+/// As reader.read(tensor); what it allocates counts in the budget, beside what a call has counted
+/// before.
+Tensor read_tensor(const ChainReader& reader, const TensorView& tensor,
+                   std::shared_ptr<io::MemoryBudget> budget);
 
 }  // namespace thalia::state

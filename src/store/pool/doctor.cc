@@ -44,7 +44,7 @@ StoreReport verify_run(const Run& run, const StoreCheckOptions& options) {
 }
 
 StoreReport mend_run(RunWriter& run, const StoreCheckOptions& options) {
-  const auto& impl = store::RunWriterAccess::impl(run);
+  const auto& impl = store::impl_of(run);
   const auto held = impl.lock();
   const store::SaveSession session = impl.session();
   store::Examination examination(impl.folder(), options, &session, impl.is_alone());

@@ -19,7 +19,6 @@
 namespace thalia {
 namespace {
 
-using store::RunWriterAccess;
 
 void check_rating(const Rating& rating) {
   if (store::is_rating(rating)) return;
@@ -81,7 +80,7 @@ PoolView read_pool(const Run& run) {
 }
 
 Pool::Pool(RunWriter& run) : run_(run) {
-  const auto& impl = RunWriterAccess::impl(run);
+  const auto& impl = store::impl_of(run);
   const auto held = impl.lock();
   const store::SaveSession session = impl.session();
   session.files().make_folders(session.run.pool(), session.options.durability);
@@ -99,7 +98,7 @@ PoolView Pool::view() const {
 
 PoolAddResult Pool::add(std::string_view phase, std::uint64_t step, const Rating& current) {
   check_rating(current);
-  const auto& impl = RunWriterAccess::impl(run_);
+  const auto& impl = store::impl_of(run_);
   const auto held = impl.lock();
   const store::SaveSession session = impl.session();
   LoadOptions load{.step = step, .on_warning = session.options.on_warning};
@@ -126,7 +125,7 @@ PoolAddResult Pool::add(std::string_view phase, std::uint64_t step, const Rating
 PoolAddResult Pool::add_bytes(std::string_view phase, std::uint64_t step, const Rating& current,
                               ByteSpan bytes) {
   check_rating(current);
-  const auto& impl = RunWriterAccess::impl(run_);
+  const auto& impl = store::impl_of(run_);
   const auto held = impl.lock();
   const store::SaveSession session = impl.session();
   return add_version(session, phase, step, current, [&](const PoolMember& member) {
@@ -142,7 +141,7 @@ PoolMember Pool::rate(std::uint64_t version, const Rating& rating, std::uint64_t
   if (version == 0)
     fail_argument(ErrorCode::bad_argument, "version", "0", "a version",
                   "the ratings of anchors stand");
-  const auto& impl = RunWriterAccess::impl(run_);
+  const auto& impl = store::impl_of(run_);
   const auto held = impl.lock();
   const store::SaveSession session = impl.session();
   const PoolView pool = store::list_pool(session.run).view;

@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "container/file/open_file.h"
 #include "io/file/posix_file.h"
-#include "state/delta/access.h"
+#include "state/delta/file_chain.h"
 #include "store/load/checked_file.h"
 #include "thalia/paths.h"
 #include "thalia/store/pool.h"
@@ -17,7 +17,7 @@ namespace thalia {
 namespace {
 
 bool is_current(const ChainReader& chain, const std::filesystem::path& path) {
-  return io::is_at_path(DeltaAccess::files(chain).file(0).mapping().fd(), path);
+  return io::is_at_path(state::files_of(chain).file(0).mapping().fd(), path);
 }
 
 }  // namespace

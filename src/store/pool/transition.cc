@@ -222,7 +222,7 @@ class Transition {
 
 TransitionResult transition(RunWriter& run, const TransitionPlan& plan,
                             const TransitionOptions& options) {
-  const auto& impl = store::RunWriterAccess::impl(run);
+  const auto& impl = store::impl_of(run);
   const auto held = impl.lock();
   const SaveSession session = impl.session();
   return Transition(run, session, plan, options).run();

@@ -6,9 +6,7 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "container/file/open_bytes.h"
-#include "container/file/open_file.h"
-#include "container/read/reader_access.h"
+#include "container/read/reader_of.h"
 #include "io/file/posix_file.h"
 #include "io/folder/inner_file.h"
 #include "io/folder/line_log.h"
@@ -42,10 +40,7 @@ std::optional<std::string> read_text(const io::Folder& folder, const std::string
 
 Reader read_over(std::shared_ptr<const io::FileBytes> file, const ReadOptions& read) {
   const std::string path = file->path().string();
-  return with_path(path, [&] {
-    return ReaderAccess::over(
-        detail::OpenFile::over(container::contents_of(std::move(file), read.input.limits), read));
-  });
+  return with_path(path, [&] { return container::reader_of(std::move(file), read); });
 }
 
 void RunFiles::make_folders(const std::filesystem::path& path, Durability durability) const {

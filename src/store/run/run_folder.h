@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/inside.h"
 #include "io/folder/folder.h"
 #include "store/run/journal.h"
 #include "store/run/run_files.h"
@@ -55,8 +56,8 @@ class RunFolder {
   std::optional<Best> best(std::string_view phase) const;
   std::vector<GateEntry> list_gates() const;
 
-  Run as_run() const { return Run(std::make_shared<const RunFolder>(*this)); }
-  static const RunFolder& of(const Run& run) noexcept { return *run.folder_; }
+  Run as_run() const { return detail::Inside::make<Run>(std::make_shared<const RunFolder>(*this)); }
+  static const RunFolder& of(const Run& run) noexcept { return *detail::Inside::folder(run); }
 
  private:
   void protect(std::string_view phase, const io::Folder& folder, RunListing& listing) const;

@@ -11,7 +11,7 @@
 #include "base/fail.h"
 #include "base/stopwatch.h"
 #include "container/write/file_digest.h"
-#include "container/write/writer_access.h"
+#include "container/write/file_save.h"
 #include "io/folder/folder.h"
 #include "io/output/atomic_file.h"
 #include "io/output/temporary_file.h"
@@ -139,7 +139,7 @@ void RunWriter::Impl::begin_replacing(store::SavePlace& place) const {
 }
 
 store::SavePlace RunWriter::Impl::place_of(const Writer& writer, const SaveInfo& info) const {
-  const std::filesystem::path& target = container::WriterAccess::target(writer);
+  const std::filesystem::path& target = container::file_save_of(writer).path();
   const std::string name = target.filename().string();
   for (const PhaseConfig& phase : run_.config().phases) {
     const auto step = store::checkpoint_step(name, phase.name, run_.config().extension);
@@ -151,7 +151,7 @@ store::SavePlace RunWriter::Impl::place_of(const Writer& writer, const SaveInfo&
                            .path = run_.phase_folder(phase.name) / name,
                            .info = info,
                            .hold = held_files_->hold({name})};
-    place.info.replace = container::WriterAccess::options(writer).output.replace;
+    place.info.replace = container::file_save_of(writer).options().output.replace;
     return place;
   }
   throw UsageError(ErrorCode::bad_argument,

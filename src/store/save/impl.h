@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/inside.h"
 #include "io/folder/lock.h"
 #include "io/system/process.h"
 #include "store/save/delta_choice.h"
@@ -67,6 +68,12 @@ using SaveAt = std::function<SavedFile(const SavePlace&)>;
 namespace thalia {
 
 namespace store {
+
+/// For what goes on once a save has ended.
+template <typename Result>
+std::shared_ptr<detail::SaveControl> control_of(const SaveHandle<Result>& handle) {
+  return detail::Inside::outcome(handle).pointer();
+}
 
 /// What the handles of a checkpoint's save share: the save, and what the publisher makes of it.
 class StoreOutcome final : public detail::SaveOutcome<StoredCheckpoint> {
@@ -187,9 +194,9 @@ class RunWriter::Impl {
 };
 
 namespace store {
-struct RunWriterAccess {
-  static RunWriter::Impl& impl(const RunWriter& writer) { return *writer.impl_; }
-};
+inline auto& impl_of(const RunWriter& writer) {
+  return *detail::Inside::impl(writer);
+}
 }  // namespace store
 
 }  // namespace thalia

@@ -9,7 +9,7 @@
 #include "base/stopwatch.h"
 #include "container/file/open_file.h"
 #include "io/file/posix_file.h"
-#include "state/delta/access.h"
+#include "state/delta/file_chain.h"
 #include "store/save/delta_choice.h"
 
 namespace thalia::store {
@@ -90,7 +90,7 @@ std::vector<Piece> run_of(const ChainReader& full) {
 }
 
 void forget(const ChainReader& chain) {
-  const state::FileChain& files = DeltaAccess::files(chain);
+  const state::FileChain& files = state::files_of(chain);
   for (std::size_t i = 0; i < files.size(); ++i) {
     const io::FileBytes& bytes = files.file(i).mapping();
     bytes.advise(0, bytes.bytes().size(), io::Advice::dont_need);

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "container/write/writer_access.h"
+#include "container/write/file_save.h"
 #include "io/file/posix_file.h"
 #include "io/folder/folder.h"
 #include "state/delta/save_state.h"
@@ -161,7 +161,7 @@ Writer RunWriter::new_checkpoint(std::string_view phase, std::uint64_t step, Sav
 StoredCheckpoint RunWriter::commit(Writer&& writer, const SaveInfo& info) {
   store::SavePlace place = impl_->place_of(writer, info);
   require_keys(run(), place.phase,
-               [&] { return keys_of(container::WriterAccess::declared(writer)); });
+               [&] { return keys_of(container::file_save_of(writer).draft()); });
   return impl_->save(std::move(place), [&](const store::SavePlace&) {
     tell_overlapped(impl_->session());
     return saved_file(writer.commit());
@@ -173,11 +173,11 @@ SaveHandle<StoredCheckpoint> RunWriter::commit_async(AsyncSaver& saver, Writer&&
                                                      std::function<void()> ready) {
   store::SavePlace place = impl_->place_of(writer, info);
   require_keys(run(), place.phase,
-               [&] { return keys_of(container::WriterAccess::declared(writer)); });
+               [&] { return keys_of(container::file_save_of(writer).draft()); });
   tell_overlapped(impl_->session());
   impl_->begin_replacing(place);
   const SaveHandle<> save = saver.save_async(std::move(writer), snapshot, std::move(ready));
-  return impl_->publish_later(detail::HandleAccess::control(save), std::move(place),
+  return impl_->publish_later(store::control_of(save), std::move(place),
                               [save] { return saved_file(save.wait()); });
 }
 
@@ -224,7 +224,7 @@ SaveHandle<StoredCheckpoint> RunWriter::save_async(AsyncSaver& saver, std::strin
         saver, brain, place.path, impl_->base_of(place), {.brain = std::move(own)}, snapshot);
     // The training has gone on: the state is that of the delta.
     return impl_->publish_later(
-        detail::HandleAccess::control(handle), std::move(place),
+        store::control_of(handle), std::move(place),
         [handle] { return saved_delta(handle.wait()); },
         [full, impl = &*impl_](const store::SavePlace& at) {
           tell_overlapped(impl->session());
@@ -234,7 +234,7 @@ SaveHandle<StoredCheckpoint> RunWriter::save_async(AsyncSaver& saver, std::strin
   }
   const SaveHandle<BrainSaveResult> handle =
       BrainCheckpoint::save_async(saver, brain, place.path, own, snapshot);
-  return impl_->publish_later(detail::HandleAccess::control(handle), std::move(place),
+  return impl_->publish_later(store::control_of(handle), std::move(place),
                               [handle] { return saved_file(handle.wait()); });
 }
 

@@ -1,0 +1,26 @@
+// Readers and the open files that they stand for.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "base/inside.h"
+#include "container/file/open_file.h"
+#include "io/file/file_bytes.h"
+#include "thalia/options.h"
+#include "thalia/reader.h"
+
+namespace thalia::container {
+
+inline const std::shared_ptr<const detail::OpenFile>& shared_file_of(
+    const Reader& reader) noexcept {
+  return detail::Inside::file(reader).pointer();
+}
+inline const detail::OpenFile& file_of(const Reader& reader) noexcept {
+  return *shared_file_of(reader);
+}
+
+/// A reader of a file's bytes, whatever is around them. @throws as Reader::open().
+Reader reader_of(std::shared_ptr<const io::FileBytes> bytes, const ReadOptions& options);
+
+}  // namespace thalia::container
