@@ -35,13 +35,14 @@
 
 namespace thalia {
 
-/// The specification's eight steps, and what follows them, in their order. A save of a .thalia file
-/// overlaps the first five: they are told in turn before its first byte.
+/// The specification's steps, and what follows them, in their order. Bytes go through each of them.
+/// A .thalia file is digested while it is written, and synced and named at its end: all of that is
+/// `write`, and of a full file `sidecar`, too. Of what is streamed or copied, `write` is the first
+/// three.
 enum class SaveStep {
   serialize,    ///< the checkpoint as bytes, which shows errors before the disk is touched
   digest,       ///< SHA-256
   write,        ///< into a file that nobody sees
-  flush,        ///< nothing: there are no buffers of this process
   sync,         ///< of the file
   rename,       ///< to its name
   sidecar,      ///< NAME.sha256, in the same way

@@ -16,8 +16,7 @@
 namespace thalia::store {
 namespace {
 
-// One file on its way. The steps that the specification puts one behind the other are told in that
-// order; where they overlap, before the first of them.
+// One file on its way. A step is told before it begins; of steps that overlap, the last.
 class PayloadWriter {
  public:
   PayloadWriter(const SaveSession& session, const std::filesystem::path& path,
@@ -32,9 +31,7 @@ class PayloadWriter {
   }
 
   int fd() const { return file_.fd(); }
-  void tell(std::initializer_list<SaveStep> steps) const {
-    for (const SaveStep step : steps) session_.step(step);
-  }
+  void tell(SaveStep step) const { session_.step(step); }
   void write(ByteSpan piece) {
     stop_if_cancelled(session_.options.cancel);
     io::pwrite_all(file_.fd(), written_.bytes, piece, file_.path());
@@ -48,7 +45,7 @@ class PayloadWriter {
   Digest256 finish_digest() { return written_.sha256 = hasher_.finish(); }
 
   WrittenPayload commit(const std::function<void(const WrittenPayload&)>& announce = {}) {
-    tell({SaveStep::flush, SaveStep::sync});
+    tell(SaveStep::sync);
     file_.prepare();
     if (output_.durability != Durability::none)
       written_.sync_seconds =
@@ -56,9 +53,9 @@ class PayloadWriter {
     const std::filesystem::path path = file_.path();
     if (announce) announce(written_);
     if (output_.replace) container::remove_sha256_file(path, output_);
-    tell({SaveStep::rename});
+    tell(SaveStep::rename);
     written_.sync_seconds += file_.commit(true);
-    tell({SaveStep::sidecar});
+    tell(SaveStep::sidecar);
     container::write_sha256_file(path, written_.sha256, beside_);
     return written_;
   }
@@ -80,10 +77,10 @@ WrittenPayload write_payload(const SaveSession& session, const std::filesystem::
                              ByteSpan bytes, const OutputOptions& output) {
   session.step(SaveStep::serialize);
   PayloadWriter out(session, path, output);
-  out.tell({SaveStep::digest});
+  out.tell(SaveStep::digest);
   out.digest(bytes);
   out.finish_digest();
-  out.tell({SaveStep::write});
+  out.tell(SaveStep::write);
   for (std::uint64_t at = 0; at < bytes.size(); at += kCopied)
     out.write(bytes.subspan(at, std::min<std::uint64_t>(kCopied, bytes.size() - at)));
   return out.commit();
@@ -92,7 +89,7 @@ WrittenPayload write_payload(const SaveSession& session, const std::filesystem::
 WrittenPayload write_payload(const SaveSession& session, const std::filesystem::path& path,
                              const ByteProducer& produce, const OutputOptions& output) {
   PayloadWriter out(session, path, output);
-  out.tell({SaveStep::serialize, SaveStep::digest, SaveStep::write});
+  out.tell(SaveStep::write);
   produce([&](ByteSpan piece) {
     out.digest(piece);
     out.write(piece);
@@ -107,7 +104,7 @@ WrittenPayload copy_payload(const SaveSession& session, const std::filesystem::p
                             const std::function<void(const WrittenPayload&)>& announce) {
   const std::uint64_t size = io::file_size(from.fd, from.path);
   PayloadWriter out(session, path, output);
-  out.tell({SaveStep::serialize, SaveStep::digest, SaveStep::write});
+  out.tell(SaveStep::write);
   const bool is_cloned = io::clone_file(from.fd, out.fd());
   if (is_cloned) out.set_cloned(size);
   // What is digested is what the copy has: of a clone, the copy itself.

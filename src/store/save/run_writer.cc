@@ -99,14 +99,6 @@ store::SavedFile saved_file(const store::WrittenPayload& written) {
           .sync_seconds = written.sync_seconds};
 }
 
-// A delta's digest is written once it is known that the delta stays: publish() tells of it.
-void tell_overlapped(const store::SaveSession& session, bool is_delta = false) {
-  for (const SaveStep step : {SaveStep::serialize, SaveStep::digest, SaveStep::write,
-                              SaveStep::flush, SaveStep::sync, SaveStep::rename})
-    session.step(step);
-  if (!is_delta) session.step(SaveStep::sidecar);
-}
-
 template <typename Keys>
 void require_keys(const Run& run, std::string_view phase, const Keys& keys) {
   const RunConfig& config = run.config();
@@ -126,9 +118,9 @@ void require_thalia_run(const Run& run) {
 }  // namespace
 
 std::string_view save_step_name(SaveStep step) noexcept {
-  constexpr std::array<std::string_view, 12> kNames{"serialize", "digest", "write",   "flush",
-                                                    "sync",      "rename", "sidecar", "sync_folder",
-                                                    "journal",   "latest", "best",    "retain"};
+  constexpr std::array<std::string_view, 11> kNames{
+      "serialize",   "digest",  "write",  "sync", "rename", "sidecar",
+      "sync_folder", "journal", "latest", "best", "retain"};
   return kNames[static_cast<std::size_t>(step)];
 }
 
@@ -163,7 +155,7 @@ StoredCheckpoint RunWriter::commit(Writer&& writer, const SaveInfo& info) {
   require_keys(run(), place.phase,
                [&] { return keys_of(container::file_save_of(writer).draft()); });
   return impl_->save(std::move(place), [&](const store::SavePlace&) {
-    tell_overlapped(impl_->session());
+    impl_->session().step(SaveStep::write);
     return saved_file(writer.commit());
   });
 }
@@ -174,7 +166,7 @@ SaveHandle<StoredCheckpoint> RunWriter::commit_async(AsyncSaver& saver, Writer&&
   store::SavePlace place = impl_->place_of(writer, info);
   require_keys(run(), place.phase,
                [&] { return keys_of(container::file_save_of(writer).draft()); });
-  tell_overlapped(impl_->session());
+  impl_->session().step(SaveStep::write);
   impl_->begin_replacing(place);
   const SaveHandle<> save = saver.save_async(std::move(writer), snapshot, std::move(ready));
   return impl_->publish_later(store::control_of(save), std::move(place),
@@ -192,12 +184,12 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
   return impl_->save(
       std::move(place),
       [&](const store::SavePlace& at) {
-        tell_overlapped(impl_->session());
+        impl_->session().step(SaveStep::write);
         own.save = impl_->save_options(options.save, at.info.replace);
         return saved_file(BrainCheckpoint::save(brain, at.path, own));
       },
       [&](const store::SavePlace& at) {
-        tell_overlapped(impl_->session(), /*is_delta=*/true);
+        impl_->session().step(SaveStep::write);
         own.save = impl_->save_options(options.save, at.info.replace);
         own.save.sha256 = false;
         return saved_delta(
@@ -213,7 +205,7 @@ SaveHandle<StoredCheckpoint> RunWriter::save_async(AsyncSaver& saver, std::strin
   require_thalia_run(run());
   require_keys(run(), phase, [&] { return keys_of(brain); });
   store::SavePlace place = impl_->place(phase, step, info, !options.quantization);
-  tell_overlapped(impl_->session(), place.delta.has_value());
+  impl_->session().step(SaveStep::write);
   BrainSaveOptions own = options;
   own.save = impl_->save_options(options.save, info.replace);
   impl_->begin_replacing(place);
@@ -227,7 +219,7 @@ SaveHandle<StoredCheckpoint> RunWriter::save_async(AsyncSaver& saver, std::strin
         store::control_of(handle), std::move(place),
         [handle] { return saved_delta(handle.wait()); },
         [full, impl = &*impl_](const store::SavePlace& at) {
-          tell_overlapped(impl->session());
+          impl->session().step(SaveStep::write);
           const ChainReader chain = impl->folder().files().open_chain(at.path);
           return saved_file(state::save_state(state_source(chain), at.path, full));
         });
@@ -246,12 +238,12 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
   return impl_->save(
       impl_->place(phase, step, info, true),
       [&](const store::SavePlace& at) {
-        tell_overlapped(impl_->session());
+        impl_->session().step(SaveStep::write);
         return saved_file(
             state::save_state(state, at.path, impl_->save_options(options, at.info.replace)));
       },
       [&](const store::SavePlace& at) {
-        tell_overlapped(impl_->session(), /*is_delta=*/true);
+        impl_->session().step(SaveStep::write);
         DeltaOptions delta{.save = impl_->save_options(options, at.info.replace)};
         delta.save.sha256 = false;
         return saved_delta(write_delta(state, impl_->base_of(at), at.path, delta));
@@ -297,7 +289,7 @@ StoredCheckpoint RunWriter::save_file(std::string_view phase, std::uint64_t step
   if (chain.depth() != 0) return save(phase, step, state, info);
   require_keys(run(), phase, [&] { return keys_of(state); });
   return impl_->save(impl_->place(phase, step, info, true), copy, [&](const store::SavePlace& at) {
-    tell_overlapped(impl_->session(), /*is_delta=*/true);
+    impl_->session().step(SaveStep::write);
     return saved_delta(write_delta(state, impl_->base_of(at), at.path,
                                    {.save = {.output = impl_->session().output(at.info.replace)}}));
   });

@@ -97,8 +97,12 @@ BOOST_AUTO_TEST_CASE(steps_are_told_in_their_order_and_stopping_at_one_leaves_al
           run.writer({.on_step = [&](SaveStep step) { told.emplace_back(save_step_name(step)); }});
       save_step(writer, 1, {.metric = 1.0});
     }
-    const Names all{"serialize", "digest",      "write",   "flush",  "sync", "rename",
-                    "sidecar",   "sync_folder", "journal", "latest", "best", "retain"};
+    // A .thalia file has its name and its digest where `write` ends.
+    Names all{"write", "sync_folder", "journal", "latest", "best", "retain"};
+    if (!config.is_thalia()) {
+      all.insert(all.begin(), {"serialize", "digest"});
+      all.insert(all.begin() + 3, {"sync", "rename", "sidecar"});
+    }
     BOOST_TEST(told == all, per_element());
     for (std::size_t stop = 0; stop < told.size(); ++stop) {
       const std::uint64_t step = 10 + stop;
