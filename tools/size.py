@@ -35,7 +35,7 @@ def measure(root):
     headers = {name: text for name, text in sources.items() if name.endswith(".h")}
     public = files("include/thalia/", ".h")
     types = [name for text in public.values() for name in TYPE.findall(text)]
-    python = files("python/thalia_checkpoint/", ".py", ".pyi")
+    python = files("python/thalia_checkpoint/", ".py")
     tests = files("tests/", *CXX, ".py", ".sh")
     docs = files("docs/", ".md")
     folders = {}

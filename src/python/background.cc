@@ -58,7 +58,7 @@ void wait_all(Saver& self) {
 }
 
 SaveHandle<> save_async(Saver& self, PyWriter& writer, const std::string& snapshot,
-                        const nb::object& ready) {
+                        const ReadyCallback& ready) {
   return begin_save(
       self, writer, snapshot, ready,
       [](AsyncSaver& saver, Writer& declared, Snapshot kind, std::function<void()> until) {
@@ -71,15 +71,19 @@ SaveHandle<> save_async(Saver& self, PyWriter& writer, const std::string& snapsh
 void bind_background(nb::module_& module) {
   bind_handle<SaveResult>(module, "SaveHandle", result_dict);
   nb::class_<Saver>(module, "AsyncSaver")
-      .def("__init__",
-           [](Saver* self, const std::string& when_busy, unsigned max_unfinished,
-              std::uint64_t max_snapshot_bytes, unsigned background_threads) {
-             new (self) Saver({.when_busy = when_busy_of(when_busy),
-                               .max_unfinished = max_unfinished,
-                               .max_snapshot_bytes = max_snapshot_bytes,
-                               .background_threads = background_threads});
-           })
-      .def("save_async", save_async, nb::arg(), nb::arg(), nb::arg().none())
+      .def(
+          "__init__",
+          [](Saver* self, const std::string& when_busy, unsigned max_unfinished,
+             std::uint64_t max_snapshot_bytes, unsigned background_threads) {
+            new (self) Saver({.when_busy = when_busy_of(when_busy),
+                              .max_unfinished = max_unfinished,
+                              .max_snapshot_bytes = max_snapshot_bytes,
+                              .background_threads = background_threads});
+          },
+          nb::arg("when_busy"), nb::arg("max_unfinished"), nb::arg("max_snapshot_bytes"),
+          nb::arg("background_threads"))
+      .def("save_async", save_async, nb::arg("writer"), nb::arg("snapshot"),
+           nb::arg("ready").none())
       .def("reserve",
            [](Saver& self, std::uint64_t bytes) {
              const std::shared_ptr<AsyncSaver> saver = self.get();

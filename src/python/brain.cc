@@ -87,7 +87,7 @@ void set_whole(PyBrain& self, nb::handle state, nb::handle state_metadata, nb::h
 
 // `policy`: the text of one, or None.
 BrainSaveOptions brain_options(const std::optional<std::string>& policy, bool include_homeostatic,
-                               bool sparse, bool roles_by_name, const nb::dict& save) {
+                               bool sparse, bool roles_by_name, const Members& save) {
   return {.precision_policy = policy ? parse_precision_policy(*policy) : PrecisionPolicy{},
           .sparse = sparse ? SparseStorage::automatic : SparseStorage::as_is,
           .include_homeostatic = include_homeostatic,
@@ -95,7 +95,7 @@ BrainSaveOptions brain_options(const std::optional<std::string>& policy, bool in
           .save = save_options(save)};
 }
 
-nb::dict shares_dict(const PrecisionStatistics& statistics) {
+Members shares_dict(const PrecisionStatistics& statistics) {
   constexpr double kMiB = 1 << 20;
   nb::dict out;
   for (std::size_t i = 0; i < kPrecisionKindCount; ++i) {
@@ -112,7 +112,7 @@ nb::dict shares_dict(const PrecisionStatistics& statistics) {
   return out;
 }
 
-nb::dict summary_of(const Path& path, const SaveResult& saved, const BrainContents& contents) {
+Members summary_of(const Path& path, const SaveResult& saved, const BrainContents& contents) {
   nb::dict out;
   out["path"] = path;
   out["file_size"] = saved.file_bytes;
@@ -126,20 +126,20 @@ nb::dict summary_of(const Path& path, const SaveResult& saved, const BrainConten
   return out;
 }
 
-nb::dict dict_of(const BrainSaveResult& result) {
-  nb::dict out = summary_of(result.path, result, result.contents);
+Members dict_of(const BrainSaveResult& result) {
+  Members out = summary_of(result.path, result, result.contents);
   out["codec"] = codec_name(result.codec);
   return out;
 }
 
-nb::dict dict_of(const BrainDeltaResult& result) {
-  nb::dict out = summary_of(result.path, result, result.contents);
+Members dict_of(const BrainDeltaResult& result) {
+  Members out = summary_of(result.path, result, result.contents);
   out["base_size"] = result.base_bytes;
   out["changed_regions"] = text_list(result.changed_regions);
   return out;
 }
 
-nb::dict save_brain(PyBrain& self, const Path& path, BrainSaveOptions options) {
+Members save_brain(PyBrain& self, const Path& path, BrainSaveOptions options) {
   const auto use = self.use();
   return dict_of(interruptible([&](const std::stop_token& stop) {
     options.save.work.cancel = stop;
@@ -156,8 +156,8 @@ BrainDeltaOptions delta_options(bool keep_policy, double threshold, std::vector<
           .brain = std::move(brain)};
 }
 
-nb::dict save_brain_delta(PyBrain& self, const Path& path, const Path& base,
-                          BrainDeltaOptions options) {
+Members save_brain_delta(PyBrain& self, const Path& path, const Path& base,
+                         BrainDeltaOptions options) {
   const auto use = self.use();
   return dict_of(interruptible([&](const std::stop_token& stop) {
     options.brain.save.work.cancel = stop;
@@ -219,25 +219,27 @@ class LoadedBrain {
   }
 
   bool is_original() const { return original_; }
-  nb::list names(bool is_pathway) { return text_list(set_of(state_, is_pathway).names()); }
-  nb::list warnings() const { return text_list(warnings_); }
-  nb::object metadata() const { return object_of(state_.metadata); }
-  nb::object state() const { return object_of(state_.state); }
-  nb::object state_metadata() const { return object_of(state_.state_metadata); }
+  ListOf<std::string> names(bool is_pathway) {
+    return text_list(set_of(state_, is_pathway).names());
+  }
+  ListOf<std::string> warnings() const { return text_list(warnings_); }
+  ObjectLike<Members> metadata() const { return object_of(state_.metadata); }
+  ObjectLike<Members> state() const { return object_of(state_.state); }
+  ObjectLike<Members> state_metadata() const { return object_of(state_.state_metadata); }
   std::uint64_t training_steps() const { return state_.training_steps; }
 
   // Its state and its facts. It is empty then.
-  std::pair<nb::object, nb::dict> take(bool is_pathway, const std::string& name) {
+  TupleWith<Members, Members> take(bool is_pathway, const std::string& name) {
     BrainRegion taken;
     {
       const Unlocked unlocked;
       taken = std::move(set_of(state_, is_pathway).at(name));
     }
-    return {object_of(taken.state), facts_of(taken)};
+    return nb::make_tuple(object_of(taken.state), facts_of(taken));
   }
 
   // No tensor is read for it.
-  nb::dict facts(bool is_pathway, const std::string& name) {
+  Members facts(bool is_pathway, const std::string& name) {
     const RegionSet& regions = set_of(state_, is_pathway);
     if (regions.is_loaded(name)) return facts_of(regions.at(name));
     if (!outline_) {
@@ -246,7 +248,8 @@ class LoadedBrain {
     return facts_of(set_of(*outline_, is_pathway).at(name));
   }
 
-  nb::list connections() {
+  ListOf<TupleWith<std::string, std::string, LoadedTensor, std::optional<LoadedTensor>>>
+  connections() {
     const std::vector<BrainConnection>* all = nullptr;
     {
       const Unlocked unlocked;
@@ -263,7 +266,7 @@ class LoadedBrain {
   }
 
  private:
-  static nb::dict facts_of(const BrainRegion& region) {
+  static Members facts_of(const BrainRegion& region) {
     nb::dict out;
     out["n_neurons"] = region.n_neurons;
     out["n_inputs"] = region.n_inputs;
@@ -307,7 +310,7 @@ std::unique_ptr<LoadedBrain> load_brain(const Path& path, std::vector<std::strin
   return brain;
 }
 
-nb::dict brain_info(const Path& path) {
+Members brain_info(const Path& path) {
   const BrainInfo info = interruptible([&](const std::stop_token& stop) {
     return BrainCheckpoint::info(path, {.work = {.cancel = stop}});
   });
@@ -325,7 +328,8 @@ nb::dict brain_info(const Path& path) {
   return out;
 }
 
-nb::tuple validate_brain(const Path& path, const std::vector<Path>& search) {
+TupleWith<bool, ListOf<std::string>> validate_brain(const Path& path,
+                                                    const std::vector<Path>& search) {
   const BrainValidation found = interruptible([&](const std::stop_token& stop) {
     return BrainCheckpoint::validate(path, {.work = {.cancel = stop}}, search);
   });
@@ -333,14 +337,14 @@ nb::tuple validate_brain(const Path& path, const std::vector<Path>& search) {
 }
 
 // Events as the format has them, of any of the shapes that it ever had.
-nb::object growth_events(nb::handle events) {
+ObjectLike<ListOf<Members>> growth_events(nb::handle events) {
   std::vector<HeldBuffer> none;
   Value metadata = Value::object();
   metadata.add("growth_history", value_of(events, none));
   return object_of(to_value(checkpoint_metadata(metadata)).at("growth_history"));
 }
 
-nb::dict policy_dict(const std::string& text) {
+Members policy_dict(const std::string& text) {
   const PrecisionPolicy policy = parse_precision_policy(text);
   nb::dict out;
   for (std::size_t i = 0; i < kPrecisionCategoryCount; ++i) {
@@ -360,7 +364,7 @@ Precision precision_named(const std::string& name) {
   fail_choice("precision", name, "fp32, fp16, bf16, keep, auto");
 }
 
-std::string policy_text(const nb::dict& categories,
+std::string policy_text(const nb::typed<nb::dict, std::string, std::string>& categories,
                         const std::vector<std::pair<std::string, std::string>>& patterns,
                         bool original) {
   PrecisionPolicy policy;
@@ -379,7 +383,7 @@ void bind_building(nb::module_& module) {
       .def(
           "__init__",
           [](BrainSaveOptions* self, const std::optional<std::string>& policy,
-             bool include_homeostatic, bool sparse, bool roles_by_name, const nb::dict& save) {
+             bool include_homeostatic, bool sparse, bool roles_by_name, const Members& save) {
             new (self) BrainSaveOptions(
                 brain_options(policy, include_homeostatic, sparse, roles_by_name, save));
           },
@@ -400,21 +404,30 @@ void bind_building(nb::module_& module) {
   };
   nb::class_<PyBrain>(module, "Brain")
       .def("__init__", [](PyBrain* self) { new (self) PyBrain("the state"); })
-      .def("add_region", add_brain_region)
-      .def("add_connection", add_brain_connection, nb::arg(), nb::arg(), nb::arg(),
-           nb::arg().none())
-      .def("set_whole", set_whole)
-      .def("save", save_brain)
-      .def("save_delta", save_brain_delta)
-      .def("save_async",
-           [=](PyBrain& self, Saver& saver, const Path& path, const std::string& snapshot,
-               const BrainSaveOptions& options) {
-             return save_brain_async(self, saver, path, snapshot_of(snapshot), options);
-           })
-      .def("save_delta_async", [=](PyBrain& self, Saver& saver, const Path& path, const Path& base,
-                                   const std::string& snapshot, const BrainDeltaOptions& options) {
-        return save_brain_delta_async(self, saver, path, base, snapshot_of(snapshot), options);
-      });
+      .def("add_region", add_brain_region, nb::arg("is_pathway"), nb::arg("name"), nb::arg("state"),
+           nb::arg("metadata"), nb::arg("n_neurons"), nb::arg("n_inputs"), nb::arg("neuron_type"),
+           nb::arg("homeostatic_updated"))
+      .def("add_connection", add_brain_connection, nb::arg("source"), nb::arg("target"),
+           nb::arg("weights"), nb::arg("delays").none())
+      .def("set_whole", set_whole, nb::arg("state"), nb::arg("state_metadata"), nb::arg("metadata"),
+           nb::arg("training_steps"))
+      .def("save", save_brain, nb::arg("path"), nb::arg("options"))
+      .def("save_delta", save_brain_delta, nb::arg("path"), nb::arg("base"), nb::arg("options"))
+      .def(
+          "save_async",
+          [=](PyBrain& self, Saver& saver, const Path& path, const std::string& snapshot,
+              const BrainSaveOptions& options) {
+            return save_brain_async(self, saver, path, snapshot_of(snapshot), options);
+          },
+          nb::arg("saver"), nb::arg("path"), nb::arg("snapshot"), nb::arg("options"))
+      .def(
+          "save_delta_async",
+          [=](PyBrain& self, Saver& saver, const Path& path, const Path& base,
+              const std::string& snapshot, const BrainDeltaOptions& options) {
+            return save_brain_delta_async(self, saver, path, base, snapshot_of(snapshot), options);
+          },
+          nb::arg("saver"), nb::arg("path"), nb::arg("base"), nb::arg("snapshot"),
+          nb::arg("options"));
   bind_handle<BrainSaveResult>(module, "BrainSaveHandle",
                                [](const BrainSaveResult& result) { return dict_of(result); });
   bind_handle<BrainDeltaResult>(module, "BrainDeltaHandle",
@@ -437,14 +450,15 @@ void bind_brain(nb::module_& module) {
       .def_prop_ro("state", &LoadedBrain::state)
       .def_prop_ro("state_metadata", &LoadedBrain::state_metadata)
       .def_prop_ro("training_steps", &LoadedBrain::training_steps)
-      .def("take", &LoadedBrain::take)
-      .def("facts", &LoadedBrain::facts)
+      .def("take", &LoadedBrain::take, nb::arg("is_pathway"), nb::arg("name"))
+      .def("facts", &LoadedBrain::facts, nb::arg("is_pathway"), nb::arg("name"))
       .def("connections", &LoadedBrain::connections);
   module.def("brain_info", brain_info);
-  module.def("validate_brain", validate_brain);
+  module.def("validate_brain", validate_brain, nb::arg("path"), nb::arg("search"));
   module.def("growth_events", growth_events);
   module.def("precision_policy", policy_dict);
-  module.def("precision_text", policy_text);
+  module.def("precision_text", policy_text, nb::arg("categories"), nb::arg("patterns"),
+             nb::arg("original"));
 }
 
 }  // namespace thalia::python

@@ -49,6 +49,21 @@ inline std::shared_ptr<nanobind::object> held_object(nanobind::object object) {
           }};
 }
 
+// What is called back, as the stub of the module has it.
+class ReadyCallback : public nanobind::object {
+ public:
+  using nanobind::object::object;
+  // NOLINTNEXTLINE(readability-identifier-naming): nanobind's name
+  static constexpr auto Name = nanobind::detail::const_name("collections.abc.Callable[[], object]");
+};
+class ProgressCallback : public nanobind::object {
+ public:
+  using nanobind::object::object;
+  // NOLINTNEXTLINE(readability-identifier-naming): nanobind's name
+  static constexpr auto Name =
+      nanobind::detail::const_name("collections.abc.Callable[[int, int], object]");
+};
+
 /// Calls callback() with the GIL. None is no callback.
 inline std::function<void()> ready_of(nanobind::object callback) {
   if (callback.is_none()) return {};

@@ -60,9 +60,9 @@ class Compressor {
   StorageBackend& storage() const { return *storage_; }
 
   // `tensors`: (name, dtype, shape, buffer) each.
-  nb::dict save(const nb::list& tensors, const std::string& metadata_json,
-                std::optional<std::uint64_t> training_step, const std::string& key,
-                const std::string& previous_key) {
+  Members save(const ListOf<nb::any>& tensors, const std::string& metadata_json,
+               std::optional<std::uint64_t> training_step, const std::string& key,
+               const std::string& previous_key) {
     std::vector<HeldBuffer> held;
     held.reserve(tensors.size());
     Checkpoint checkpoint{.metadata = parse_json(metadata_json), .training_step = training_step};
@@ -81,7 +81,9 @@ class Compressor {
   }
 
   // ([(name, dtype, shape, bytes)], metadata, training step)
-  nb::tuple load(const std::string& key) {
+  TupleWith<ListOf<TupleWith<std::string, std::string, ShapeTuple, OwnedBytes>>, std::string,
+            std::optional<std::uint64_t>>
+  load(const std::string& key) {
     Checkpoint checkpoint =
         run([&](const CheckpointCompressor& compressor) { return compressor.load(key); });
     nb::list tensors;
@@ -96,7 +98,7 @@ class Compressor {
   }
 
   // (metadata, training step), from the header alone.
-  nb::tuple metadata(const std::string& key) const {
+  TupleWith<std::string, std::optional<std::uint64_t>> metadata(const std::string& key) const {
     const MckpHeader header = interruptible([&](const std::stop_token&) {
       return MckpFile::from_bytes(storage().view(key), key).header();
     });
@@ -104,7 +106,7 @@ class Compressor {
   }
 
  private:
-  static nb::dict meta_dict(const CheckpointMeta& meta) {
+  static Members meta_dict(const CheckpointMeta& meta) {
     nb::dict out;
     out["key"] = meta.key;
     out["original_size"] = meta.original_size;

@@ -69,7 +69,7 @@ MergePreference preference_of(const std::string& kind, std::size_t number) {
   fail_choice("prefer", kind, "first, last, one of the files that are merged");
 }
 
-nb::dict numbers_dict(const RoundedNumbers& numbers) {
+Members numbers_dict(const RoundedNumbers& numbers) {
   nb::dict out;
   out["count"] = numbers.count;
   out["worst_tensor"] = text_object(numbers.worst);
@@ -77,7 +77,7 @@ nb::dict numbers_dict(const RoundedNumbers& numbers) {
   return out;
 }
 
-nb::dict rounding_dict(const RoundingLoss& rounding) {
+Members rounding_dict(const RoundingLoss& rounding) {
   nb::dict out;
   out["largest_error"] = rounding.largest_error;
   out["largest_error_tensor"] = text_object(rounding.largest_error_tensor);
@@ -88,7 +88,7 @@ nb::dict rounding_dict(const RoundingLoss& rounding) {
   return out;
 }
 
-ConvertOptions convert_options(const nb::dict& save, const std::string& access, Paths search) {
+ConvertOptions convert_options(const Members& save, const std::string& access, Paths search) {
   ConvertOptions options;
   options.save = save_options(save);
   options.chain.read = read_options(access, "on_first_touch", options.save.work.threads);
@@ -98,7 +98,7 @@ ConvertOptions convert_options(const nb::dict& save, const std::string& access, 
 
 // What run(options) did.
 template <typename Run>
-nb::dict converted(ConvertOptions& options, const Run& run) {
+Members converted(ConvertOptions& options, const Run& run) {
   const ConvertResult result = interruptible([&](const std::stop_token& stop) {
     options.save.work.cancel = stop;
     options.chain.read.work.cancel = stop;
@@ -124,10 +124,10 @@ nb::dict converted(ConvertOptions& options, const Run& run) {
   return out;
 }
 
-nb::dict run_convert(const Path& path, const Path& target, const std::optional<std::string>& from,
-                     const std::optional<std::string>& to, const std::string& grouping,
-                     unsigned depth, const std::string& precision, const nb::dict& kept,
-                     const std::string& access, Paths search, const nb::dict& save) {
+Members run_convert(const Path& path, const Path& target, const std::optional<std::string>& from,
+                    const std::optional<std::string>& to, const std::string& grouping,
+                    unsigned depth, const std::string& precision, const Members& kept,
+                    const std::string& access, Paths search, const Members& save) {
   ConvertOptions options = convert_options(save, access, std::move(search));
   options.from = file_format("from_", from);
   options.to = file_format("to", to);
@@ -149,24 +149,24 @@ nb::dict run_convert(const Path& path, const Path& target, const std::optional<s
   return converted(options, [&](const ConvertOptions& all) { return convert(path, target, all); });
 }
 
-nb::dict run_extract(const Path& path, const std::vector<std::string>& regions, const Path& target,
-                     const std::string& access, Paths search, const nb::dict& save) {
+Members run_extract(const Path& path, const std::vector<std::string>& regions, const Path& target,
+                    const std::string& access, Paths search, const Members& save) {
   ConvertOptions options = convert_options(save, access, std::move(search));
   return converted(options,
                    [&](const ConvertOptions& all) { return extract(path, regions, target, all); });
 }
 
-nb::dict run_merge(const Paths& inputs, const Path& target, const std::string& prefer,
-                   std::size_t number, const std::string& access, Paths search,
-                   const nb::dict& save) {
+Members run_merge(const Paths& inputs, const Path& target, const std::string& prefer,
+                  std::size_t number, const std::string& access, Paths search,
+                  const Members& save) {
   ConvertOptions options = convert_options(save, access, std::move(search));
   const MergePreference preference = preference_of(prefer, number);
   return converted(
       options, [&](const ConvertOptions& all) { return merge(inputs, target, preference, all); });
 }
 
-nb::dict run_migrate(const Path& path, const Path& target, const std::string& to, bool across_major,
-                     const std::string& access, Paths search, const nb::dict& save) {
+Members run_migrate(const Path& path, const Path& target, const std::string& to, bool across_major,
+                    const std::string& access, Paths search, const Members& save) {
   const auto version = parse_format_version(to);
   if (!version) fail_choice("to", to, "a version: 0.1 or 1.0");
   MigrateOptions options{.across_major = across_major, .chain = {.search = std::move(search)}};

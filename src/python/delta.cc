@@ -36,7 +36,7 @@ LowRankOptions low_rank_options(const nb::dict& members) {
           .max_generations = nb::cast<std::optional<std::uint16_t>>(members["max_generations"])};
 }
 
-nb::dict low_rank_dict(const LowRankReport& matrix) {
+Members low_rank_dict(const LowRankReport& matrix) {
   nb::dict out;
   out["region"] = text_object(matrix.region);
   out["name"] = text_object(matrix.name);
@@ -52,7 +52,7 @@ nb::dict low_rank_dict(const LowRankReport& matrix) {
   return out;
 }
 
-nb::dict result_of(const DeltaResult& result) {
+Members result_of(const DeltaResult& result) {
   nb::list low_rank;
   for (const LowRankReport& matrix : result.low_rank) low_rank.append(low_rank_dict(matrix));
   nb::dict out;
@@ -77,9 +77,9 @@ nb::dict result_of(const DeltaResult& result) {
   return out;
 }
 
-nb::dict run_delta(const Path& base, const Path& input, const Path& target, double threshold,
-                   std::vector<std::string> exclude, const std::optional<nb::dict>& low_rank,
-                   const std::string& access, Paths search, const nb::dict& save) {
+Members run_delta(const Path& base, const Path& input, const Path& target, double threshold,
+                   std::vector<std::string> exclude, const std::optional<Members>& low_rank,
+                   const std::string& access, Paths search, const Members& save) {
   DeltaOptions options{
       .threshold = threshold, .exclude = std::move(exclude), .save = save_options(save)};
   if (low_rank) options.low_rank = low_rank_options(*low_rank);
@@ -91,8 +91,8 @@ nb::dict run_delta(const Path& base, const Path& input, const Path& target, doub
   }));
 }
 
-nb::dict run_resolve(const Path& delta, const Path& target, const std::string& access, Paths search,
-                     const nb::dict& save) {
+Members run_resolve(const Path& delta, const Path& target, const std::string& access, Paths search,
+                    const Members& save) {
   SaveOptions options = save_options(save);
   ChainOptions chain = chain_options(access, std::move(search), options.work.threads);
   const ResolveResult result = interruptible([&](const std::stop_token& stop) {

@@ -32,7 +32,7 @@ nb::list list_of(const std::vector<T>& all, const ToDict& to_dict) {
 }
 
 // Both sides as JSON texts, empty where there is none.
-nb::dict field_dict(const FieldDiff& field) {
+Members field_dict(const FieldDiff& field) {
   nb::dict out;
   out["field"] = text_object(field.field);
   out["change"] = change_name(field.change());
@@ -81,7 +81,7 @@ nb::list differing_of(const TensorDiff& tensor) {
   return out;
 }
 
-nb::dict tensor_diff_dict(const TensorDiff& tensor) {
+Members tensor_diff_dict(const TensorDiff& tensor) {
   nb::dict out;
   out["name"] = text_object(tensor.name);
   out["change"] = change_name(tensor.change);
@@ -92,7 +92,7 @@ nb::dict tensor_diff_dict(const TensorDiff& tensor) {
   return out;
 }
 
-nb::dict region_diff_dict(const RegionDiff& region) {
+Members region_diff_dict(const RegionDiff& region) {
   nb::dict out;
   out["name"] = text_object(region.name);
   out["change"] = change_name(region.change);
@@ -105,7 +105,7 @@ nb::dict region_diff_dict(const RegionDiff& region) {
   return out;
 }
 
-nb::dict connection_dict(const ConnectionDiff& connection) {
+Members connection_dict(const ConnectionDiff& connection) {
   nb::dict out;
   out["source"] = text_object(connection.source);
   out["target"] = text_object(connection.target);
@@ -114,7 +114,7 @@ nb::dict connection_dict(const ConnectionDiff& connection) {
   return out;
 }
 
-nb::dict diff_dict(const Diff& diff) {
+Members diff_dict(const Diff& diff) {
   nb::dict out;
   out["header"] = list_of(diff.header, field_dict);
   out["storage"] = list_of(diff.storage, field_dict);
@@ -128,17 +128,17 @@ nb::dict diff_dict(const Diff& diff) {
   return out;
 }
 
-nb::dict files_dict(const inspect::FilesDiff& files) {
+Members files_dict(const inspect::FilesDiff& files) {
   nb::dict out = diff_dict(files.diff);
   out["metadata_compared"] = files.metadata_compared;
   out["ambiguous_tensors"] = files.ambiguous;
   return out;
 }
 
-nb::dict run_diff(const Path& before, const Path& after, bool values,
-                  std::vector<std::string> tensors, double atol, double rtol,
-                  const std::string& access, std::vector<Path> search, bool legacy,
-                  unsigned threads, nb::object progress) {
+Members run_diff(const Path& before, const Path& after, bool values,
+                 std::vector<std::string> tensors, double atol, double rtol,
+                 const std::string& access, std::vector<Path> search, bool legacy, unsigned threads,
+                 ProgressCallback progress) {
   ChainOptions chain = chain_options(access, std::move(search), threads, legacy);
   DiffOptions options{.values = values,
                       .tensors = std::move(tensors),

@@ -166,7 +166,9 @@ void bind_thread_lock(nb::module_& module) {
              const Unlocked unlocked;
              self.lock();
            })
-      .def("__exit__", [](ThreadLock& self, const nb::args&) { self.unlock(); });
+      .def(
+          "__exit__", [](ThreadLock& self, const nb::args&) { self.unlock(); },
+          nb::sig("def __exit__(self, *error: object) -> None"));
 }
 
 void bind_gil(nb::module_&) {

@@ -12,6 +12,7 @@
 
 #include "python/bindings.h"
 #include "python/gil.h"
+#include "python/objects.h"
 #include "python/text.h"
 
 namespace thalia::python {
@@ -31,14 +32,14 @@ OpenedIndex read_index(const Path& path) {
 }
 
 // The place of each tensor's file among the files, by the tensor's name, in the order of the index.
-nb::dict places_of(const OpenedIndex& opened) {
+nb::typed<nb::dict, std::string, std::size_t> places_of(const OpenedIndex& opened) {
   nb::dict out;
   for (const IndexedTensor& tensor : opened.index.tensors)
     out[text_object(tensor.name)] = tensor.file;
   return out;
 }
 
-nb::list files_of(const OpenedIndex& opened) {
+ListOf<std::string> files_of(const OpenedIndex& opened) {
   nb::list out;
   for (const std::string& file : opened.index.files) out.append(text_object(file));
   return out;
@@ -51,8 +52,7 @@ void bind_model_index(nb::module_& module) {
       .def_static("read", read_index, nb::arg("path"))
       .def_prop_ro("files", files_of)
       .def_prop_ro("places", places_of)
-      .def_prop_ro("metadata_json",
-                   [](const OpenedIndex& opened) { return text_object(opened.index.metadata); })
+      .def_prop_ro("metadata_json", [](const OpenedIndex& opened) { return opened.index.metadata; })
       .def("check", [](const OpenedIndex& opened, std::size_t file,
                        const std::vector<std::string>& tensors) {
         check_model_file(opened.index, opened.path, file, tensors);

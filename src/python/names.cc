@@ -55,7 +55,7 @@ void bind_names(nb::module_& module) {
              "from now on, "
              "for any thread. Raises UsageError for 0 and less.");
   module.def("suggestion", [](const std::string& mistyped, const std::vector<std::string>& names) {
-    return text_object(suggestion_among(mistyped, names));
+    return suggestion_among(mistyped, names);
   });
   module.def("printable",
              [](const std::string& text) { return printable(text, std::string_view::npos); });

@@ -56,21 +56,21 @@ OpenedAny open_any_file(const Path& path, const std::string& access,
 
 // In the order of the file. All else is told of a tensor when somebody asks: there may be very
 // many.
-nb::list any_names(const OpenedAny& opened) {
+ListOf<std::string> any_names(const OpenedAny& opened) {
   nb::list out;
   for (const AnyTensor& tensor : opened.file.tensors()) out.append(text_object(tensor.name));
   return out;
 }
 
 // Of tensors that have a type of the format's own.
-nb::dict any_types(const OpenedAny& opened) {
+nb::typed<nb::dict, std::string, std::string> any_types(const OpenedAny& opened) {
   nb::dict out;
   for (const AnyTensor& tensor : opened.file.tensors())
     if (!tensor.type.empty()) out[text_object(tensor.name)] = text_object(tensor.type);
   return out;
 }
 
-nb::dict any_tensor(const OpenedAny& opened, std::size_t i) {
+Members any_tensor(const OpenedAny& opened, std::size_t i) {
   const AnyTensor& tensor = opened.file.tensors().at(i);
   nb::dict facts;
   facts["name"] = text_object(tensor.name);
@@ -124,7 +124,7 @@ ParamSource open_params(const OpenedAny& opened, std::optional<std::uint64_t> bu
 }
 
 // In the order of the file: a dict each.
-nb::list params_of(const ParamSource& source) {
+ListOf<Members> params_of(const ParamSource& source) {
   nb::list out;
   for (const ParamInfo& param : source.params()) {
     nb::dict facts;
@@ -156,7 +156,7 @@ void prefetch(const ParamSource& source, unsigned threads) {
       [&](const std::stop_token& stop) { source.prefetch({.threads = threads, .cancel = stop}); });
 }
 
-nb::dict statistics(const ParamSource& source) {
+Members statistics(const ParamSource& source) {
   const ParamStatistics statistics = source.statistics();
   nb::dict out;
   out["hits"] = statistics.hits;
@@ -177,12 +177,11 @@ void bind_any_file(nb::module_& module) {
                   nb::arg("verification"), nb::arg("threads"), nb::arg("search"),
                   nb::arg("dequantize"), nb::arg("legacy"), nb::arg("shared_memory"))
       .def_prop_ro("format", [](const OpenedAny& o) { return file_format_name(o.file.format()); })
-      .def_prop_ro("version", [](const OpenedAny& o) { return text_object(o.file.version()); })
+      .def_prop_ro("version", [](const OpenedAny& o) { return o.file.version(); })
       .def_prop_ro("names", any_names)
       .def_prop_ro("types", any_types)
       .def("tensor", any_tensor)
-      .def_prop_ro("metadata_json",
-                   [](const OpenedAny& o) { return text_object(o.file.metadata_json()); })
+      .def_prop_ro("metadata_json", [](const OpenedAny& o) { return o.file.metadata_json(); })
       .def_prop_ro("training_steps", [](const OpenedAny& o) { return o.file.training_steps(); })
       .def_prop_ro("file_bytes", [](const OpenedAny& o) { return o.file.file_bytes(); })
       .def_prop_ro("losses", [](const OpenedAny& o) { return text_list(o.file.losses()); })

@@ -24,7 +24,7 @@ namespace nb = nanobind;
 using Path = std::filesystem::path;
 using Patterns = std::vector<std::string>;
 
-nb::dict quantized_dict(const QuantizedTensorReport& tensor) {
+Members quantized_dict(const QuantizedTensorReport& tensor) {
   nb::dict out;
   out["region"] = text_object(tensor.region);
   out["name"] = text_object(tensor.name);
@@ -39,11 +39,11 @@ nb::dict quantized_dict(const QuantizedTensorReport& tensor) {
   return out;
 }
 
-nb::dict run_quantize(const Path& path, const Path& target, double bits, std::uint32_t group_size,
-                      bool adaptive, Patterns include, Patterns exclude, std::uint64_t min_elements,
-                      std::optional<std::uint16_t> max_generations,
-                      const std::optional<Path>& sensitivity, const std::string& access,
-                      const nb::dict& save) {
+Members run_quantize(const Path& path, const Path& target, double bits, std::uint32_t group_size,
+                     bool adaptive, Patterns include, Patterns exclude, std::uint64_t min_elements,
+                     std::optional<std::uint16_t> max_generations,
+                     const std::optional<Path>& sensitivity, const std::string& access,
+                     const Members& save) {
   QuantizationOptions options{.bits = bits,
                               .group_size = group_size,
                               .adaptive = adaptive,

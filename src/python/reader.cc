@@ -116,7 +116,7 @@ std::vector<std::string> codec_names(const FileTensor& tensor) {
   return names;
 }
 
-nb::dict header_facts(const File& file) {
+Members header_facts(const File& file) {
   const FileHeader header = file.reader.header();
   nb::dict facts;
   facts["timestamp"] = header.timestamp;
@@ -184,7 +184,8 @@ void bind_region(nb::module_& module) {
 }
 
 // (source, target, weights, delays or None) each. A file has short names there.
-nb::list connections_of(const File& file) {
+ListOf<TupleWith<std::string, std::string, FileTensor, std::optional<FileTensor>>> connections_of(
+    const File& file) {
   std::unordered_map<std::string, std::string_view> names;
   for (std::uint32_t i = 0; i < file.reader.region_count(); ++i) {
     const std::string_view name = file.reader.region(i).name();

@@ -19,7 +19,7 @@ namespace {
 namespace nb = nanobind;
 using Path = std::filesystem::path;
 
-nb::dict run_recover(const Path& path, bool wait, const std::string& access, unsigned threads) {
+Members run_recover(const Path& path, bool wait, const std::string& access, unsigned threads) {
   RecoverOptions options{
       .input = {.access = access_of(access)}, .wait = wait, .work = {.threads = threads}};
   const RecoverResult result = interruptible([&](const std::stop_token& stop) {
@@ -39,8 +39,8 @@ nb::dict run_recover(const Path& path, bool wait, const std::string& access, uns
   return out;
 }
 
-nb::dict run_salvage(const Path& path, const Path& target, const Path& side_file,
-                     const std::string& access, const nb::dict& save) {
+Members run_salvage(const Path& path, const Path& target, const Path& side_file,
+                    const std::string& access, const Members& save) {
   SalvageOptions options{
       .save = save_options(save), .input = {.access = access_of(access)}, .side_file = side_file};
   const SalvageResult result = interruptible([&](const std::stop_token& stop) {
@@ -65,8 +65,8 @@ nb::dict run_salvage(const Path& path, const Path& target, const Path& side_file
   return out;
 }
 
-nb::dict run_compact(const Path& path, const Path& target, bool wait, const std::string& access,
-                     const nb::dict& save) {
+Members run_compact(const Path& path, const Path& target, bool wait, const std::string& access,
+                    const Members& save) {
   const SaveOptions saved = save_options(save);
   ChangeOptions options{.output = saved.output,
                         .wait = wait,

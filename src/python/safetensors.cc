@@ -40,14 +40,15 @@ Opened open_safetensors(const Path& path, const std::string& access) {
 }
 
 // In the order of the file: (name, dtype, shape, payload) each.
-nb::list names_of(const Opened& opened) {
+ListOf<std::string> names_of(const Opened& opened) {
   nb::list out;
   for (const NamedArray& tensor : opened.file.tensors()) out.append(tensor.name);
   return out;
 }
 
 // Where it lies in the file, and the rest of FlatSource.
-nb::tuple tensor_of(const Opened& opened, std::size_t i) {
+TupleWith<std::uint64_t, std::string, std::string, ShapeTuple, Payload> tensor_of(
+    const Opened& opened, std::size_t i) {
   const NamedArray& tensor = opened.file.tensors().at(i);
   // They lie at the end of the file, without gaps.
   const ByteSpan last = opened.file.tensors().back().bytes;
@@ -81,8 +82,8 @@ std::vector<NamedArray> specs_of(const nb::list& tensors, std::vector<HeldBuffer
 }
 
 // Returns how many bytes the file has.
-std::uint64_t save(const Path& path, const nb::list& tensors, std::optional<Named> metadata,
-                   const nb::dict& options) {
+std::uint64_t save(const Path& path, const ListOf<nb::any>& tensors, std::optional<Named> metadata,
+                   const Members& options) {
   std::vector<HeldBuffer> held;
   std::vector<NamedArray> specs = specs_of(tensors, held);
   const OutputOptions output = save_options(options).output;
@@ -92,7 +93,7 @@ std::uint64_t save(const Path& path, const nb::list& tensors, std::optional<Name
 }
 
 // The bytes that save() would write.
-nb::bytes serialize(const nb::list& tensors, const std::optional<Named>& metadata) {
+nb::bytes serialize(const ListOf<nb::any>& tensors, const std::optional<Named>& metadata) {
   std::vector<HeldBuffer> held;
   nb::object bytes;
   std::optional<Unlocked> unlocked;
@@ -111,7 +112,7 @@ nb::bytes serialize(const nb::list& tensors, const std::optional<Named>& metadat
 const char* edit_metadata(
     const Path& path,
     const std::vector<std::pair<std::string, std::optional<std::string>>>& changes, bool in_place,
-    const nb::dict& options) {
+    const Members& options) {
   SafetensorsEditOptions edit{.in_place = in_place, .output = save_options(options).output};
   const SafetensorsEdit how = interruptible([&](const std::stop_token& stop) {
     edit.work.cancel = stop;

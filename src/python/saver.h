@@ -22,6 +22,7 @@
 #include "python/choices.h"
 #include "python/errors.h"
 #include "python/gil.h"
+#include "python/objects.h"
 #include "python/writer.h"
 #include "thalia/async_save.h"
 #include "thalia/error.h"
@@ -127,8 +128,7 @@ void bind_handle(nanobind::module_& module, const char* name, DictOf dict_of) {
   nb::class_<Handle>(module, name)
       .def(
           "wait",
-          [dict_of](const Handle& handle,
-                    std::optional<double> timeout) -> std::optional<nb::dict> {
+          [dict_of](const Handle& handle, std::optional<double> timeout) -> std::optional<Members> {
             if (!wait_in_steps(handle, timeout)) return std::nullopt;
             return dict_of(handle.wait());
           },
@@ -141,9 +141,9 @@ void bind_handle(nanobind::module_& module, const char* name, DictOf dict_of) {
                      return std::pair(progress.done, progress.total);
                    })
       .def_prop_ro("error",
-                   [](const Handle& handle) -> nb::object {
+                   [](const Handle& handle) -> ObjectLike<MaybeError> {
                      const std::exception_ptr error = handle.error();
-                     return error ? exception_of(error) : nb::none();
+                     return error ? exception_of(error) : nb::object(nb::none());
                    })
       .def("cancel", [](const Handle& handle) { handle.cancel(); });
 }

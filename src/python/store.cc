@@ -113,7 +113,7 @@ nb::object optional_object(const auto& value) {
   return value ? nb::cast(*value) : nb::none();
 }
 
-nb::dict entry_dict(const CheckpointEntry& entry) {
+Members entry_dict(const CheckpointEntry& entry) {
   nb::dict out;
   out["phase"] = entry.phase;
   out["step"] = entry.step;
@@ -127,14 +127,14 @@ nb::dict entry_dict(const CheckpointEntry& entry) {
   return out;
 }
 
-nb::list entry_list(const std::vector<CheckpointEntry>& entries) {
+ListOf<Members> entry_list(const std::vector<CheckpointEntry>& entries) {
   nb::list out;
   for (const CheckpointEntry& entry : entries) out.append(entry_dict(entry));
   return out;
 }
 
-nb::object entry_or_none(const std::optional<CheckpointEntry>& entry) {
-  return entry ? nb::object(entry_dict(*entry)) : nb::none();
+ObjectLike<std::optional<Members>> entry_or_none(const std::optional<CheckpointEntry>& entry) {
+  return entry ? nb::object(entry_dict(*entry)) : nb::object(nb::none());
 }
 
 LoadOptions load_options(std::optional<std::uint64_t> step, const std::string& check) {
@@ -148,7 +148,8 @@ LoadOptions load_options(std::optional<std::uint64_t> step, const std::string& c
 // load(options) on a thread of its own. The entry, its path, the open file, and what was passed
 // over: pairs of a path and a reason.
 template <typename Load>
-nb::tuple loaded(LoadOptions options, Load load) {
+TupleWith<Members, Path, File, ListOf<TupleWith<Path, std::string>>, ListOf<std::string>> loaded(
+    LoadOptions options, Load load) {
   std::vector<std::string> warnings;
   options.on_warning = [&](const std::string& sentence) { warnings.push_back(sentence); };
   const LoadedCheckpoint checkpoint = interruptible([&](const std::stop_token& stop) {
@@ -167,7 +168,7 @@ nb::tuple loaded(LoadOptions options, Load load) {
                         text_list(warnings));
 }
 
-nb::dict stored_dict(const StoredCheckpoint& stored) {
+Members stored_dict(const StoredCheckpoint& stored) {
   nb::dict out;
   out["entry"] = entry_dict(stored.entry);
   out["path"] = nb::cast(stored.path);
@@ -178,7 +179,7 @@ nb::dict stored_dict(const StoredCheckpoint& stored) {
   return out;
 }
 
-nb::dict save_checkpoint(const PyRunWriter& self, PyWriter& writer, std::optional<double> metric) {
+Members save_checkpoint(const PyRunWriter& self, PyWriter& writer, std::optional<double> metric) {
   const std::shared_ptr<RunWriter> run = self.get();
   const auto use = writer.use();
   Writer& declared = use->get();
@@ -193,7 +194,7 @@ nb::dict save_checkpoint(const PyRunWriter& self, PyWriter& writer, std::optiona
 SaveHandle<StoredCheckpoint> save_checkpoint_async(const PyRunWriter& self, Saver& saver,
                                                    PyWriter& writer, std::optional<double> metric,
                                                    const std::string& snapshot,
-                                                   const nb::object& ready) {
+                                                   const ReadyCallback& ready) {
   const std::shared_ptr<RunWriter> run = self.get();
   return begin_save(
       saver, writer, snapshot, ready,
@@ -203,7 +204,7 @@ SaveHandle<StoredCheckpoint> save_checkpoint_async(const PyRunWriter& self, Save
       });
 }
 
-nb::dict prune_run(const PyRunWriter& self, const std::string& phase, bool dry_run) {
+Members prune_run(const PyRunWriter& self, const std::string& phase, bool dry_run) {
   const std::shared_ptr<RunWriter> run = self.get();
   const StorePruneResult result = interruptible(
       [&](const std::stop_token&) { return run->prune(phase, {.dry_run = dry_run}); });
@@ -245,7 +246,8 @@ void bind_run(nb::module_& module) {
                    [](const Run& run) { return run_config_text(run.config(), ConfigFormat::json); })
       .def("path_of", [](const Run& run, const std::string& phase,
                          const std::string& file) { return run.phase_folder(phase) / file; })
-      .def("list",
+      // "list" would hide the type of that name in what follows in the stub.
+      .def("entries",
            [](const Run& run, const std::string& phase) { return entry_list(run.list(phase)); })
       .def("latest", [](const Run& run,
                         const std::string& phase) { return entry_or_none(run.latest(phase)); })
@@ -269,17 +271,17 @@ void bind_store(nb::module_& module) {
   nb::class_<PyRunWriter>(module, "RunWriter")
       .def(
           "__init__",
-          [](PyRunWriter* self, const Path& folder, bool wait, const nb::dict& options,
+          [](PyRunWriter* self, const Path& folder, bool wait, const Members& options,
              const std::optional<std::string>& config_json) {
             new (self) PyRunWriter(folder, wait, save_options(options), config_json);
           },
-          nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
+          nb::arg("folder"), nb::arg("wait"), nb::arg("options"), nb::arg("config_json").none())
       .def_prop_ro("run", [](const PyRunWriter& self) { return self.get()->run(); })
       .def_prop_ro("is_open", [](const PyRunWriter& self) { return self.writer != nullptr; })
       .def(
           "new_checkpoint",
           [](const PyRunWriter& self, const std::string& phase, std::uint64_t step,
-             const nb::dict& options, bool replace) {
+             const Members& options, bool replace) {
             const std::shared_ptr<RunWriter> run = self.get();
             return std::make_unique<PyWriter>(
                 "the writer", save_options(options), [&](const SaveOptions& own) {
@@ -287,9 +289,9 @@ void bind_store(nb::module_& module) {
                 });
           },
           nb::arg("phase"), nb::arg("step"), nb::arg("options"), nb::arg("replace"))
-      .def("commit", save_checkpoint, nb::arg(), nb::arg().none())
-      .def("commit_async", save_checkpoint_async, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(),
-           nb::arg().none())
+      .def("commit", save_checkpoint, nb::arg("writer"), nb::arg("metric").none())
+      .def("commit_async", save_checkpoint_async, nb::arg("saver"), nb::arg("writer"),
+           nb::arg("metric").none(), nb::arg("snapshot"), nb::arg("ready").none())
       .def(
           "resume",
           [](const PyRunWriter& self, const std::string& phase, std::optional<std::uint64_t> step) {

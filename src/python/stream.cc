@@ -13,6 +13,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -22,6 +23,7 @@
 #include "python/choices.h"
 #include "python/file.h"
 #include "python/gil.h"
+#include "python/objects.h"
 #include "python/text.h"
 
 namespace thalia::python {
@@ -81,7 +83,7 @@ Destination into(const std::vector<FileTensor>& tensors, const nb::list& buffers
 std::unique_ptr<Stream> open_stream(const File& file, const std::vector<FileTensor>& tensors,
                                     const std::string& order, unsigned threads,
                                     std::optional<std::uint64_t> memory_bytes,
-                                    const std::optional<nb::list>& destinations) {
+                                    const std::optional<ListOf<nb::any>>& destinations) {
   auto self = std::make_unique<Stream>();
   StreamOptions options{
       .order = order_of(order),
@@ -99,12 +101,12 @@ std::unique_ptr<Stream> open_stream(const File& file, const std::vector<FileTens
 }
 
 // (place among those asked for, bytes); None for bytes in their destination, and at the end.
-nb::object next(Stream& self) {
+ObjectLike<std::optional<std::pair<std::size_t, std::optional<OwnedBytes>>>> next(Stream& self) {
   std::optional<StreamedTensor> tensor = interruptible([&](const std::stop_token& stop) {
     const std::stop_callback forward(stop, [&] { self.stop.request_stop(); });
     return self.stream->next();
   });
-  if (!tensor) return nb::none();
+  if (!tensor) return nb::object(nb::none());
   const bool is_ours = tensor->memory != nullptr || tensor->bytes.empty();
   if (!is_ours) return nb::make_tuple(tensor->index, nb::none());
   return nb::make_tuple(tensor->index, OwnedBytes{tensor->bytes, std::move(tensor->memory)});

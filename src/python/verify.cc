@@ -23,7 +23,7 @@ namespace {
 namespace nb = nanobind;
 using Path = std::filesystem::path;
 
-nb::dict finding_dict(const Finding& finding) {
+Members finding_dict(const Finding& finding) {
   nb::dict out;
   out["severity"] = severity_name(finding.severity);
   out["code"] = error_code_name(finding.code);
@@ -37,9 +37,9 @@ nb::dict finding_dict(const Finding& finding) {
   return out;
 }
 
-nb::dict run_verify(const Path& path, bool quick, const std::string& access, unsigned threads,
-                    std::uint64_t max_findings, std::vector<Path> search, bool legacy,
-                    nb::object progress) {
+Members run_verify(const Path& path, bool quick, const std::string& access, unsigned threads,
+                   std::uint64_t max_findings, std::vector<Path> search, bool legacy,
+                   ProgressCallback progress) {
   VerifyOptions options{.input = {.access = access_of(access)},
                         .quick = quick,
                         .max_findings = max_findings,

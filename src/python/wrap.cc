@@ -8,6 +8,7 @@
 
 #include "python/bindings.h"
 #include "python/calls.h"
+#include "python/objects.h"
 #include "python/options.h"
 #include "python/text.h"
 #include "thalia/tensor.h"
@@ -18,7 +19,7 @@ namespace {
 namespace nb = nanobind;
 using Path = std::filesystem::path;
 
-nb::dict wrap_dict(const WrapResult& result) {
+Members wrap_dict(const WrapResult& result) {
   nb::dict out;
   out["codec"] = codec_name(result.codec);
   out["frames"] = result.frames;
@@ -28,8 +29,8 @@ nb::dict wrap_dict(const WrapResult& result) {
   return out;
 }
 
-nb::dict run_compress(const Path& path, const Path& target, std::uint64_t frame_bytes,
-                      const nb::dict& save) {
+Members run_compress(const Path& path, const Path& target, std::uint64_t frame_bytes,
+                     const Members& save) {
   const SaveOptions saved = save_options(save);
   CompressOptions options{.compression = fixed_compression(saved),
                           .frame_bytes = frame_bytes,
@@ -41,8 +42,8 @@ nb::dict run_compress(const Path& path, const Path& target, std::uint64_t frame_
   }));
 }
 
-nb::dict run_decompress(const Path& path, const Path& target, const std::string& access,
-                        const nb::dict& save) {
+Members run_decompress(const Path& path, const Path& target, const std::string& access,
+                       const Members& save) {
   const SaveOptions saved = save_options(save);
   DecompressOptions options{
       .input = {.access = access_of(access)}, .output = saved.output, .work = saved.work};

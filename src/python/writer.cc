@@ -66,8 +66,9 @@ void add_tensor(PyWriter& self, std::uint32_t region, std::string name, const st
 
 // Each (name, dtype, shape, buffer), in the region that its name tells of. `regions`: numbers by
 // names, to which new ones are added. `roles`: by name, where that does not tell.
-void add_tensors(PyWriter& self, const nb::list& tensors, const nb::dict& regions,
-                 const nb::dict& roles) {
+void add_tensors(PyWriter& self, const ListOf<nb::any>& tensors,
+                 const nb::typed<nb::dict, std::string, std::uint32_t>& regions,
+                 const nb::typed<nb::dict, std::string, std::string>& roles) {
   const auto use = self.use();
   std::string region;
   std::optional<RegionId> last;
@@ -143,7 +144,7 @@ void add_connection(PyWriter& self, const std::string& source, const std::string
   use->held.push_back(std::move(held_delays));
 }
 
-nb::dict commit(PyWriter& self) {
+Members commit(PyWriter& self) {
   const auto use = self.use();
   Writer& writer = use->get();
   const SaveResult result = interruptible([&](const std::stop_token& stop) {
@@ -182,7 +183,7 @@ void OpenWriter::let_go() {
   const std::vector<HeldBuffer> gone = std::exchange(held, {});
 }
 
-nb::dict result_dict(const SaveResult& result) {
+Members result_dict(const SaveResult& result) {
   nb::dict out;
   out["file_bytes"] = result.file_bytes;
   out["payload_bytes"] = result.payload_bytes;
@@ -201,15 +202,15 @@ nb::dict result_dict(const SaveResult& result) {
 void bind_writer(nb::module_& module) {
   module.def(
       "check_save_options",
-      [](const nb::dict& options) { container::check_options(save_options(options)); },
+      [](const Members& options) { container::check_options(save_options(options)); },
       nb::arg("options"));
   nb::class_<PyWriter>(module, "Writer")
       .def("__init__",
-           [](PyWriter* self, const Path& path, const nb::dict& options) {
+           [](PyWriter* self, const Path& path, const Members& options) {
              new (self) PyWriter("the writer", path, save_options(options));
            })
       .def("__init__",
-           [](PyWriter* self, int descriptor, const nb::dict& options) {
+           [](PyWriter* self, int descriptor, const Members& options) {
              new (self) PyWriter("the writer", descriptor, save_options(options));
            })
       .def(
@@ -217,9 +218,12 @@ void bind_writer(nb::module_& module) {
           [](PyWriter& self, std::string json) { self.use()->get().set_metadata(std::move(json)); })
       .def("set_training_steps",
            [](PyWriter& self, std::uint64_t steps) { self.use()->get().set_training_steps(steps); })
-      .def("add_region", add_region)
-      .def("add_tensor", add_tensor)
-      .def("add_tensors", add_tensors)
+      .def("add_region", add_region, nb::arg("name"), nb::arg("n_neurons"), nb::arg("n_inputs"),
+           nb::arg("neuron_type"), nb::arg("config_json"), nb::arg("metadata_json"),
+           nb::arg("homeostatic_updated"))
+      .def("add_tensor", add_tensor, nb::arg("region"), nb::arg("name"), nb::arg("dtype"),
+           nb::arg("shape"), nb::arg("role"), nb::arg("data"))
+      .def("add_tensors", add_tensors, nb::arg("tensors"), nb::arg("regions"), nb::arg("roles"))
       .def("add_sparse", add_sparse, nb::arg("region"), nb::arg("name"), nb::arg("dtype"),
            nb::arg("shape"), nb::arg("role"), nb::arg("wide"), nb::arg("pointers").none(),
            nb::arg("indices"), nb::arg("values"))

@@ -14,6 +14,7 @@
 #include "io/system/process.h"
 #include "python/buffers.h"
 #include "python/exclusive.h"
+#include "python/objects.h"
 #include "thalia/writer.h"
 
 namespace thalia::python {
@@ -39,6 +40,6 @@ struct OpenWriter {
 using PyWriter = Exclusive<OpenWriter>;
 
 /// What a save tells, as a dict: thalia_checkpoint.SaveResult documents it.
-nanobind::dict result_dict(const SaveResult& result);
+Members result_dict(const SaveResult& result);
 
 }  // namespace thalia::python

@@ -23,7 +23,7 @@ def _text_files(root):
             yield path, path.read_text(encoding="utf-8")
 
 
-TEXT_FILES = (".h", ".cc", ".in", ".py", ".pyi", ".md", ".build", ".sh", ".txt", ".1", ".toml", "")
+TEXT_FILES = (".h", ".cc", ".in", ".py", ".md", ".build", ".sh", ".txt", ".1", ".toml", "")
 # What stands for several pages, as docs/**/*.md, or for any page, is none.
 MENTION = re.compile(r"(?<![\w/.-])((?:docs|bench)/[\w/.-]*\.(?:md|1)\b)")
 LONGEST_README = 120

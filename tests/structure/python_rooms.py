@@ -41,7 +41,7 @@ MOST_FILES = 40
 def _modules(root):
     """{dotted name: path} of the package; of a package within it its __init__, by the package's name."""
     package = root / PACKAGE
-    found = {"_core": package / "_core.pyi"}
+    found = {"_core": package / "_core"}  # compiled
     for path in sorted(package.rglob("*.py")):
         parts = path.relative_to(package).with_suffix("").parts
         found[".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)] = path
@@ -160,6 +160,8 @@ def late_imports(root):
     """path:line of each import of a module that follows one of its definitions. Those within functions do not count."""
     found = []
     for path in _modules(root).values():
+        if path.suffix != ".py":
+            continue
         begun = False
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             begun |= isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
@@ -172,7 +174,7 @@ def crowded_folders(root):
     """(folder, files) of each folder of the package with more files than can be looked through."""
     package = Path(root, PACKAGE)
     counts = {
-        folder: sum(path.suffix in (".py", ".pyi") for path in folder.iterdir())
+        folder: sum(path.suffix == ".py" for path in folder.iterdir())
         for folder in (package, *sorted(path for path in package.rglob("*") if path.is_dir()))
     }
     return [(folder.relative_to(root).as_posix(), count) for folder, count in counts.items() if count > MOST_FILES]

@@ -45,9 +45,8 @@ class BrokenPackages(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         root = Path(folder.name)
-        for name, text in {"low.__init__": "", "high.__init__": "", "_core": "", **modules}.items():
-            ending = ".pyi" if name == "_core" else ".py"
-            path = root / rooms.PACKAGE / (name.replace(".", "/") + ending)
+        for name, text in {"low.__init__": "", "high.__init__": "", **modules}.items():
+            path = root / rooms.PACKAGE / (name.replace(".", "/") + ".py")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         return root

@@ -109,7 +109,6 @@ def texts(root):
         ("src", "*.h", _comments),
         ("src", "*.cc", _messages),
         ("python", "*.py", _docstrings),
-        ("python", "*.pyi", _docstrings),
     ):
         pages += [(path, pieces) for path in (root / folder).rglob(ending)]
     for path, pieces in sorted(pages):

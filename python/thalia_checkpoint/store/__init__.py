@@ -126,7 +126,7 @@ class Run:
     def list(self, phase: str | None = None) -> Entries:
         """The checkpoints in the order of their steps; none is opened. Raises NotFoundError for a phase;
         IoError."""
-        return [entry_of(facts) for facts in self._raw.list(self._phase(phase))]
+        return [entry_of(facts) for facts in self._raw.entries(self._phase(phase))]
 
     def latest(self, phase: str | None = None) -> CheckpointEntry | None:
         """What was saved last, or is resumed from. Those of larger steps were left behind. Raises as list()."""
