@@ -13,11 +13,11 @@
 
 #include "python/bindings.h"
 #include "python/calls.h"
-#include "python/choices.h"
 #include "python/errors.h"
 #include "python/gil.h"
+#include "python/objects.h"
+#include "python/options.h"
 #include "python/saver.h"
-#include "python/text.h"
 #include "python/writer.h"
 #include "thalia/async_save.h"
 

@@ -25,7 +25,6 @@
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/saver.h"
-#include "python/text.h"
 #include "python/value.h"
 #include "thalia/error.h"
 #include "thalia/formats/file_format.h"

@@ -20,7 +20,6 @@
 #include "python/gil.h"
 #include "python/objects.h"
 #include "python/options.h"
-#include "python/text.h"
 #include "thalia/formats/mckp.h"
 #include "thalia/state/value.h"
 #include "thalia/storage.h"

@@ -14,10 +14,8 @@
 
 #include "python/bindings.h"
 #include "python/calls.h"
-#include "python/choices.h"
 #include "python/objects.h"
 #include "python/options.h"
-#include "python/text.h"
 #include "thalia/error.h"
 
 namespace thalia::python {

@@ -15,7 +15,6 @@
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"
-#include "python/text.h"
 #include "thalia/formats/resolved_file.h"
 #include "thalia/text.h"
 

@@ -12,8 +12,8 @@
 #include "inspect/facts_json.h"
 #include "python/bindings.h"
 #include "python/calls.h"
+#include "python/objects.h"
 #include "python/options.h"
-#include "python/text.h"
 #include "thalia/state/delta.h"
 
 namespace thalia::python {

@@ -16,7 +16,6 @@
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"
-#include "python/text.h"
 
 namespace thalia::python {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/suggestion.h"
 #include "python/bindings.h"
-#include "python/text.h"
+#include "python/objects.h"
 #include "thalia/error.h"
 #include "thalia/formats/convert.h"
 #include "thalia/options.h"

@@ -1,7 +1,6 @@
 // Options as keyword arguments, by one table: a name that is none of it is a TypeError with a
 // suggestion, a value that cannot be a UsageError that names the argument. None is as if it were
 // not there.
-#include "python/options.h"
 
 #include <algorithm>
 #include <array>
@@ -13,8 +12,8 @@
 
 #include "base/suggestion.h"
 #include "python/calls.h"
-#include "python/choices.h"
-#include "python/text.h"
+#include "python/objects.h"
+#include "python/options.h"
 #include "thalia/error.h"
 #include "thalia/tensor.h"
 #include "thalia/text.h"

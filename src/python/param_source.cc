@@ -21,7 +21,6 @@
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/sparse_arrays.h"
-#include "python/text.h"
 #include "thalia/formats/any_file.h"
 
 namespace thalia::python {

@@ -14,7 +14,6 @@
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"
-#include "python/text.h"
 #include "thalia/state/quantization.h"
 
 namespace thalia::python {

@@ -25,7 +25,6 @@
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/sparse_arrays.h"
-#include "python/text.h"
 #include "thalia/error.h"
 #include "thalia/reader.h"
 #include "thalia/state/delta.h"

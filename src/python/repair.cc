@@ -8,7 +8,6 @@
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"
-#include "python/text.h"
 #include "thalia/append.h"
 #include "thalia/recover.h"
 #include "thalia/text.h"

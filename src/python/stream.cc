@@ -20,11 +20,10 @@
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"
-#include "python/choices.h"
 #include "python/file.h"
 #include "python/gil.h"
 #include "python/objects.h"
-#include "python/text.h"
+#include "python/options.h"
 
 namespace thalia::python {
 namespace {

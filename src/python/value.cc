@@ -10,7 +10,6 @@
 #include "python/gil.h"
 #include "python/objects.h"
 #include "python/options.h"
-#include "python/text.h"
 
 #include <nanobind/stl/vector.h>
 

@@ -11,7 +11,6 @@
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"
-#include "python/text.h"
 #include "thalia/formats/any_file.h"
 #include "thalia/formats/file_format.h"
 #include "thalia/state/delta.h"

@@ -10,7 +10,6 @@
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"
-#include "python/text.h"
 #include "thalia/tensor.h"
 
 namespace thalia::python {

@@ -2,7 +2,7 @@
 // that none can be resized or go meanwhile, and lets go of them with the GIL held.
 #include "python/writer.h"
 #include "python/gil.h"
-#include "python/text.h"
+#include "python/objects.h"
 
 #include <optional>
 #include <span>
@@ -17,7 +17,6 @@
 #include "container/draft/check_options.h"
 #include "python/bindings.h"
 #include "python/calls.h"
-#include "python/choices.h"
 #include "python/options.h"
 #include "thalia/error.h"
 #include "thalia/formats/convert.h"
