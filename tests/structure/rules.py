@@ -142,6 +142,7 @@ LENT = {
     "src/measure": ("base/parallel.h",),
     "src/python": (
         "base/busy.h",
+        "base/hex.h",
         "base/inside.h",
         "base/suggestion.h",
         "container/file/short_name.h",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .. import _core
+from .._core import Finding, VerifyReport
 from .._keywords import suggests
 from .._progress import callback
 from .._support import paths
@@ -18,48 +17,6 @@ if TYPE_CHECKING:
     from .._types import Access, Path
 
 __all__ = ["Finding", "VerifyReport", "verify"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that is wrong, or odd. Texts are empty, and length is 0, if they do not apply."""
-
-    severity: str
-    """"error": the file breaks its format, or bytes are not those that were written; "warning"."""
-    code: str
-    """As `code` of the exception that a reader would raise."""
-    section: str
-    """"header", "directory", "payload", …"""
-    field: str
-    region: str
-    tensor: str
-    offset: int
-    """In bytes from the start of the file."""
-    length: int
-    """Bytes concerned."""
-    message: str
-
-
-@dataclass(frozen=True)
-class VerifyReport:
-    """What verify() found."""
-
-    ok: bool
-    """No finding is an error."""
-    findings: tuple[Finding, ...]
-    suppressed: int
-    """Findings beyond max_findings."""
-    suppressed_errors: int
-    """Of these, errors."""
-    bytes_checked: int
-    """Of what a checksum was compared with."""
-    regions: int
-    tensors: int
-    tensors_compared: int
-    """Tensors whose bytes were compared with a checksum. The others may have changed unnoticed."""
-    structure_only: bool
-    """Names, tables and bounds were checked, and no element: the file has no checksums, or quick=True."""
-    seconds: float
 
 
 @suggests
@@ -88,9 +45,5 @@ def verify(
         that.
     Raises IoError where the file cannot be opened; FormatError with the code "limit_exceeded".
     """
-    begin = time.perf_counter()
     shown = callback(progress, f"verifying {os.fspath(path)}")
-    report = _core.verify(path, quick, access, threads, max_findings, paths(search), legacy, shown)
-    report["seconds"] = time.perf_counter() - begin
-    report["findings"] = tuple(Finding(**finding) for finding in report["findings"])
-    return VerifyReport(**report)
+    return _core.verify(path, quick, access, threads, max_findings, paths(search), legacy, shown)
