@@ -1,6 +1,8 @@
 // Whole files anew: other formats, some regions, several in one, another version.
 #include "thalia/formats/convert.h"
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,13 +11,16 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 #include "python/bindings.h"
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"
+#include "python/results.h"
 #include "thalia/error.h"
 
 namespace thalia::python {
@@ -67,24 +72,10 @@ MergePreference preference_of(const std::string& kind, std::size_t number) {
   fail_choice("prefer", kind, "first, last, one of the files that are merged");
 }
 
-Members numbers_dict(const RoundedNumbers& numbers) {
-  nb::dict out;
-  out["count"] = numbers.count;
-  out["worst_tensor"] = text_object(numbers.worst);
-  out["worst_count"] = numbers.worst_count;
-  return out;
-}
-
-Members rounding_dict(const RoundingLoss& rounding) {
-  nb::dict out;
-  out["largest_error"] = rounding.largest_error;
-  out["largest_error_tensor"] = text_object(rounding.largest_error_tensor);
-  out["zero"] = numbers_dict(rounding.zeroed);
-  out["subnormal"] = numbers_dict(rounding.subnormal);
-  out["infinite"] = numbers_dict(rounding.infinite);
-  out["nan"] = numbers_dict(rounding.nan);
-  return out;
-}
+// What a conversion did, with the tensors of each type that its output has.
+struct Converted : ConvertResult {
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> types{};
+};
 
 ConvertOptions convert_options(const Members& save, const std::string& access, Paths search) {
   ConvertOptions options;
@@ -96,36 +87,25 @@ ConvertOptions convert_options(const Members& save, const std::string& access, P
 
 // What run(options) did.
 template <typename Run>
-Members converted(ConvertOptions& options, const Run& run) {
-  const ConvertResult result = interruptible([&](const std::stop_token& stop) {
+Converted converted(ConvertOptions& options, const Run& run) {
+  Converted out{interruptible([&](const std::stop_token& stop) {
     options.save.work.cancel = stop;
     options.chain.read.work.cancel = stop;
     return run(options);
-  });
-  nb::dict types;
+  })};
   for (std::size_t i = 0; i < kPrecisionKindCount; ++i) {
     const auto kind = static_cast<PrecisionKind>(i);
-    const PrecisionStatistics::Share& share = result.precision.share(kind);
+    const PrecisionStatistics::Share& share = out.precision.share(kind);
     if (share.count == 0) continue;
-    types[precision_kind_name(kind).data()] = nb::make_tuple(share.count, share.bytes);
+    out.types[std::string(precision_kind_name(kind))] = {share.count, share.bytes};
   }
-  nb::dict out;
-  out["input_bytes"] = result.input_bytes;
-  out["output_bytes"] = result.output_bytes;
-  out["tensors"] = result.tensors;
-  out["losses"] = text_list(result.losses);
-  out["warnings"] = text_list(result.warnings);
-  out["types"] = types;
-  out["converted_tensors"] = result.converted_tensors;
-  out["rounding"] = rounding_dict(result.rounding);
-  out["seconds"] = result.seconds;
   return out;
 }
 
-Members run_convert(const Path& path, const Path& target, const std::optional<std::string>& from,
-                    const std::optional<std::string>& to, const std::string& grouping,
-                    unsigned depth, const std::string& precision, const Members& kept,
-                    const std::string& access, Paths search, const Members& save) {
+Converted run_convert(const Path& path, const Path& target, const std::optional<std::string>& from,
+                      const std::optional<std::string>& to, const std::string& grouping,
+                      unsigned depth, const std::string& precision, const Members& kept,
+                      const std::string& access, Paths search, const Members& save) {
   ConvertOptions options = convert_options(save, access, std::move(search));
   options.from = file_format("from_", from);
   options.to = file_format("to", to);
@@ -147,49 +127,81 @@ Members run_convert(const Path& path, const Path& target, const std::optional<st
   return converted(options, [&](const ConvertOptions& all) { return convert(path, target, all); });
 }
 
-Members run_extract(const Path& path, const std::vector<std::string>& regions, const Path& target,
-                    const std::string& access, Paths search, const Members& save) {
+Converted run_extract(const Path& path, const std::vector<std::string>& regions, const Path& target,
+                      const std::string& access, Paths search, const Members& save) {
   ConvertOptions options = convert_options(save, access, std::move(search));
   return converted(options,
                    [&](const ConvertOptions& all) { return extract(path, regions, target, all); });
 }
 
-Members run_merge(const Paths& inputs, const Path& target, const std::string& prefer,
-                  std::size_t number, const std::string& access, Paths search,
-                  const Members& save) {
+Converted run_merge(const Paths& inputs, const Path& target, const std::string& prefer,
+                    std::size_t number, const std::string& access, Paths search,
+                    const Members& save) {
   ConvertOptions options = convert_options(save, access, std::move(search));
   const MergePreference preference = preference_of(prefer, number);
   return converted(
       options, [&](const ConvertOptions& all) { return merge(inputs, target, preference, all); });
 }
 
-Members run_migrate(const Path& path, const Path& target, const std::string& to, bool across_major,
-                    const std::string& access, Paths search, const Members& save) {
+MigrateResult run_migrate(const Path& path, const Path& target, const std::string& to,
+                          bool across_major, const std::string& access, Paths search,
+                          const Members& save) {
   const auto version = parse_format_version(to);
   if (!version) fail_choice("to", to, "a version: 0.1 or 1.0");
   MigrateOptions options{.across_major = across_major, .chain = {.search = std::move(search)}};
   options.save = save_options(save);
   options.chain.read = read_options(access, "on_first_touch", options.save.work.threads);
-  const MigrateResult result = interruptible([&](const std::stop_token& stop) {
+  return interruptible([&](const std::stop_token& stop) {
     options.save.work.cancel = stop;
     options.chain.read.work.cancel = stop;
     return migrate(path, target, *version, options);
   });
-  nb::dict out;
-  out["from_"] = result.from.to_string();
-  out["to"] = result.to.to_string();
-  out["losses"] = text_list(result.losses);
-  out["warnings"] = text_list(result.warnings);
-  out["tensors"] = result.tensors;
-  out["input_bytes"] = result.input_bytes;
-  out["output_bytes"] = result.output_bytes;
-  out["seconds"] = result.seconds;
-  return out;
+}
+
+void bind_convert_results(nb::module_& module) {
+  bind_result<RoundedNumbers>(
+      module, "RoundedNumbers", "Numbers that a conversion of types made something else of.",
+      field("count", &RoundedNumbers::count),
+      field("worst_tensor", &RoundedNumbers::worst,
+            "That has most of them, REGION/NAME; empty if there are none."),
+      field("worst_count", &RoundedNumbers::worst_count, "In that tensor."));
+  bind_result<RoundingLoss>(
+      module, "Rounding", "What conversions to other floating point types cost, over all tensors.",
+      field("largest_error", &RoundingLoss::largest_error,
+            "Of numbers that stayed finite, absolute."),
+      field("largest_error_tensor", &RoundingLoss::largest_error_tensor,
+            "Where that is; empty where nothing was rounded."),
+      field("zero", &RoundingLoss::zeroed, "That became zero, and were not."),
+      field("subnormal", &RoundingLoss::subnormal), field("infinite", &RoundingLoss::infinite),
+      field("nan", &RoundingLoss::nan));
+  bind_result<Converted>(
+      module, "ConvertResult", "What convert(), extract() or merge() wrote.",
+      field("input_bytes", &Converted::input_bytes, "Of all inputs on disk."),
+      field("output_bytes", &Converted::output_bytes), field("tensors", &Converted::tensors),
+      field("losses", &Converted::losses, "What the output cannot hold, a sentence each."),
+      field("warnings", &Converted::warnings,
+            "What was done otherwise than asked for, a sentence each. Each is also a "
+            "UserWarning."),
+      field("types", &Converted::types,
+            "Tensors and bytes of \"fp32\", \"fp16\", \"bf16\", \"fp64\", \"int\" and "
+            "\"other\" that there are."),
+      field("converted_tensors", &Converted::converted_tensors, "To another element type."),
+      field("rounding", &Converted::rounding), field("seconds", &Converted::seconds));
+  bind_result<MigrateResult>(
+      module, "MigrateResult", "What migrate() wrote.",
+      field("from_", &MigrateResult::from, "Version of the format, as \"0.1.0\"."),
+      field("to", &MigrateResult::to),
+      field("losses", &MigrateResult::losses, "What the target has no place for, a sentence each."),
+      field("warnings", &MigrateResult::warnings, "About the source."),
+      field("tensors", &MigrateResult::tensors), field("input_bytes", &MigrateResult::input_bytes),
+      field("output_bytes", &MigrateResult::output_bytes),
+      field("seconds", &MigrateResult::seconds));
 }
 
 }  // namespace
 
 void bind_convert(nb::module_& module) {
+  bind_convert_results(module);
   module.def("convert", run_convert, nb::arg("path"), nb::arg("target"), nb::arg("from_").none(),
              nb::arg("to").none(), nb::arg("grouping"), nb::arg("depth"), nb::arg("precision"),
              nb::arg("kept"), nb::arg("access"), nb::arg("search"), nb::arg("save"));

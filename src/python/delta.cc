@@ -15,8 +15,8 @@
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"
+#include "python/results.h"
 #include "thalia/formats/resolved_file.h"
-#include "thalia/text.h"
 
 namespace thalia::python {
 namespace {
@@ -35,79 +35,83 @@ LowRankOptions low_rank_options(const nb::dict& members) {
           .max_generations = nb::cast<std::optional<std::uint16_t>>(members["max_generations"])};
 }
 
-Members low_rank_dict(const LowRankReport& matrix) {
-  nb::dict out;
-  out["region"] = text_object(matrix.region);
-  out["name"] = text_object(matrix.name);
-  out["dtype"] = dtype_name(matrix.dtype);
-  out["rows"] = matrix.rows;
-  out["columns"] = matrix.columns;
-  out["rank"] = matrix.rank;
-  out["bits"] = matrix.bits;
-  out["stored_bytes"] = matrix.stored_bytes;
-  out["max_error"] = matrix.max_error;
-  out["rms_error"] = matrix.rms_error;
-  out["relative_error"] = matrix.relative_error;
-  return out;
-}
-
-Members result_of(const DeltaResult& result) {
-  nb::list low_rank;
-  for (const LowRankReport& matrix : result.low_rank) low_rank.append(low_rank_dict(matrix));
-  nb::dict out;
-  out["file_bytes"] = result.file_bytes;
-  out["base_bytes"] = result.base_bytes;
-  out["logical_bytes"] = result.payload_bytes;
-  out["depth"] = result.depth;
-  out["regions"] = result.regions;
-  out["tensors"] = result.tensors;
-  out["same"] = result.same;
-  out["differences"] = result.differences;
-  out["lists"] = result.lists;
-  out["whole"] = result.whole;
-  out["unlike"] = result.unlike;
-  out["converted"] = result.converted;
-  out["listed_elements"] = result.listed_elements;
-  out["low_rank"] = low_rank;
-  out["changed_regions"] = text_list(result.changed_regions);
-  out["removed_regions"] = text_list(result.removed_regions);
-  out["closing_checksum"] = hex(result.closing_checksum.bytes);
-  out["seconds"] = result.seconds;
-  return out;
-}
-
-Members run_delta(const Path& base, const Path& input, const Path& target, double threshold,
-                   std::vector<std::string> exclude, const std::optional<Members>& low_rank,
-                   const std::string& access, Paths search, const Members& save) {
+DeltaResult run_delta(const Path& base, const Path& input, const Path& target, double threshold,
+                      std::vector<std::string> exclude, const std::optional<Members>& low_rank,
+                      const std::string& access, Paths search, const Members& save) {
   DeltaOptions options{
       .threshold = threshold, .exclude = std::move(exclude), .save = save_options(save)};
   if (low_rank) options.low_rank = low_rank_options(*low_rank);
   ChainOptions chain = chain_options(access, std::move(search), options.save.work.threads);
-  return result_of(interruptible([&](const std::stop_token& stop) {
+  return interruptible([&](const std::stop_token& stop) {
     chain.read.work.cancel = stop;
     options.save.work.cancel = stop;
     return write_delta(base, input, target, chain, options);
-  }));
+  });
 }
 
-Members run_resolve(const Path& delta, const Path& target, const std::string& access, Paths search,
-                    const Members& save) {
+ResolveResult run_resolve(const Path& delta, const Path& target, const std::string& access,
+                          Paths search, const Members& save) {
   SaveOptions options = save_options(save);
   ChainOptions chain = chain_options(access, std::move(search), options.work.threads);
-  const ResolveResult result = interruptible([&](const std::stop_token& stop) {
+  return interruptible([&](const std::stop_token& stop) {
     chain.read.work.cancel = stop;
     options.work.cancel = stop;
     return resolve(delta, target, chain, options);
   });
-  nb::dict out = rewritten_dict(result);
-  out["depth"] = result.depth;
-  out["closing_checksum"] = hex(result.closing_checksum.bytes);
-  return out;
+}
+
+void bind_delta_results(nb::module_& module) {
+  bind_result<LowRankReport>(
+      module, "LowRankMatrix", "What became of a matrix.", field("region", &LowRankReport::region),
+      field("name", &LowRankReport::name), field("dtype", &LowRankReport::dtype),
+      field("rows", &LowRankReport::rows), field("columns", &LowRankReport::columns),
+      field("rank", &LowRankReport::rank, "Products that are stored."),
+      field("bits", &LowRankReport::bits, "The size of a code, on average."),
+      field("stored_bytes", &LowRankReport::stored_bytes),
+      field("max_error", &LowRankReport::max_error), field("rms_error", &LowRankReport::rms_error),
+      field("relative_error", &LowRankReport::relative_error,
+            "Relative to the change: 0 where all of it comes back, 1 where nothing does."));
+  bind_result<DeltaResult>(
+      module, "DeltaResult",
+      "What a delta stores.\n\n`same`, `differences`, `lists`, `whole` and the length of "
+      "`low_rank` add up to `tensors`.",
+      field("file_bytes", &DeltaResult::file_bytes),
+      field("base_bytes", &DeltaResult::base_bytes, "The size of the base's file."),
+      field("logical_bytes", &DeltaResult::logical_bytes, "Bytes of the state's tensors."),
+      field("depth", &DeltaResult::depth, "Deltas from here down to a full file."),
+      field("regions", &DeltaResult::regions), field("tensors", &DeltaResult::tensors),
+      field("same", &DeltaResult::same, "Tensors of which nothing is stored."),
+      field("differences", &DeltaResult::differences, "Of which the bits that differ are."),
+      field("lists", &DeltaResult::lists, "Of which the elements that changed are."),
+      field("whole", &DeltaResult::whole, "Stored in full."),
+      field("unlike", &DeltaResult::unlike,
+            "Of `whole`: the base has them, in a shape, type or encoding that nothing can be taken "
+            "from."),
+      field("converted", &DeltaResult::converted,
+            "Of all: the base has them in another floating point type."),
+      field("listed_elements", &DeltaResult::listed_elements, "Of all lists."),
+      field("low_rank", &DeltaResult::low_rank, "Matrices that were stored as products."),
+      field("changed_regions", &DeltaResult::changed_regions),
+      field("removed_regions", &DeltaResult::removed_regions, "That the base has."),
+      field("closing_checksum", &DeltaResult::closing_checksum,
+            "The file's identity, in hexadecimal."),
+      field("seconds", &DeltaResult::seconds))
+      .def_prop_ro("ratio", &DeltaResult::ratio, "Base to delta, in bytes.");
+  bind_result<ResolveResult>(
+      module, "ResolveResult", "What resolve() wrote.",
+      field("input_bytes", &ResolveResult::input_bytes, "Of all files of the chain."),
+      field("output_bytes", &ResolveResult::output_bytes),
+      field("depth", &ResolveResult::depth, "Deltas of the chain."),
+      field("regions", &ResolveResult::regions), field("tensors", &ResolveResult::tensors),
+      field("closing_checksum", &ResolveResult::closing_checksum,
+            "The file's identity, in hexadecimal."),
+      field("seconds", &ResolveResult::seconds));
 }
 
 }  // namespace
 
 void bind_delta(nb::module_& module) {
+  bind_delta_results(module);
   module.def("delta", run_delta, nb::arg("base"), nb::arg("input"), nb::arg("target"),
              nb::arg("threshold"), nb::arg("exclude"), nb::arg("low_rank").none(),
              nb::arg("access"), nb::arg("search"), nb::arg("save"));

@@ -1,6 +1,7 @@
 // What differs between two checkpoints.
 #include "thalia/state/diff.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"
+#include "python/results.h"
 
 namespace thalia::python {
 namespace {
@@ -23,121 +25,40 @@ namespace {
 namespace nb = nanobind;
 using Path = std::filesystem::path;
 
-template <typename T, typename ToDict>
-nb::list list_of(const std::vector<T>& all, const ToDict& to_dict) {
-  nb::list list;
-  for (const T& one : all) list.append(to_dict(one));
-  return list;
+// A side of a field, which is a JSON text, empty where there is none.
+ObjectLike<nb::any> of_json(const std::string& text) {
+  if (text.empty()) return nb::object(nb::none());
+  return nb::object(nb::module_::import_("json").attr("loads")(text));
 }
 
-// Both sides as JSON texts, empty where there is none.
-Members field_dict(const FieldDiff& field) {
-  nb::dict out;
-  out["field"] = text_object(field.field);
-  out["change"] = change_name(field.change());
-  out["before"] = text_object(field.before);
-  out["after"] = text_object(field.after);
-  return out;
-}
+class Part : public nb::object {
+ public:
+  // NOLINTNEXTLINE(readability-identifier-naming): nanobind's name
+  static constexpr auto Name =
+      nb::detail::const_name("typing.Literal['dtype', 'shape', 'role', 'encoding', 'content']");
+};
 
-nb::object facts_dict(const std::optional<TensorFacts>& facts) {
-  if (!facts) return nb::none();
-  nb::dict out;
-  out["dtype"] = dtype_name(facts->layout.dtype);
-  out["shape"] = shape_tuple(facts->layout.shape);
-  out["role"] = facts->role ? nb::cast(role_name(*facts->role)) : nb::none();
-  out["encoding"] = encoding_name(facts->layout.encoding);
-  out["nnz"] = is_sparse(facts->layout.encoding) ? nb::cast(facts->layout.nnz) : nb::none();
-  out["wide_indices"] = facts->layout.wide_indices;
-  out["logical_bytes"] = facts->logical_bytes;
-  out["restored"] = facts->restored;
-  return out;
-}
-
-nb::object values_dict(const std::optional<ValueDiff>& values) {
-  if (!values) return nb::none();
-  nb::dict out;
-  out["skipped"] = text_object(values->skipped);
-  out["compared"] = shape_tuple(values->compared);
-  out["elements"] = values->elements;
-  out["differing"] = values->differing;
-  out["not_finite"] = values->not_finite;
-  out["max_difference"] = values->max_difference;
-  out["rms_difference"] = values->rms_difference;
-  out["relative_difference"] = values->relative_difference;
-  out["cosine"] = values->cosine;
-  return out;
-}
-
-nb::list differing_of(const TensorDiff& tensor) {
+TupleWith<Part, nb::ellipsis> differing_of(const TensorDiff& tensor) {
   nb::list out;
-  if (tensor.change != Change::changed) return out;
-  if (tensor.dtype_changed()) out.append("dtype");
-  if (tensor.shape_changed()) out.append("shape");
-  if (tensor.role_changed()) out.append("role");
-  if (tensor.encoding_changed()) out.append("encoding");
-  if (tensor.content_changed()) out.append("content");
-  return out;
+  if (tensor.change == Change::changed) {
+    if (tensor.dtype_changed()) out.append("dtype");
+    if (tensor.shape_changed()) out.append("shape");
+    if (tensor.role_changed()) out.append("role");
+    if (tensor.encoding_changed()) out.append("encoding");
+    if (tensor.content_changed()) out.append("content");
+  }
+  return nb::tuple(out);
 }
 
-Members tensor_diff_dict(const TensorDiff& tensor) {
-  nb::dict out;
-  out["name"] = text_object(tensor.name);
-  out["change"] = change_name(tensor.change);
-  out["differing"] = differing_of(tensor);
-  out["before"] = facts_dict(tensor.before);
-  out["after"] = facts_dict(tensor.after);
-  out["values"] = values_dict(tensor.values);
-  return out;
+std::optional<std::uint64_t> nnz_of(const TensorFacts& facts) {
+  if (is_sparse(facts.layout.encoding)) return facts.layout.nnz;
+  return std::nullopt;
 }
 
-Members region_diff_dict(const RegionDiff& region) {
-  nb::dict out;
-  out["name"] = text_object(region.name);
-  out["change"] = change_name(region.change);
-  out["facts"] = list_of(region.facts, field_dict);
-  out["config"] = list_of(region.config, field_dict);
-  out["metadata"] = list_of(region.metadata, field_dict);
-  out["tensors"] = list_of(region.tensors, tensor_diff_dict);
-  out["tensor_count"] = region.tensor_count;
-  out["logical_bytes"] = region.logical_bytes;
-  return out;
-}
-
-Members connection_dict(const ConnectionDiff& connection) {
-  nb::dict out;
-  out["source"] = text_object(connection.source);
-  out["target"] = text_object(connection.target);
-  out["change"] = change_name(connection.change);
-  out["matrices"] = list_of(connection.matrices, tensor_diff_dict);
-  return out;
-}
-
-Members diff_dict(const Diff& diff) {
-  nb::dict out;
-  out["header"] = list_of(diff.header, field_dict);
-  out["storage"] = list_of(diff.storage, field_dict);
-  out["metadata"] = list_of(diff.metadata, field_dict);
-  out["regions"] = list_of(diff.regions, region_diff_dict);
-  out["connections"] = list_of(diff.connections, connection_dict);
-  out["tensors"] = list_of(diff.tensors, tensor_diff_dict);
-  out["same_regions"] = diff.same_regions;
-  out["same_connections"] = diff.same_connections;
-  out["same_tensors"] = diff.same_tensors;
-  return out;
-}
-
-Members files_dict(const inspect::FilesDiff& files) {
-  nb::dict out = diff_dict(files.diff);
-  out["metadata_compared"] = files.metadata_compared;
-  out["ambiguous_tensors"] = files.ambiguous;
-  return out;
-}
-
-Members run_diff(const Path& before, const Path& after, bool values,
-                 std::vector<std::string> tensors, double atol, double rtol,
-                 const std::string& access, std::vector<Path> search, bool legacy, unsigned threads,
-                 ProgressCallback progress) {
+inspect::FilesDiff run_diff(const Path& before, const Path& after, bool values,
+                            std::vector<std::string> tensors, double atol, double rtol,
+                            const std::string& access, std::vector<Path> search, bool legacy,
+                            unsigned threads, ProgressCallback progress) {
   ChainOptions chain = chain_options(access, std::move(search), threads, legacy);
   DiffOptions options{.values = values,
                       .tensors = std::move(tensors),
@@ -145,16 +66,125 @@ Members run_diff(const Path& before, const Path& after, bool values,
                       .relative_tolerance = rtol,
                       .input = chain.read.input,
                       .work = {.threads = threads, .progress = progress_of(std::move(progress))}};
-  return files_dict(interruptible([&](const std::stop_token& stop) {
+  return interruptible([&](const std::stop_token& stop) {
     chain.read.work.cancel = stop;
     options.work.cancel = stop;
     return inspect::diff_files(before, after, chain, options);
-  }));
+  });
+}
+
+void bind_tensor_diff(nb::module_& module) {
+  bind_result<TensorFacts>(
+      module, "TensorFacts", "What a file says of a tensor.",
+      field(
+          "dtype", [](auto& facts) -> auto& { return facts.layout.dtype; }),
+      field(
+          "shape", [](auto& facts) -> auto& { return facts.layout.shape; }),
+      field("role", &TensorFacts::role),
+      field(
+          "encoding", [](auto& facts) -> auto& { return facts.layout.encoding; },
+          "\"dense\", \"csr\", \"coo\", …"),
+      hidden([](auto& facts) -> auto& { return facts.layout.nnz; }),
+      computed("nnz", nnz_of, "Stored elements of csr and coo; None of other encodings."),
+      field(
+          "wide_indices", [](auto& facts) -> auto& { return facts.layout.wide_indices; },
+          "Indices of csr and coo are of 64 bits."),
+      field("logical_bytes", &TensorFacts::logical_bytes),
+      hidden([](auto& facts) -> auto& { return facts.content_hash; }),
+      field("restored", &TensorFacts::restored,
+            "The file has codes, and these facts describe the elements restored from them."));
+  bind_result<ValueDiff>(
+      module, "ValueDiff",
+      "How the elements of two tensors differ.\n\nComplex numbers differ by a magnitude, sparse "
+      "tensors have zeros where they store nothing, and quantized ones are restored. NaN is the "
+      "same as a NaN of the same bits, and -0 is 0.",
+      field("skipped", &ValueDiff::skipped, "Why nothing was compared; empty where it was."),
+      field("compared", &ValueDiff::compared,
+            "The shape, or where shapes differ their common corner."),
+      field("elements", &ValueDiff::elements, "Of that."),
+      field("differing", &ValueDiff::differing, "Of which, by more than the tolerance."),
+      field("not_finite", &ValueDiff::not_finite,
+            "Of these, with a difference that is no finite number."),
+      field("max_difference", &ValueDiff::max_difference,
+            "The largest one of the others, absolute."),
+      field("rms_difference", &ValueDiff::rms_difference,
+            "The root of the mean square over all elements but the not finite."),
+      field("relative_difference", &ValueDiff::relative_difference,
+            "The norm of the difference over that of the tensor before; None where that is 0."),
+      field("cosine", &ValueDiff::cosine,
+            "The cosine of the angle between both as vectors; None where one is all zeros."));
+  bind_result<TensorDiff>(
+      module, "TensorDiff", "A tensor that one file has, or that is not the same in both.",
+      field("name", &TensorDiff::name, "A connection's matrix: \"weights\" or \"delays\"."),
+      field("change", &TensorDiff::change),
+      computed("differing", differing_of, "In what a changed one differs."),
+      field("before", &TensorDiff::before), field("after", &TensorDiff::after),
+      field("values", &TensorDiff::values,
+            "Of changed tensors, where values or a tolerance were asked for."));
+}
+
+void bind_file_diff(nb::module_& module) {
+  bind_result<FieldDiff>(
+      module, "FieldDiff", "A number, a text or a member of a JSON object that differs.",
+      field("field", &FieldDiff::field,
+            "The key; for a member of a member, the keys with dots between them: "
+            "\"training.step\"."),
+      computed("change", &FieldDiff::change),
+      field("before", &FieldDiff::before, "As the JSON text says; None where it was added.",
+            of_json),
+      field("after", &FieldDiff::after, "The same; None where it was removed.", of_json));
+  bind_tensor_diff(module);
+  bind_result<RegionDiff>(
+      module, "RegionDiff", "A region that one file has, or that is not the same in both.",
+      field("name", &RegionDiff::name), field("change", &RegionDiff::change),
+      field("facts", &RegionDiff::facts), field("config", &RegionDiff::config),
+      field("metadata", &RegionDiff::metadata), field("tensors", &RegionDiff::tensors, "By name."),
+      field("tensor_count", &RegionDiff::tensor_count, "That one side or both have."),
+      field("logical_bytes", &RegionDiff::logical_bytes,
+            "From the side that has it, or from the later one."));
+  bind_result<ConnectionDiff>(
+      module, "ConnectionDiff", "A connection that one file has, or that is not the same in both.",
+      field("source", &ConnectionDiff::source), field("target", &ConnectionDiff::target),
+      field("change", &ConnectionDiff::change), field("matrices", &ConnectionDiff::matrices));
+  using Files = inspect::FilesDiff;
+  bind_result<Files>(
+      module, "Diff", "What differs between two checkpoints. Truthy if anything differs.",
+      field(
+          "header", [](auto& files) -> auto& { return files.diff.header; }),
+      field(
+          "storage", [](auto& files) -> auto& { return files.diff.storage; },
+          "What two saves of one state differ in, such as the timestamp: no difference by itself."),
+      field(
+          "metadata", [](auto& files) -> auto& { return files.diff.metadata; }),
+      field(
+          "regions", [](auto& files) -> auto& { return files.diff.regions; },
+          "In the order of the earlier file, then those added."),
+      field(
+          "connections", [](auto& files) -> auto& { return files.diff.connections; }),
+      field(
+          "tensors", [](auto& files) -> auto& { return files.diff.tensors; },
+          "Where one file has another format: tensors by their names, and nothing of regions."),
+      field(
+          "same_regions", [](auto& files) -> auto& { return files.diff.same_regions; }),
+      field(
+          "same_connections", [](auto& files) -> auto& { return files.diff.same_connections; }),
+      field(
+          "same_tensors", [](auto& files) -> auto& { return files.diff.same_tensors; },
+          "That `tensors` might have had."),
+      field("metadata_compared", &Files::metadata_compared,
+            "False with patterns, and for two formats, which lay metadata out in different ways."),
+      field("ambiguous_tensors", &Files::ambiguous,
+            "That several names of the other file may belong to: paired with none of them."))
+      .def_prop_ro(
+          "same", [](const Files& files) { return files.diff.same(); },
+          "Nothing differs but the storage.")
+      .def("__bool__", [](const Files& files) { return !files.diff.same(); });
 }
 
 }  // namespace
 
 void bind_diff(nb::module_& module) {
+  bind_file_diff(module);
   module.def("diff", run_diff, nb::arg("before"), nb::arg("after"), nb::arg("values"),
              nb::arg("tensors"), nb::arg("atol"), nb::arg("rtol"), nb::arg("access"),
              nb::arg("search"), nb::arg("legacy"), nb::arg("threads"), nb::arg("progress").none());

@@ -14,6 +14,7 @@
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"
+#include "python/results.h"
 #include "thalia/state/quantization.h"
 
 namespace thalia::python {
@@ -23,26 +24,12 @@ namespace nb = nanobind;
 using Path = std::filesystem::path;
 using Patterns = std::vector<std::string>;
 
-Members quantized_dict(const QuantizedTensorReport& tensor) {
-  nb::dict out;
-  out["region"] = text_object(tensor.region);
-  out["name"] = text_object(tensor.name);
-  out["dtype"] = dtype_name(tensor.dtype);
-  out["elements"] = tensor.elements;
-  out["bits"] = tensor.bits;
-  out["dense_bytes"] = tensor.dense_bytes;
-  out["quantized_bytes"] = tensor.quantized_bytes;
-  out["max_error"] = tensor.max_error;
-  out["rms_error"] = tensor.rms_error;
-  out["relative_error"] = tensor.relative_error;
-  return out;
-}
-
-Members run_quantize(const Path& path, const Path& target, double bits, std::uint32_t group_size,
-                     bool adaptive, Patterns include, Patterns exclude, std::uint64_t min_elements,
-                     std::optional<std::uint16_t> max_generations,
-                     const std::optional<Path>& sensitivity, const std::string& access,
-                     const Members& save) {
+QuantizeFileResult run_quantize(const Path& path, const Path& target, double bits,
+                                std::uint32_t group_size, bool adaptive, Patterns include,
+                                Patterns exclude, std::uint64_t min_elements,
+                                std::optional<std::uint16_t> max_generations,
+                                const std::optional<Path>& sensitivity, const std::string& access,
+                                const Members& save) {
   QuantizationOptions options{.bits = bits,
                               .group_size = group_size,
                               .adaptive = adaptive,
@@ -52,29 +39,45 @@ Members run_quantize(const Path& path, const Path& target, double bits, std::uin
                               .max_generations = max_generations};
   QuantizeFileOptions file{.save = save_options(save), .input = {.access = access_of(access)}};
   const ReadOptions read = read_options(access, "on_first_touch", file.save.work.threads);
-  const QuantizeFileResult result = interruptible([&](const std::stop_token& stop) {
+  return interruptible([&](const std::stop_token& stop) {
     file.save.work.cancel = stop;
     if (sensitivity) options.sensitivity = inspect::sensitivities_of(*sensitivity, read);
     return quantize_file(path, target, options, file);
   });
-  nb::list quantized;
-  for (const QuantizedTensorReport& tensor : result.quantized)
-    quantized.append(quantized_dict(tensor));
-  nb::dict out;
-  out["input_bytes"] = result.input_bytes;
-  out["output_bytes"] = result.output_bytes;
-  out["tensors"] = result.tensors;
-  out["quantized"] = quantized;
-  out["not_finite"] = text_list(result.not_finite);
-  out["lossy_generation"] = result.lossy_generation;
-  out["max_lossy_generations"] = result.max_lossy_generations;
-  out["seconds"] = result.seconds;
-  return out;
+}
+
+void bind_quantize_results(nb::module_& module) {
+  using Tensor = QuantizedTensorReport;
+  bind_result<Tensor>(module, "QuantizedTensor", "What became of a tensor.",
+                      field("region", &Tensor::region), field("name", &Tensor::name),
+                      field("dtype", &Tensor::dtype, "As which it is loaded: the one that it had."),
+                      field("elements", &Tensor::elements),
+                      field("bits", &Tensor::bits, "The size of a code, on average."),
+                      field("dense_bytes", &Tensor::dense_bytes, "The size of the elements."),
+                      field("quantized_bytes", &Tensor::quantized_bytes,
+                            "Of codes and parameters, before compression."),
+                      field("max_error", &Tensor::max_error),
+                      field("rms_error", &Tensor::rms_error, "The root of the mean squared error."),
+                      field("relative_error", &Tensor::relative_error,
+                            "That, to the root of the mean squared number."));
+  using Result = QuantizeFileResult;
+  bind_result<Result>(
+      module, "QuantizeResult", "What quantize() did.", field("input_bytes", &Result::input_bytes),
+      field("output_bytes", &Result::output_bytes), field("tensors", &Result::tensors),
+      field("quantized", &Result::quantized, "In the order of the file."),
+      field("not_finite", &Result::not_finite,
+            "Tensors that were left as they are, for numbers that are not finite or too far "
+            "apart."),
+      field("lossy_generation", &Result::lossy_generation,
+            "How often weights were rounded so; 0 where nothing was quantized."),
+      field("max_lossy_generations", &Result::max_lossy_generations),
+      field("seconds", &Result::seconds));
 }
 
 }  // namespace
 
 void bind_quantize(nb::module_& module) {
+  bind_quantize_results(module);
   module.def("quantize", run_quantize, nb::arg("path"), nb::arg("target"), nb::arg("bits"),
              nb::arg("group_size"), nb::arg("adaptive"), nb::arg("include"), nb::arg("exclude"),
              nb::arg("min_elements"), nb::arg("max_generations").none(),

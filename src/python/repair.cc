@@ -8,9 +8,9 @@
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"
+#include "python/results.h"
 #include "thalia/append.h"
 #include "thalia/recover.h"
-#include "thalia/text.h"
 
 namespace thalia::python {
 namespace {
@@ -18,71 +18,93 @@ namespace {
 namespace nb = nanobind;
 using Path = std::filesystem::path;
 
-Members run_recover(const Path& path, bool wait, const std::string& access, unsigned threads) {
+RecoverResult run_recover(const Path& path, bool wait, const std::string& access,
+                          unsigned threads) {
   RecoverOptions options{
       .input = {.access = access_of(access)}, .wait = wait, .work = {.threads = threads}};
-  const RecoverResult result = interruptible([&](const std::stop_token& stop) {
+  return interruptible([&](const std::stop_token& stop) {
     options.work.cancel = stop;
     return recover(path, options);
   });
-  nb::dict out;
-  out["restored"] = result.restored;
-  out["fault"] = text_object(result.fault);
-  out["record_offset"] = result.record_offset;
-  out["records"] = result.records;
-  out["damaged_blocks"] = result.damaged_blocks;
-  out["generation"] = result.generation;
-  out["file_bytes"] = result.file_bytes;
-  out["debris_bytes"] = result.debris_bytes;
-  out["closing_checksum"] = hex(result.closing_checksum.bytes);
-  return out;
 }
 
-Members run_salvage(const Path& path, const Path& target, const Path& side_file,
-                    const std::string& access, const Members& save) {
+SalvageResult run_salvage(const Path& path, const Path& target, const Path& side_file,
+                          const std::string& access, const Members& save) {
   SalvageOptions options{
       .save = save_options(save), .input = {.access = access_of(access)}, .side_file = side_file};
-  const SalvageResult result = interruptible([&](const std::stop_token& stop) {
+  return interruptible([&](const std::stop_token& stop) {
     options.save.work.cancel = stop;
     return salvage(path, target, options);
   });
-  nb::list lost;
-  for (const LostTensor& tensor : result.lost) {
-    nb::dict one;
-    one["name"] = text_object(tensor.name);
-    one["bytes"] = tensor.bytes;
-    one["reason"] = text_object(tensor.reason);
-    lost.append(one);
-  }
-  nb::dict out = rewritten_dict(result);
-  out["source"] = salvage_source_name(result.source);
-  out["fault"] = text_object(result.fault);
-  out["tables_verified"] = result.tables_verified;
-  out["generation"] = result.generation;
-  out["lost"] = lost;
-  out["lost_texts"] = text_list(result.lost_texts);
-  return out;
 }
 
-Members run_compact(const Path& path, const Path& target, bool wait, const std::string& access,
-                    const Members& save) {
+CompactResult run_compact(const Path& path, const Path& target, bool wait,
+                          const std::string& access, const Members& save) {
   const SaveOptions saved = save_options(save);
   ChangeOptions options{.output = saved.output,
                         .wait = wait,
                         .input = {.access = access_of(access)},
                         .work = saved.work};
-  const CompactResult result = interruptible([&](const std::stop_token& stop) {
+  return interruptible([&](const std::stop_token& stop) {
     options.work.cancel = stop;
     return compact(path, target, options);
   });
-  nb::dict out = rewritten_dict(result);
-  out["closing_checksum"] = hex(result.closing_checksum.bytes);
-  return out;
+}
+
+void bind_repair_results(nb::module_& module) {
+  constexpr const char* kIdentity = "The file's identity, in hexadecimal.";
+  bind_result<RecoverResult>(
+      module, "RecoverResult", "What recover() found and did.",
+      field("restored", &RecoverResult::restored,
+            "A copy of the header was written over it; False where it holds, and nothing was "
+            "changed."),
+      field("fault", &RecoverResult::fault,
+            "What was wrong with the header; empty where it holds."),
+      field("record_offset", &RecoverResult::record_offset,
+            "The place of the copy that was taken, in bytes from the start of the file."),
+      field("records", &RecoverResult::records,
+            "Copies that hold as a header, of all generations."),
+      field("damaged_blocks", &RecoverResult::damaged_blocks,
+            "Damaged blocks of the state that was restored; verify() says what is in them."),
+      field("generation", &RecoverResult::generation,
+            "The generation of the file now: 1 after a save, one more with each append."),
+      field("file_bytes", &RecoverResult::file_bytes, "The size of the file now."),
+      field("debris_bytes", &RecoverResult::debris_bytes, "Behind them; readers ignore these."),
+      field("closing_checksum", &RecoverResult::closing_checksum, kIdentity));
+  bind_result<LostTensor>(
+      module, "LostTensor", "A tensor whose bytes are not those that were written.",
+      field("name", &LostTensor::name,
+            "REGION/NAME, SOURCE->TARGET.weights; a number where names are lost."),
+      field("bytes", &LostTensor::bytes, "Of its elements; 0 where that is not known."),
+      field("reason", &LostTensor::reason));
+  bind_result<SalvageResult>(
+      module, "SalvageResult", "What salvage() got out of a file.",
+      field("source", &SalvageResult::source, "Where names and places of tensors were taken from."),
+      field("fault", &SalvageResult::fault,
+            "What was wrong with the file's own header and tables; empty where they hold."),
+      field("tables_verified", &SalvageResult::tables_verified,
+            "Names hold by the file's checksums; else they are well formed, and no more is known."),
+      field("generation", &SalvageResult::generation, "Of the state that was saved."),
+      field("input_bytes", &SalvageResult::input_bytes),
+      field("output_bytes", &SalvageResult::output_bytes),
+      field("regions", &SalvageResult::regions), field("tensors", &SalvageResult::tensors),
+      field("lost", &SalvageResult::lost),
+      field("lost_texts", &SalvageResult::lost_texts, "Metadata, and texts of regions."),
+      field("seconds", &SalvageResult::seconds))
+      .def_prop_ro("whole", &SalvageResult::whole, "Nothing is lost.");
+  bind_result<CompactResult>(module, "CompactResult", "What compact() wrote.",
+                             field("input_bytes", &CompactResult::input_bytes),
+                             field("output_bytes", &CompactResult::output_bytes),
+                             field("regions", &CompactResult::regions),
+                             field("tensors", &CompactResult::tensors),
+                             field("closing_checksum", &CompactResult::closing_checksum, kIdentity),
+                             field("seconds", &CompactResult::seconds));
 }
 
 }  // namespace
 
 void bind_repair(nb::module_& module) {
+  bind_repair_results(module);
   module.def("recover", run_recover, nb::arg("path"), nb::arg("wait"), nb::arg("access"),
              nb::arg("threads"));
   module.def("salvage", run_salvage, nb::arg("path"), nb::arg("target"), nb::arg("side_file"),

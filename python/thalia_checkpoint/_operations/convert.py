@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from .. import _core
+from .._core import ConvertResult, MigrateResult, RoundedNumbers, Rounding
 from .._keywords import suggests
 from .._support import paths, save_options, texts
 from .._warn import warn_caller
@@ -35,69 +35,6 @@ Format = Literal[
     "thalia", "safetensors", "thalia-0.1", "mckp", "mst", "mithril-quantized", "mithril-orbax", "gptrs",
     "gptrsten", "entity", "loom-json", "pt", "npz", "npy", "gguf", "onnx",
 ]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class RoundedNumbers:
-    """Numbers that a conversion of types made something else of."""
-
-    count: int
-    worst_tensor: str
-    """That has most of them, REGION/NAME; empty if there are none."""
-    worst_count: int
-    """In that tensor."""
-
-
-@dataclass(frozen=True)
-class Rounding:
-    """What conversions to other floating point types cost, over all tensors."""
-
-    largest_error: float
-    """Of numbers that stayed finite, absolute."""
-    largest_error_tensor: str
-    """Where that is; empty where nothing was rounded."""
-    zero: RoundedNumbers
-    """That became zero, and were not."""
-    subnormal: RoundedNumbers
-    infinite: RoundedNumbers
-    nan: RoundedNumbers
-
-
-@dataclass(frozen=True)
-class ConvertResult:
-    """What convert(), extract() or merge() wrote."""
-
-    input_bytes: int
-    """Of all inputs on disk."""
-    output_bytes: int
-    tensors: int
-    losses: tuple[str, ...]
-    """What the output cannot hold, a sentence each."""
-    warnings: tuple[str, ...]
-    """What was done otherwise than asked for, a sentence each. Each is also a UserWarning."""
-    types: dict[str, tuple[int, int]]
-    """Tensors and bytes of "fp32", "fp16", "bf16", "fp64", "int" and "other" that there are."""
-    converted_tensors: int
-    """To another element type."""
-    rounding: Rounding
-    seconds: float
-
-
-@dataclass(frozen=True)
-class MigrateResult:
-    """What migrate() wrote."""
-
-    from_: str
-    """Version of the format, as "0.1.0"."""
-    to: str
-    losses: tuple[str, ...]
-    """What the target has no place for, a sentence each."""
-    warnings: tuple[str, ...]
-    """About the source."""
-    tensors: int
-    input_bytes: int
-    output_bytes: int
-    seconds: float
 
 
 @suggests
@@ -152,7 +89,7 @@ def convert(
             value=str(depth),
             expected="a number of name parts from 1",
         )
-    return _result(
+    return _warned(
         _core.convert(
             path,
             out,
@@ -196,7 +133,7 @@ def extract(
     """
     save = save_options(options, out, (path,))
     names = _region_names(path, texts(regions), access, paths(search))
-    return _result(_core.extract(path, names, out, access, paths(search), save))
+    return _warned(_core.extract(path, names, out, access, paths(search), save))
 
 
 @suggests
@@ -224,7 +161,7 @@ def merge(
     files = paths(inputs)
     kind, number = _preference(prefer, files)
     save = save_options(options, out, files)
-    return _result(_core.merge(files, out, kind, number, access, paths(search), save))
+    return _warned(_core.merge(files, out, kind, number, access, paths(search), save))
 
 
 @suggests
@@ -250,22 +187,13 @@ def migrate(
     neither version has a place for; IoError, FormatError, IntegrityError.
     """
     save = save_options(options, out, (path,))
-    result = _core.migrate(path, out, to, across_major, access, paths(search), save)
-    result["losses"] = tuple(result["losses"])
-    result["warnings"] = tuple(result["warnings"])
-    return MigrateResult(**result)
+    return _core.migrate(path, out, to, across_major, access, paths(search), save)
 
 
-def _result(result: dict[str, Any]) -> ConvertResult:
-    rounding = result["rounding"]
-    for kind in ("zero", "subnormal", "infinite", "nan"):
-        rounding[kind] = RoundedNumbers(**rounding[kind])
-    result["rounding"] = Rounding(**rounding)
-    result["losses"] = tuple(result["losses"])
-    result["warnings"] = tuple(result["warnings"])
-    for warning in result["warnings"]:
+def _warned(result: ConvertResult) -> ConvertResult:
+    for warning in result.warnings:
         warn_caller(warning)
-    return ConvertResult(**result)
+    return result
 
 
 def _preference(prefer: Path | None, inputs: list[Path]) -> tuple[str, int]:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _core
+from .._core import DeltaResult, LowRankMatrix, ResolveResult
 from .._keywords import suggests
 from .._support import paths, save_options, texts
 
@@ -40,87 +41,6 @@ class LowRank:
     """Smaller matrices are stored exactly."""
     max_generations: int | None = None
     """How often weights may be rounded so; the state's own limit, or 10."""
-
-
-@dataclass(frozen=True)
-class LowRankMatrix:
-    """What became of a matrix."""
-
-    region: str
-    name: str
-    dtype: str
-    rows: int
-    columns: int
-    rank: int
-    """Products that are stored."""
-    bits: float
-    """The size of a code, on average."""
-    stored_bytes: int
-    max_error: float
-    rms_error: float
-    relative_error: float
-    """Relative to the change: 0 where all of it comes back, 1 where nothing does."""
-
-
-@dataclass(frozen=True)
-class DeltaResult:
-    """What a delta stores.
-
-    `same`, `differences`, `lists`, `whole` and the length of `low_rank` add up to `tensors`.
-    """
-
-    file_bytes: int
-    base_bytes: int
-    """The size of the base's file."""
-    logical_bytes: int
-    """Bytes of the state's tensors."""
-    depth: int
-    """Deltas from here down to a full file."""
-    regions: int
-    tensors: int
-    same: int
-    """Tensors of which nothing is stored."""
-    differences: int
-    """Of which the bits that differ are."""
-    lists: int
-    """Of which the elements that changed are."""
-    whole: int
-    """Stored in full."""
-    unlike: int
-    """Of `whole`: the base has them, in a shape, type or encoding that nothing can be taken from."""
-    converted: int
-    """Of all: the base has them in another floating point type."""
-    listed_elements: int
-    """Of all lists."""
-    low_rank: tuple[LowRankMatrix, ...]
-    """Matrices that were stored as products."""
-    changed_regions: tuple[str, ...]
-    removed_regions: tuple[str, ...]
-    """That the base has."""
-    closing_checksum: str
-    """The file's identity, in hexadecimal."""
-    seconds: float
-
-    @property
-    def ratio(self) -> float:
-        """Base to delta, in bytes."""
-        return self.base_bytes / self.file_bytes if self.file_bytes else 0.0
-
-
-@dataclass(frozen=True)
-class ResolveResult:
-    """What resolve() wrote."""
-
-    input_bytes: int
-    """Of all files of the chain."""
-    output_bytes: int
-    depth: int
-    """Deltas of the chain."""
-    regions: int
-    tensors: int
-    closing_checksum: str
-    """The file's identity, in hexadecimal."""
-    seconds: float
 
 
 @suggests
@@ -174,7 +94,7 @@ def delta(
         "progress": progress,
     }
     products = LowRank() if low_rank is True else low_rank or None
-    result = _core.delta(
+    return _core.delta(
         base,
         new,
         out,
@@ -185,10 +105,6 @@ def delta(
         paths(search),
         save_options(given, out, (base, new)),
     )
-    result["low_rank"] = tuple(LowRankMatrix(**matrix) for matrix in result["low_rank"])
-    result["changed_regions"] = tuple(result["changed_regions"])
-    result["removed_regions"] = tuple(result["removed_regions"])
-    return DeltaResult(**result)
 
 
 @suggests
@@ -209,5 +125,4 @@ def resolve(
     Raises ExistsError, UsageError; IoError where a base is missing, IntegrityError if it is
     another file, or damaged; FormatError. On an error nothing is left at `out`.
     """
-    result = _core.resolve(path, out, access, paths(search), save_options(options, out, (path,)))
-    return ResolveResult(**result)
+    return _core.resolve(path, out, access, paths(search), save_options(options, out, (path,)))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .. import _core
+from .._core import QuantizedTensor, QuantizeResult
 from .._keywords import suggests
 from .._support import save_options, texts
 
@@ -17,45 +17,6 @@ if TYPE_CHECKING:
     from .._types import Access, Path
 
 __all__ = ["QuantizeResult", "QuantizedTensor", "quantize"]
-
-
-@dataclass(frozen=True)
-class QuantizedTensor:
-    """What became of a tensor."""
-
-    region: str
-    name: str
-    dtype: str
-    """As which it is loaded: the one that it had."""
-    elements: int
-    bits: float
-    """The size of a code, on average."""
-    dense_bytes: int
-    """The size of the elements."""
-    quantized_bytes: int
-    """Of codes and parameters, before compression."""
-    max_error: float
-    rms_error: float
-    """The root of the mean squared error."""
-    relative_error: float
-    """That, to the root of the mean squared number."""
-
-
-@dataclass(frozen=True)
-class QuantizeResult:
-    """What quantize() did."""
-
-    input_bytes: int
-    output_bytes: int
-    tensors: int
-    quantized: tuple[QuantizedTensor, ...]
-    """In the order of the file."""
-    not_finite: tuple[str, ...]
-    """Tensors that were left as they are, for numbers that are not finite or too far apart."""
-    lossy_generation: int
-    """How often weights were rounded so; 0 where nothing was quantized."""
-    max_lossy_generations: int
-    seconds: float
 
 
 @suggests
@@ -95,7 +56,7 @@ def quantize(
     that cannot be, or weights that were rounded too often; UnsupportedError for a delta; IoError,
     FormatError, IntegrityError. On an error nothing is left at `out`.
     """
-    result = _core.quantize(
+    return _core.quantize(
         path,
         out,
         bits,
@@ -109,6 +70,3 @@ def quantize(
         access,
         save_options(options, out, (path,) if sensitivity is None else (path, sensitivity)),
     )
-    result["quantized"] = tuple(QuantizedTensor(**tensor) for tensor in result["quantized"])
-    result["not_finite"] = tuple(result["not_finite"])
-    return QuantizeResult(**result)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from .. import _core
+from .._core import WrapResult
 from .._keywords import suggests
 from .._support import save_options
 
@@ -14,19 +14,6 @@ if TYPE_CHECKING:
     from .._types import Access, Path
 
 __all__ = ["WrapResult", "compress", "decompress"]
-
-
-@dataclass(frozen=True)
-class WrapResult:
-    """What compress() or decompress() wrote."""
-
-    codec: str
-    """"zstd" or "lz4"."""
-    frames: int
-    """The size of the compressed file."""
-    input_bytes: int
-    output_bytes: int
-    seconds: float
 
 
 @suggests
@@ -63,7 +50,7 @@ def compress(
         "threads": threads,
         "progress": progress,
     }
-    return WrapResult(**_core.compress(path, out, frame_bytes, save_options(given, out, (path,))))
+    return _core.compress(path, out, frame_bytes, save_options(given, out, (path,)))
 
 
 @suggests
@@ -89,4 +76,4 @@ def decompress(
         "threads": threads,
         "progress": progress,
     }
-    return WrapResult(**_core.decompress(path, out, access, save_options(given, out, (path,))))
+    return _core.decompress(path, out, access, save_options(given, out, (path,)))
