@@ -15,13 +15,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from ._core import CheckpointMeta
 from ._files.dtypes import shaped
 from ._files.elements import elements
 from ._files.named import Named
@@ -34,29 +34,6 @@ if TYPE_CHECKING:
     from ._types import Path
 
 __all__ = ["CheckpointMeta", "Compressor"]
-
-
-@dataclass(frozen=True)
-class CheckpointMeta:
-    """What save() stored. Sizes are in bytes."""
-
-    key: str
-    original_size: int
-    """Of all tensors."""
-    compressed_size: int
-    """The size of the stored file."""
-    previous_key: str | None
-    """Where any tensor is stored as a difference."""
-    tensors: int
-    delta_tensors: int
-    """Of these, stored as differences."""
-    content_hash: str
-    """The hash of the checkpoint, however it is stored: docs/format/mckp.md, "Content hash"."""
-
-    @property
-    def ratio(self) -> float:
-        """original_size / compressed_size."""
-        return self.original_size / self.compressed_size
 
 
 @suggests
@@ -138,8 +115,7 @@ class Compressor:
                 "unsupported_feature",
                 field="metadata",
             ) from None
-        made = self._core.save([tuple(t) for t in tensors], text, step, key, previous_key or "")
-        return CheckpointMeta(**made)
+        return self._core.save([tuple(t) for t in tensors], text, step, key, previous_key or "")
 
     def load(self, key: str, *, device: Any = None) -> dict[str, Any]:
         """The state dict of that key, bit for bit: of torch tensors where it was saved of such, on

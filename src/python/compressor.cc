@@ -20,6 +20,7 @@
 #include "python/gil.h"
 #include "python/objects.h"
 #include "python/options.h"
+#include "python/results.h"
 #include "thalia/formats/mckp.h"
 #include "thalia/state/value.h"
 #include "thalia/storage.h"
@@ -59,9 +60,9 @@ class Compressor {
   StorageBackend& storage() const { return *storage_; }
 
   // `tensors`: (name, dtype, shape, buffer) each.
-  Members save(const ListOf<nb::any>& tensors, const std::string& metadata_json,
-               std::optional<std::uint64_t> training_step, const std::string& key,
-               const std::string& previous_key) {
+  CheckpointMeta save(const ListOf<nb::any>& tensors, const std::string& metadata_json,
+                      std::optional<std::uint64_t> training_step, const std::string& key,
+                      const std::string& previous_key) {
     std::vector<HeldBuffer> held;
     held.reserve(tensors.size());
     Checkpoint checkpoint{.metadata = parse_json(metadata_json), .training_step = training_step};
@@ -74,13 +75,13 @@ class Compressor {
           Tensor::borrow(dtype_of(nb::cast<std::string>(tensor[1])),
                          Shape(std::span<const std::uint64_t>(extents)), held.back().bytes()));
     }
-    return meta_dict(run([&](const CheckpointCompressor& compressor) {
+    return run([&](const CheckpointCompressor& compressor) {
       return compressor.save(checkpoint, key, previous_key);
-    }));
+    });
   }
 
   // ([(name, dtype, shape, bytes)], metadata, training step)
-  TupleWith<ListOf<TupleWith<std::string, std::string, ShapeTuple, OwnedBytes>>, std::string,
+  TupleWith<ListOf<TupleWith<std::string, std::string, Shape, OwnedBytes>>, std::string,
             std::optional<std::uint64_t>>
   load(const std::string& key) {
     Checkpoint checkpoint =
@@ -88,8 +89,7 @@ class Compressor {
     nb::list tensors;
     for (auto& [name, tensor] : checkpoint.tensors) {
       const auto memory = std::make_shared<Tensor>(std::move(tensor));
-      tensors.append(nb::make_tuple(text_object(name), dtype_name(memory->dtype()),
-                                    shape_tuple(memory->shape()),
+      tensors.append(nb::make_tuple(text_object(name), dtype_name(memory->dtype()), memory->shape(),
                                     OwnedBytes{memory->mutable_bytes(), memory}));
     }
     return nb::make_tuple(tensors, text_object(to_json(checkpoint.metadata)),
@@ -105,18 +105,6 @@ class Compressor {
   }
 
  private:
-  static Members meta_dict(const CheckpointMeta& meta) {
-    nb::dict out;
-    out["key"] = meta.key;
-    out["original_size"] = meta.original_size;
-    out["compressed_size"] = meta.compressed_size;
-    out["previous_key"] = meta.previous_key;
-    out["tensors"] = meta.tensors;
-    out["delta_tensors"] = meta.delta_tensors;
-    out["content_hash"] = hex(meta.signature.hash.bytes);
-    return out;
-  }
-
   void renew() {
     stop_ = std::stop_source();
     config_.work.cancel = stop_.get_token();
@@ -132,6 +120,20 @@ class Compressor {
 }  // namespace
 
 void bind_compressor(nb::module_& module) {
+  bind_result<CheckpointMeta>(
+      module, "CheckpointMeta", "What save() stored. Sizes are in bytes.",
+      field("key", &CheckpointMeta::key),
+      field("original_size", &CheckpointMeta::original_size, "Of all tensors."),
+      field("compressed_size", &CheckpointMeta::compressed_size, "The size of the stored file."),
+      field("previous_key", &CheckpointMeta::previous_key,
+            "Where any tensor is stored as a difference."),
+      field("tensors", &CheckpointMeta::tensors),
+      field("delta_tensors", &CheckpointMeta::delta_tensors, "Of these, stored as differences."),
+      field(
+          "content_hash", [](auto& meta) -> auto& { return meta.signature.hash; },
+          "The hash of the checkpoint, however it is stored: docs/format/mckp.md, \"Content "
+          "hash\"."))
+      .def_prop_ro("ratio", &CheckpointMeta::ratio, "original_size / compressed_size.");
   nb::class_<Compressor>(module, "Compressor")
       .def(nb::init<const std::string&, bool, bool, std::optional<int>, unsigned, unsigned>(),
            nb::arg("storage"), nb::arg("delta_enabled"), nb::arg("byte_grouping"),

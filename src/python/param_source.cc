@@ -20,6 +20,7 @@
 #include "python/gil.h"
 #include "python/objects.h"
 #include "python/options.h"
+#include "python/results.h"
 #include "python/sparse_arrays.h"
 #include "thalia/formats/any_file.h"
 
@@ -74,7 +75,7 @@ Members any_tensor(const OpenedAny& opened, std::size_t i) {
   nb::dict facts;
   facts["name"] = text_object(tensor.name);
   facts["dtype"] = dtype_name(tensor.layout.dtype);
-  facts["shape"] = shape_tuple(tensor.layout.shape);
+  facts["shape"] = tensor.layout.shape;
   facts["encoding"] = encoding_name(tensor.layout.encoding);
   facts["wide_indices"] = tensor.layout.wide_indices;
   facts["nbytes"] = opened.file.logical_bytes(i);
@@ -122,26 +123,6 @@ ParamSource open_params(const OpenedAny& opened, std::optional<std::uint64_t> bu
                                      .small_bytes = small_bytes});
 }
 
-// In the order of the file: a dict each.
-ListOf<Members> params_of(const ParamSource& source) {
-  nb::list out;
-  for (const ParamInfo& param : source.params()) {
-    nb::dict facts;
-    facts["name"] = text_object(param.name);
-    facts["dtype"] = dtype_name(param.layout.dtype);
-    facts["shape"] = shape_tuple(param.layout.shape);
-    facts["encoding"] = encoding_name(param.layout.encoding);
-    facts["wide_indices"] = param.layout.wide_indices;
-    facts["nbytes"] = param.bytes;
-    facts["stored_bytes"] = param.stored_bytes;
-    facts["id"] = param.id ? text_object(param.id->to_string()) : nb::none();
-    facts["layer"] = param.layer;
-    facts["pinned"] = param.pinned;
-    out.append(facts);
-  }
-  return out;
-}
-
 // Its bytes, or of a sparse one its arrays.
 std::vector<Payload> load(const ParamSource& source, const std::string& name) {
   const Unlocked unlocked;
@@ -155,17 +136,38 @@ void prefetch(const ParamSource& source, unsigned threads) {
       [&](const std::stop_token& stop) { source.prefetch({.threads = threads, .cancel = stop}); });
 }
 
-Members statistics(const ParamSource& source) {
-  const ParamStatistics statistics = source.statistics();
-  nb::dict out;
-  out["hits"] = statistics.hits;
-  out["misses"] = statistics.misses;
-  out["loaded_bytes"] = statistics.loaded_bytes;
-  out["evictions"] = statistics.evictions;
-  out["resident_tensors"] = statistics.resident_tensors;
-  out["resident_bytes"] = statistics.resident_bytes;
-  out["pinned_bytes"] = statistics.pinned_bytes;
-  return out;
+void bind_param_facts(nb::module_& module) {
+  bind_result<ParamInfo>(
+      module, "ParamInfo", "What a ParamSource says of a tensor.", field("name", &ParamInfo::name),
+      field(
+          "dtype", [](auto& param) -> auto& { return param.layout.dtype; }),
+      field(
+          "shape", [](auto& param) -> auto& { return param.layout.shape; }),
+      field(
+          "encoding", [](auto& param) -> auto& { return param.layout.encoding; }),
+      field("nbytes", &ParamInfo::bytes),
+      field(
+          "id", &ParamInfo::id,
+          "As gpt.rs has it: 32 hexadecimal digits that follow from the name; None of one that is "
+          "not ASCII."),
+      field("layer", &ParamInfo::layer,
+            "The first part of the name, cut at \".\", that is a number and not the last part."),
+      field("pinned", &ParamInfo::pinned,
+            "It stays once it was loaded, where the budget has room."),
+      field(
+          "wide_indices", [](auto& param) -> auto& { return param.layout.wide_indices; },
+          "Indices of csr and coo are of 64 bits."),
+      field("stored_bytes", &ParamInfo::stored_bytes, "Of the file, that it is made of."));
+  bind_result<ParamStatistics>(
+      module, "ParamStatistics", "What a ParamSource did so far, and what it keeps.",
+      field("hits", &ParamStatistics::hits,
+            "Loads that read nothing: of what was kept, or was being read for another."),
+      field("misses", &ParamStatistics::misses),
+      field("loaded_bytes", &ParamStatistics::loaded_bytes),
+      field("evictions", &ParamStatistics::evictions, "Tensors that went to make room."),
+      field("resident_tensors", &ParamStatistics::resident_tensors),
+      field("resident_bytes", &ParamStatistics::resident_bytes, "Kept now; at most the budget."),
+      field("pinned_bytes", &ParamStatistics::pinned_bytes, "Of these, pinned."));
 }
 
 }  // namespace
@@ -190,16 +192,18 @@ void bind_any_file(nb::module_& module) {
 }
 
 void bind_param_source(nb::module_& module) {
+  bind_param_facts(module);
   nb::class_<ParamSource>(module, "ParamSource")
       .def_static("open", open_params, nb::arg("file"), nb::arg("budget_bytes").none(),
                   nb::arg("budget_share").none(), nb::arg("budget_cap_bytes").none(),
                   nb::arg("prefetch_layers"), nb::arg("small_bytes").none())
-      .def_prop_ro("params", params_of)
+      .def_prop_ro("params",
+                   [](const ParamSource& source) { return TupleOf<ParamInfo>{source.params()}; })
       .def_prop_ro("total_bytes", &ParamSource::total_bytes)
       .def_prop_ro("budget_bytes", &ParamSource::budget_bytes)
       .def("load", load, nb::arg("name"))
       .def("prefetch", prefetch, nb::arg("threads"))
-      .def_prop_ro("statistics", statistics);
+      .def_prop_ro("statistics", &ParamSource::statistics);
 }
 
 }  // namespace thalia::python

@@ -20,6 +20,7 @@
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"
+#include "python/casters.h"
 #include "python/file.h"
 #include "python/gil.h"
 #include "python/objects.h"
@@ -134,7 +135,7 @@ void bind_tensor(nb::module_& module) {
                    [](const FileTensor& t) { return std::string(Reader::region_name(t.view)); })
       .def_prop_ro("role", [](const FileTensor& t) { return role_name(t.view.role()); })
       .def_prop_ro("dtype", [](const FileTensor& t) { return dtype_name(t.layout.dtype); })
-      .def_prop_ro("shape", [](const FileTensor& t) { return shape_tuple(t.layout.shape); })
+      .def_prop_ro("shape", [](const FileTensor& t) { return t.layout.shape; })
       .def_prop_ro("encoding", [](const FileTensor& t) { return encoding_name(t.layout.encoding); })
       .def_prop_ro("wide_indices", [](const FileTensor& t) { return t.layout.wide_indices; })
       .def_prop_ro("nbytes", &FileTensor::read_bytes)

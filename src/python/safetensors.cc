@@ -17,6 +17,7 @@
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"
+#include "python/casters.h"
 #include "python/gil.h"
 #include "python/objects.h"
 #include "python/options.h"
@@ -46,15 +47,14 @@ ListOf<std::string> names_of(const Opened& opened) {
 }
 
 // Where it lies in the file, and the rest of FlatSource.
-TupleWith<std::uint64_t, std::string, std::string, ShapeTuple, Payload> tensor_of(
-    const Opened& opened, std::size_t i) {
+TupleWith<std::uint64_t, std::string, std::string, Shape, Payload> tensor_of(const Opened& opened,
+                                                                             std::size_t i) {
   const NamedArray& tensor = opened.file.tensors().at(i);
   // They lie at the end of the file, without gaps.
   const ByteSpan last = opened.file.tensors().back().bytes;
   const auto to_end = static_cast<std::uint64_t>(last.data() + last.size() - tensor.bytes.data());
   return nb::make_tuple(opened.file.file_bytes() - to_end, tensor.name, dtype_name(tensor.dtype),
-                        shape_tuple(tensor.shape),
-                        Payload(tensor.bytes, opened.file, opened.writable));
+                        tensor.shape, Payload(tensor.bytes, opened.file, opened.writable));
 }
 
 void touch(const Opened& opened, std::size_t i) {

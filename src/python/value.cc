@@ -7,6 +7,7 @@
 
 #include "io/memory/allocation_limit.h"
 #include "python/bindings.h"
+#include "python/casters.h"
 #include "python/gil.h"
 #include "python/objects.h"
 #include "python/options.h"
@@ -118,8 +119,7 @@ void bind_value(nb::module_& module) {
   nb::class_<LoadedTensor>(module, "LoadedTensor")
       .def_prop_ro("dtype",
                    [](const LoadedTensor& loaded) { return dtype_name(loaded.tensor.dtype()); })
-      .def_prop_ro("shape",
-                   [](const LoadedTensor& loaded) { return shape_tuple(loaded.tensor.shape()); })
+      .def_prop_ro("shape", [](const LoadedTensor& loaded) { return loaded.tensor.shape(); })
       .def("take", take_bytes,
            "The bytes of all elements, row-major, in memory of their own. Once: none are left "
            "then.");

@@ -240,7 +240,7 @@ def test_what_streamed_parameters_become_is_counted(tmp_path):
     path.write_bytes(zstandard.compress(b"".join(fields)))
     source = thalia.stream_params(path)
     assert source.load("codes").nbytes == count
-    assert source._stored["codes"] == path.stat().st_size  # what the limit follows, and not the codes
+    assert source.params["codes"].stored_bytes == path.stat().st_size  # what the limit follows, and not the codes
     try:
         thalia.set_default_allocation_limit(count - 1)
         source = thalia.stream_params(path)

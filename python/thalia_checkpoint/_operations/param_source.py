@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from .._core import ParamInfo, ParamStatistics
 from .._files.any_file import AnyFile
 from .._files.file import FlatSource
 from .._files.tensor import Buffer, Tensor
@@ -22,40 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["ParamInfo", "ParamSource", "ParamStatistics", "stream_params"]
 
 
-@dataclass(frozen=True)
-class ParamInfo:
-    """What a ParamSource says of a tensor."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    encoding: str
-    nbytes: int
-    id: str | None
-    """As gpt.rs has it: 32 hexadecimal digits that follow from the name; None of one that is not ASCII."""
-    layer: int | None
-    """The first part of the name, cut at ".", that is a number and not the last part."""
-    pinned: bool
-    """It stays once it was loaded, where the budget has room."""
-
-
-@dataclass(frozen=True)
-class ParamStatistics:
-    """What a ParamSource did so far, and what it keeps."""
-
-    hits: int
-    """Loads that read nothing: of what was kept, or was being read for another."""
-    misses: int
-    loaded_bytes: int
-    evictions: int
-    """Tensors that went to make room."""
-    resident_tensors: int
-    resident_bytes: int
-    """Kept now; at most the budget."""
-    pinned_bytes: int
-    """Of these, pinned."""
-
-
 @suggests
 class ParamSource:
     """The tensors of a file, of any format, one at a time, with a part of them kept in memory.
@@ -67,10 +33,7 @@ class ParamSource:
 
     def __init__(self, raw: _core.ParamSource) -> None:
         self._raw = raw
-        facts = raw.params
-        self._wide = {fact["name"]: fact.pop("wide_indices") for fact in facts}
-        self._stored = {fact["name"]: fact.pop("stored_bytes") for fact in facts}
-        self.params: dict[str, ParamInfo] = {fact["name"]: ParamInfo(**fact) for fact in facts}
+        self.params: dict[str, ParamInfo] = {param.name: param for param in raw.params}
         """By their names, in the order of the file."""
 
     @property
@@ -90,8 +53,7 @@ class ParamSource:
         """
         if name not in self.params:
             raise not_found(f"{name}: no such tensor", name, self.params, tensor=name)
-        of = self.params[name]
-        return Tensor(_Loaded(of, self._wide[name], self._stored[name], self._raw.load(name))).dense()
+        return Tensor(_Loaded(self.params[name], self._raw.load(name))).dense()
 
     def prefetch(self, *, threads: int = 0) -> None:
         """Loads the tensors of the first `prefetch_layers` layers as far as they fit, layer by layer; what
@@ -101,7 +63,7 @@ class ParamSource:
     @property
     def statistics(self) -> ParamStatistics:
         """Up to now."""
-        return ParamStatistics(**self._raw.statistics)
+        return self._raw.statistics
 
     def __repr__(self) -> str:
         return f"<ParamSource: {len(self.params)} tensors>"
@@ -112,12 +74,12 @@ class _Loaded(FlatSource):
 
     __slots__ = ("_arrays", "_stored_bytes", "encoding", "wide_indices")
 
-    def __init__(self, of: ParamInfo, wide: bool, stored_bytes: int, arrays: Sequence[Buffer]) -> None:
+    def __init__(self, of: ParamInfo, arrays: Sequence[Buffer]) -> None:
         super().__init__(0, of.name, of.dtype, of.shape, arrays[0])
         self.encoding = of.encoding
-        self.wide_indices = wide
+        self.wide_indices = of.wide_indices
         self._arrays = arrays
-        self._stored_bytes = stored_bytes
+        self._stored_bytes = of.stored_bytes
 
     @property
     def stored_bytes(self) -> int:
