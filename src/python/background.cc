@@ -69,7 +69,7 @@ SaveHandle<> save_async(Saver& self, PyWriter& writer, const std::string& snapsh
 }  // namespace
 
 void bind_background(nb::module_& module) {
-  bind_handle<SaveResult>(module, "SaveHandle", result_dict);
+  bind_handle<SaveResult>(module, "SaveHandle", std::identity());
   nb::class_<Saver>(module, "AsyncSaver")
       .def(
           "__init__",

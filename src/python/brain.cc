@@ -309,22 +309,27 @@ std::unique_ptr<LoadedBrain> load_brain(const Path& path, std::vector<std::strin
   return brain;
 }
 
-Members brain_info(const Path& path) {
-  const BrainInfo info = interruptible([&](const std::stop_token& stop) {
+BrainInfo brain_info(const Path& path) {
+  return interruptible([&](const std::stop_token& stop) {
     return BrainCheckpoint::info(path, {.work = {.cancel = stop}});
   });
-  nb::dict out;
-  out["file_size"] = info.file_bytes;
-  out["version"] = text_object(info.version);
-  out["timestamp"] = info.timestamp;
-  out["total_neurons"] = info.total_neurons;
-  out["total_synapses"] = info.total_synapses;
-  out["training_steps"] = info.training_steps;
-  out["regions"] = text_list(info.regions);
-  out["pathways"] = text_list(info.pathways);
-  out["metadata"] = object_of(info.metadata);
-  out["is_delta"] = info.is_delta;
-  return out;
+}
+
+void bind_info(nb::module_& module) {
+  nb::class_<BrainInfo>(module, "BrainInfo", "What a checkpoint of a brain says of itself.")
+      .def_ro("file_bytes", &BrainInfo::file_bytes)
+      .def_ro("version", &BrainInfo::version)
+      .def_ro("timestamp", &BrainInfo::timestamp)
+      .def_ro("total_neurons", &BrainInfo::total_neurons)
+      .def_ro("total_synapses", &BrainInfo::total_synapses)
+      .def_ro("training_steps", &BrainInfo::training_steps)
+      .def_ro("regions", &BrainInfo::regions)
+      .def_ro("pathways", &BrainInfo::pathways)
+      .def_prop_ro(
+          "metadata",
+          [](const BrainInfo& info) -> ObjectLike<Members> { return object_of(info.metadata); })
+      .def_ro("is_delta", &BrainInfo::is_delta);
+  module.def("brain_info", brain_info, nb::arg("path"));
 }
 
 TupleWith<bool, ListOf<std::string>> validate_brain(const Path& path,
@@ -452,7 +457,7 @@ void bind_brain(nb::module_& module) {
       .def("take", &LoadedBrain::take, nb::arg("is_pathway"), nb::arg("name"))
       .def("facts", &LoadedBrain::facts, nb::arg("is_pathway"), nb::arg("name"))
       .def("connections", &LoadedBrain::connections);
-  module.def("brain_info", brain_info);
+  bind_info(module);
   module.def("validate_brain", validate_brain, nb::arg("path"), nb::arg("search"));
   module.def("growth_events", growth_events);
   module.def("precision_policy", policy_dict);

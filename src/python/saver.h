@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -120,17 +121,19 @@ bool wait_in_steps(const Handle& handle, std::optional<double> timeout) {
   }
 }
 
-/// Binds a handle of a save in the background. @param dict_of makes a dict of what wait() returns.
-template <typename Result, typename DictOf>
-void bind_handle(nanobind::module_& module, const char* name, DictOf dict_of) {
+/// Binds a handle of a save in the background. @param shown makes what wait() returns of the
+/// result.
+template <typename Result, typename Shown>
+void bind_handle(nanobind::module_& module, const char* name, Shown shown) {
   namespace nb = nanobind;
   using Handle = SaveHandle<Result>;
   nb::class_<Handle>(module, name)
       .def(
           "wait",
-          [dict_of](const Handle& handle, std::optional<double> timeout) -> std::optional<Members> {
+          [shown](const Handle& handle, std::optional<double> timeout)
+              -> std::optional<std::remove_cvref_t<std::invoke_result_t<Shown, Result>>> {
             if (!wait_in_steps(handle, timeout)) return std::nullopt;
-            return dict_of(handle.wait());
+            return shown(handle.wait());
           },
           nb::arg("timeout").none())
       .def_prop_ro("done", [](const Handle& handle) { return handle.done(); })

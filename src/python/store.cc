@@ -22,6 +22,7 @@
 #include "python/gil.h"
 #include "python/objects.h"
 #include "python/options.h"
+#include "python/results.h"
 #include "python/saver.h"
 #include "python/writer.h"
 #include "thalia/error.h"
@@ -95,45 +96,23 @@ struct PyRunWriter {
   void close() { const std::shared_ptr<RunWriter> last = std::exchange(writer, nullptr); }
 };
 
-const char* name_of(Condition condition) {
-  switch (condition) {
-    case Condition::whole:
-      return "whole";
-    case Condition::damaged:
-      return "damaged";
-    case Condition::unknown:
-      break;
-  }
-  return "unknown";
+// A full file has no base.
+std::optional<std::string> base_of(const std::string& base) {
+  if (base.empty()) return std::nullopt;
+  return base;
 }
 
-nb::object optional_object(const auto& value) {
-  return value ? nb::cast(*value) : nb::none();
-}
-
-Members entry_dict(const CheckpointEntry& entry) {
-  nb::dict out;
-  out["phase"] = entry.phase;
-  out["step"] = entry.step;
-  out["file"] = entry.file;
-  out["file_bytes"] = entry.bytes;
-  out["saved_at"] = entry.saved_at;
-  out["metric"] = optional_object(entry.metric);
-  out["condition"] = name_of(entry.condition);
-  out["base"] = entry.base.empty() ? nb::none() : text_object(entry.base);
-  out["protected_by"] = text_list(entry.protected_by);
-  return out;
-}
-
-ListOf<Members> entry_list(const std::vector<CheckpointEntry>& entries) {
-  nb::list out;
-  for (const CheckpointEntry& entry : entries) out.append(entry_dict(entry));
-  return out;
-}
-
-ObjectLike<std::optional<Members>> entry_or_none(const std::optional<CheckpointEntry>& entry) {
-  return entry ? nb::object(entry_dict(*entry)) : nb::object(nb::none());
-}
+// What prune() decided, each with the entry that it is about.
+struct Decided {
+  CheckpointEntry entry{};
+  RetentionDecision::Fate fate = RetentionDecision::Fate::keep;
+  std::string reason{};
+};
+struct Pruned {
+  std::vector<Decided> decisions{};
+  std::vector<std::string> removed{};
+  std::uint64_t freed_bytes = 0;
+};
 
 LoadOptions load_options(std::optional<std::uint64_t> step, const std::string& check) {
   LoadOptions options;
@@ -146,8 +125,8 @@ LoadOptions load_options(std::optional<std::uint64_t> step, const std::string& c
 // load(options) on a thread of its own. The entry, its path, the open file, and what was passed
 // over: pairs of a path and a reason.
 template <typename Load>
-TupleWith<Members, Path, File, ListOf<TupleWith<Path, std::string>>, ListOf<std::string>> loaded(
-    LoadOptions options, Load load) {
+TupleWith<CheckpointEntry, Path, File, ListOf<TupleWith<Path, std::string>>, ListOf<std::string>>
+loaded(LoadOptions options, Load load) {
   std::vector<std::string> warnings;
   options.on_warning = [&](const std::string& sentence) { warnings.push_back(sentence); };
   const LoadedCheckpoint checkpoint = interruptible([&](const std::stop_token& stop) {
@@ -162,31 +141,21 @@ TupleWith<Members, Path, File, ListOf<TupleWith<Path, std::string>>, ListOf<std:
   for (const LoadAttempt& attempt : checkpoint.attempts)
     if (!attempt.failure.empty())
       passed_over.append(nb::make_tuple(attempt.path, text_object(attempt.failure)));
-  return nb::make_tuple(entry_dict(checkpoint.entry), checkpoint.path, std::move(file), passed_over,
+  return nb::make_tuple(checkpoint.entry, checkpoint.path, std::move(file), passed_over,
                         text_list(warnings));
 }
 
-Members stored_dict(const StoredCheckpoint& stored) {
-  nb::dict out;
-  out["entry"] = entry_dict(stored.entry);
-  out["path"] = nb::cast(stored.path);
-  out["is_best"] = stored.is_best;
-  out["removed"] = text_list(stored.removed);
-  out["seconds"] = stored.seconds;
-  out["sync_seconds"] = stored.sync_seconds;
-  return out;
-}
-
-Members save_checkpoint(const PyRunWriter& self, PyWriter& writer, std::optional<double> metric) {
+StoredCheckpoint save_checkpoint(const PyRunWriter& self, PyWriter& writer,
+                                 std::optional<double> metric) {
   const std::shared_ptr<RunWriter> run = self.get();
   const auto use = writer.use();
   Writer& declared = use->get();
-  const StoredCheckpoint stored = interruptible([&](const std::stop_token& stop) {
+  StoredCheckpoint stored = interruptible([&](const std::stop_token& stop) {
     const std::stop_callback forward(stop, [&] { use->stop.request_stop(); });
     return run->commit(std::move(declared), {.metric = metric});
   });
   use->let_go();
-  return stored_dict(stored);
+  return stored;
 }
 
 SaveHandle<StoredCheckpoint> save_checkpoint_async(const PyRunWriter& self, Saver& saver,
@@ -202,24 +171,44 @@ SaveHandle<StoredCheckpoint> save_checkpoint_async(const PyRunWriter& self, Save
       });
 }
 
-Members prune_run(const PyRunWriter& self, const std::string& phase, bool dry_run) {
+Pruned prune_run(const PyRunWriter& self, const std::string& phase, bool dry_run) {
   const std::shared_ptr<RunWriter> run = self.get();
   const StorePruneResult result = interruptible(
       [&](const std::stop_token&) { return run->prune(phase, {.dry_run = dry_run}); });
-  nb::list decisions;
-  for (const RetentionDecision& decision : result.decisions) {
-    using Fate = RetentionDecision::Fate;
-    const char* const fate = decision.fate == Fate::keep     ? "keep"
-                             : decision.fate == Fate::remove ? "remove"
-                                                             : "squash";
-    decisions.append(nb::make_tuple(entry_dict(result.entries[decision.entry]), fate,
-                                    text_object(decision.reason)));
-  }
-  nb::dict out;
-  out["decisions"] = decisions;
-  out["removed"] = text_list(result.removed);
-  out["freed_bytes"] = result.freed_bytes;
+  Pruned out{.removed = result.removed, .freed_bytes = result.freed_bytes};
+  for (const RetentionDecision& decision : result.decisions)
+    out.decisions.push_back({result.entries[decision.entry], decision.fate, decision.reason});
   return out;
+}
+
+void bind_store_results(nb::module_& module) {
+  bind_result<CheckpointEntry>(
+      module, "CheckpointEntry", "What a run knows of a checkpoint without opening it.",
+      field("phase", &CheckpointEntry::phase), field("step", &CheckpointEntry::step),
+      field("file", &CheckpointEntry::file, "Its name in the phase's folder of checkpoints."),
+      field("file_bytes", &CheckpointEntry::bytes),
+      field("saved_at", &CheckpointEntry::saved_at, "Seconds since 1970."),
+      field("metric", &CheckpointEntry::metric, "What it was saved with."),
+      field("condition", &CheckpointEntry::condition,
+            "Of this file: \"whole\" if it is unchanged since it was saved or read, \"unknown\" "
+            "if nobody has looked since it was changed."),
+      field("base", &CheckpointEntry::base, "The file that a delta is based on.", base_of),
+      field("protected_by", &CheckpointEntry::protected_by,
+            "Why retention leaves it alone: \"latest\", \"best\", \"gate NAME\"."));
+  bind_result<StoredCheckpoint>(
+      module, "StoredCheckpoint", "What a save did.", field("entry", &StoredCheckpoint::entry),
+      field("path", &StoredCheckpoint::path),
+      field("is_best", &StoredCheckpoint::is_best, "Of its phase, now."),
+      field("removed", &StoredCheckpoint::removed, "Files that retention did not keep."),
+      field("seconds", &StoredCheckpoint::seconds),
+      field("sync_seconds", &StoredCheckpoint::sync_seconds, "Of these, waiting for the disk."));
+  bind_result<Decided>(
+      module, "RetentionDecision", "What becomes of a checkpoint.", field("entry", &Decided::entry),
+      field("fate", &Decided::fate, "\"squash\": a delta that becomes a full file, and stays."),
+      field("reason", &Decided::reason));
+  bind_result<Pruned>(module, "PruneResult", "What prune() did, or would do.",
+                      field("decisions", &Pruned::decisions), field("removed", &Pruned::removed),
+                      field("freed_bytes", &Pruned::freed_bytes));
 }
 
 void bind_run(nb::module_& module) {
@@ -245,12 +234,9 @@ void bind_run(nb::module_& module) {
       .def("path_of", [](const Run& run, const std::string& phase,
                          const std::string& file) { return run.phase_folder(phase) / file; })
       // "list" would hide the type of that name in what follows in the stub.
-      .def("entries",
-           [](const Run& run, const std::string& phase) { return entry_list(run.list(phase)); })
-      .def("latest", [](const Run& run,
-                        const std::string& phase) { return entry_or_none(run.latest(phase)); })
-      .def("best",
-           [](const Run& run, const std::string& phase) { return entry_or_none(run.best(phase)); })
+      .def("entries", [](const Run& run, const std::string& phase) { return run.list(phase); })
+      .def("latest", [](const Run& run, const std::string& phase) { return run.latest(phase); })
+      .def("best", [](const Run& run, const std::string& phase) { return run.best(phase); })
       .def(
           "load",
           [](const Run& run, const std::string& phase, std::optional<std::uint64_t> step,
@@ -264,8 +250,9 @@ void bind_run(nb::module_& module) {
 }  // namespace
 
 void bind_store(nb::module_& module) {
+  bind_store_results(module);
   bind_run(module);
-  bind_handle<StoredCheckpoint>(module, "StoreHandle", stored_dict);
+  bind_handle<StoredCheckpoint>(module, "StoreHandle", std::identity());
   nb::class_<PyRunWriter>(module, "RunWriter")
       .def(
           "__init__",

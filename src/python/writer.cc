@@ -2,7 +2,6 @@
 // that none can be resized or go meanwhile, and lets go of them with the GIL held.
 #include "python/writer.h"
 #include "python/gil.h"
-#include "python/objects.h"
 
 #include <optional>
 #include <span>
@@ -17,7 +16,9 @@
 #include "container/draft/check_options.h"
 #include "python/bindings.h"
 #include "python/calls.h"
+#include "python/objects.h"
 #include "python/options.h"
+#include "python/results.h"
 #include "thalia/error.h"
 #include "thalia/formats/convert.h"
 #include "thalia/text.h"
@@ -143,15 +144,36 @@ void add_connection(PyWriter& self, const std::string& source, const std::string
   use->held.push_back(std::move(held_delays));
 }
 
-Members commit(PyWriter& self) {
+SaveResult commit(PyWriter& self) {
   const auto use = self.use();
   Writer& writer = use->get();
-  const SaveResult result = interruptible([&](const std::stop_token& stop) {
+  SaveResult result = interruptible([&](const std::stop_token& stop) {
     const std::stop_callback forward(stop, [&] { use->stop.request_stop(); });
     return writer.commit();
   });
   use->let_go();
-  return result_dict(result);
+  return result;
+}
+
+std::optional<std::string> fallback_of(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  return text;
+}
+
+void bind_save_result(nb::module_& module) {
+  bind_result<SaveResult>(
+      module, "SaveResult", "What a save did.", field("file_bytes", &SaveResult::file_bytes),
+      field("payload_bytes", &SaveResult::payload_bytes, "Of all tensors, uncompressed."),
+      field("regions", &SaveResult::regions), field("tensors", &SaveResult::tensors),
+      field("seconds", &SaveResult::seconds),
+      field("sync_seconds", &SaveResult::sync_seconds, "Of these, waiting for the disk."),
+      field("codec", &SaveResult::codec),
+      field("io", &SaveResult::io, "\"buffered\" or \"direct\"."),
+      field("io_fallback", &SaveResult::io_fallback, "Why it is not what was asked for.",
+            fallback_of),
+      field("sha256", &SaveResult::sha256),
+      field("closing_checksum", &SaveResult::closing_checksum,
+            "The file's identity, in hexadecimal."));
 }
 
 }  // namespace
@@ -182,23 +204,8 @@ void OpenWriter::let_go() {
   const std::vector<HeldBuffer> gone = std::exchange(held, {});
 }
 
-Members result_dict(const SaveResult& result) {
-  nb::dict out;
-  out["file_bytes"] = result.file_bytes;
-  out["payload_bytes"] = result.payload_bytes;
-  out["regions"] = result.regions;
-  out["tensors"] = result.tensors;
-  out["seconds"] = result.seconds;
-  out["sync_seconds"] = result.sync_seconds;
-  out["codec"] = codec_name(result.codec);
-  out["io"] = result.io == IoMode::direct ? "direct" : "buffered";
-  out["io_fallback"] = result.io_fallback.empty() ? nb::none() : nb::cast(result.io_fallback);
-  out["sha256"] = result.sha256 ? nb::cast(hex(result.sha256->bytes)) : nb::none();
-  out["closing_checksum"] = hex(result.closing_checksum.bytes);
-  return out;
-}
-
 void bind_writer(nb::module_& module) {
+  bind_save_result(module);
   module.def(
       "check_save_options",
       [](const Members& options) { container::check_options(save_options(options)); },

@@ -14,7 +14,6 @@
 #include "io/system/process.h"
 #include "python/buffers.h"
 #include "python/exclusive.h"
-#include "python/objects.h"
 #include "thalia/writer.h"
 
 namespace thalia::python {
@@ -38,8 +37,5 @@ struct OpenWriter {
 };
 
 using PyWriter = Exclusive<OpenWriter>;
-
-/// What a save tells, as a dict: thalia_checkpoint.SaveResult documents it.
-Members result_dict(const SaveResult& result);
 
 }  // namespace thalia::python

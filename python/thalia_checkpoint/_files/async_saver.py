@@ -85,8 +85,10 @@ class PendingSave(Generic[Result]):
     def __await__(self) -> Generator[Any, None, Result]:
         return self._poll().__await__()
 
-    def _result(self, facts: dict[str, Any]) -> Result:
-        raise NotImplementedError
+    def _result(self, found: Any) -> Result:
+        """What is given of what the core found."""
+        result: Result = found
+        return result
 
     async def _poll(self) -> Result:
         import asyncio  # slow to import, and only needed here
@@ -104,9 +106,6 @@ class SaveHandle(PendingSave[SaveResult]):
 
     The save goes on where nobody keeps its handle. Any thread may use one.
     """
-
-    def _result(self, facts: dict[str, Any]) -> SaveResult:
-        return SaveResult(**facts)
 
 
 @suggests

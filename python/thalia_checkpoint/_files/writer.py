@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
 import numpy as np
 
 from .. import _core
+from .._core import SaveResult as SaveResult
 from .._keywords import suggests
 from .._missing import not_found
 from .._progress import Progress, callback
@@ -57,28 +57,6 @@ class SaveOptions(TypedDict, total=False):
     progress: Progress | None
     """Called with bytes done and in all, from a thread of the save. What it raises ends the save.
     True shows a bar, with tqdm."""
-
-
-@dataclass(frozen=True)
-class SaveResult:
-    """What a save did."""
-
-    file_bytes: int
-    payload_bytes: int
-    """Of all tensors, uncompressed."""
-    regions: int
-    tensors: int
-    seconds: float
-    sync_seconds: float
-    """Of these, waiting for the disk."""
-    codec: str
-    io: str
-    """"buffered" or "direct"."""
-    io_fallback: str | None
-    """Why it is not what was asked for."""
-    sha256: str | None
-    closing_checksum: str
-    """The file's identity, in hexadecimal."""
 
 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -232,7 +210,7 @@ class Writer:
         Raises IoError with the call that failed; what `progress` raised; UsageError after a commit.
         """
         self._finish()
-        self.result = SaveResult(**self._raw.commit())
+        self.result = self._raw.commit()
         return self.result
 
     def abandon(self) -> None:

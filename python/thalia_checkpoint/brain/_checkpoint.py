@@ -357,25 +357,25 @@ class BrainCheckpoint:
         is_delta. Raises as load().
         """
         told = _core.brain_info(path)
-        metadata: dict[str, Any] = told["metadata"]
-        names = [*told["regions"], *(f"{_save.PATHWAY}{name}" for name in told["pathways"])]
+        metadata = told.metadata
+        names = [*told.regions, *(f"{_save.PATHWAY}{name}" for name in told.pathways)]
         # Of a file that was converted from the original program's, some of its own members are in the state.
         state: dict[str, Any] = {}
         if _metadata.ORIGIN in metadata:
             state = OpenBrain(path, lazy=True, read_tensors=False, verification="off").core.state
         return {
             "file_path": os.fspath(path),
-            "file_size": told["file_size"],
-            "version": told["version"],
-            "timestamp": datetime.datetime.fromtimestamp(told["timestamp"]).isoformat(),
+            "file_size": told.file_bytes,
+            "version": told.version,
+            "timestamp": datetime.datetime.fromtimestamp(told.timestamp).isoformat(),
             "num_regions": len(names),
-            "total_neurons": told["total_neurons"],
-            "total_synapses": told["total_synapses"],
-            "training_steps": told["training_steps"],
+            "total_neurons": told.total_neurons,
+            "total_synapses": told.total_synapses,
+            "training_steps": told.training_steps,
             "regions": names,
             "metadata": _metadata.shown(metadata, state),
             "growth_history": _metadata.events_in(metadata),
-            "is_delta": told["is_delta"],
+            "is_delta": told.is_delta,
         }
 
     @staticmethod
@@ -417,8 +417,8 @@ class BrainSaveHandle(PendingSave[dict[str, Any]]):
         super().__init__(raw)
         self._summary = summary
 
-    def _result(self, facts: dict[str, Any]) -> dict[str, Any]:
-        return self._summary(facts)
+    def _result(self, found: dict[str, Any]) -> dict[str, Any]:
+        return self._summary(found)
 
 
 def _planned_delta(

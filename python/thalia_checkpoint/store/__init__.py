@@ -37,9 +37,7 @@ from ._facts import (
     PruneResult,
     RetentionDecision,
     StoredCheckpoint,
-    entry_of,
     loaded_of,
-    stored_of,
 )
 
 if TYPE_CHECKING:
@@ -68,9 +66,6 @@ class StoreHandle(PendingSave[StoredCheckpoint]):
     It is done once the checkpoint is saved and retention has been applied. It goes on where nobody
     keeps its handle. Any thread may use one.
     """
-
-    def _result(self, facts: dict[str, Any]) -> StoredCheckpoint:
-        return stored_of(facts)
 
 
 def create_run(folder: Path, config: Mapping[str, Any]) -> Run:
@@ -126,17 +121,15 @@ class Run:
     def list(self, phase: str | None = None) -> Entries:
         """The checkpoints in the order of their steps; none is opened. Raises NotFoundError for a phase;
         IoError."""
-        return [entry_of(facts) for facts in self._raw.entries(self._phase(phase))]
+        return self._raw.entries(self._phase(phase))
 
     def latest(self, phase: str | None = None) -> CheckpointEntry | None:
         """What was saved last, or is resumed from. Those of larger steps were left behind. Raises as list()."""
-        facts = self._raw.latest(self._phase(phase))
-        return None if facts is None else entry_of(facts)
+        return self._raw.latest(self._phase(phase))
 
     def best(self, phase: str | None = None) -> CheckpointEntry | None:
         """That with the best metric. Raises as list()."""
-        facts = self._raw.best(self._phase(phase))
-        return None if facts is None else entry_of(facts)
+        return self._raw.best(self._phase(phase))
 
     def load(
         self,
@@ -221,7 +214,7 @@ class RunWriter:
         Raises as Writer.commit(); UsageError for a writer of something else.
         """
         writer._finish()
-        stored = stored_of(self._raw.commit(writer._raw, metric))
+        stored = self._raw.commit(writer._raw, metric)
         self._warn()
         return stored
 
@@ -255,12 +248,9 @@ class RunWriter:
         What is to stay is read first, if it is not known to be whole. Raises NotFoundError for a
         phase; IoError.
         """
-        facts = self._raw.prune(self._phase(phase), dry_run)
+        result = self._raw.prune(self._phase(phase), dry_run)
         self._warn()
-        decisions = tuple(
-            RetentionDecision(entry_of(entry), fate, reason) for entry, fate, reason in facts["decisions"]
-        )
-        return PruneResult(decisions, tuple(facts["removed"]), facts["freed_bytes"])
+        return result
 
     def close(self) -> None:
         """Waits for saves in the background, and lets go of the lock. Everything raises UsageError then."""
