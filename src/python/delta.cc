@@ -77,7 +77,7 @@ void bind_delta_results(nb::module_& module) {
       "`low_rank` add up to `tensors`.",
       field("file_bytes", &DeltaResult::file_bytes),
       field("base_bytes", &DeltaResult::base_bytes, "The size of the base's file."),
-      field("logical_bytes", &DeltaResult::logical_bytes, "Bytes of the state's tensors."),
+      field("logical_bytes", &DeltaResult::payload_bytes, "Bytes of the state's tensors."),
       field("depth", &DeltaResult::depth, "Deltas from here down to a full file."),
       field("regions", &DeltaResult::regions), field("tensors", &DeltaResult::tensors),
       field("same", &DeltaResult::same, "Tensors of which nothing is stored."),
