@@ -132,12 +132,10 @@ LENT = {
     ),
     "src/inspect": (
         "base/fail.h",
-        "base/stopwatch.h",
-        "base/suggestion.h",
-        "io/memory/allocation_limit.h",
         "json/writer.h",
         "state/precision/glob.h",
         "state/tensor/slice.h",
+        "state/tensor/sparse_entries.h",
     ),
     "src/measure": ("base/parallel.h",),
     "src/python": (

@@ -164,7 +164,7 @@ void print_array(Output& out, const inspect::OpenedTensor& source, const Slice& 
 }
 
 void print_entries(Output& out, const inspect::OpenedTensor& source, const Slice& slice, bool all) {
-  const auto for_each = [&](const inspect::ShownEntries::Visit& visit) {
+  const auto for_each = [&](const state::SparseEntries::Visit& visit) {
     source.entries->visit(slice.ranges, visit);
   };
   const ByteSpan values = source.entries->values();

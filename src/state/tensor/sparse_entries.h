@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "thalia/state/tensor_value.h"
@@ -24,6 +25,16 @@ class SparseEntries {
   void positions(std::uint64_t first, std::span<std::uint64_t> out) const;
   /// The first entry at `position` or behind it; count() where there is none.
   std::uint64_t first_at(std::uint64_t position) const;
+
+  /// Called with an entry's coordinates and its number; returns whether to go on.
+  using Visit = std::function<bool(std::span<const std::uint64_t>, std::uint64_t)>;
+  /// Visits the entries inside the ranges, one range for each dimension, in row-major order. It
+  /// looks only at entries between the first and the last coordinate.
+  void visit(std::span<const SliceRange> ranges, const Visit& visit) const;
+  /// The part of the tensor densely, zero where nothing is stored.
+  void read_dense(std::span<const SliceRange> ranges, MutableByteSpan out) const;
+
+  const Tensor& tensor() const noexcept { return tensor_; }
 
  private:
   std::uint64_t row_of(std::uint64_t entry) const;
