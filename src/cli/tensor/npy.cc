@@ -10,15 +10,15 @@ namespace {
 enum class Form { as_it_is, as_f32, as_byte };
 
 struct NumpyType {
-  std::string_view descr;
+  std::string descr;
   Form form = Form::as_it_is;
 };
 
 NumpyType numpy_type(DType dtype) {
-  const std::string_view descr = formats::npy_descr(dtype);
+  const std::string descr = formats::npy_descr(dtype);
   if (dtype == DType::boolean) return {descr, Form::as_byte};
   // Of the others NumPy has those that are no bare bytes ("V").
-  if (!descr.empty() && descr.find('V') == std::string_view::npos) return {descr};
+  if (!descr.empty() && descr.find('V') == std::string::npos) return {descr};
   const DTypeKind kind = dtype_facts(dtype).kind;
   if (kind == DTypeKind::floating) return {formats::npy_descr(DType::f32), Form::as_f32};
   return {formats::npy_descr(kind == DTypeKind::signed_integer ? DType::i8 : DType::u8),
@@ -28,7 +28,7 @@ NumpyType numpy_type(DType dtype) {
 }  // namespace
 
 std::string npy_dtype(DType dtype) {
-  return std::string(numpy_type(dtype).descr);
+  return numpy_type(dtype).descr;
 }
 
 std::string npy_header(DType dtype, const Shape& shape) {

@@ -69,7 +69,7 @@ void check_layout(const SinkTensor& tensor) {
 }
 
 bool is_lost(DType dtype) {
-  return dtype != DType::bf16 && npy_descr(dtype).find('V') != std::string_view::npos;
+  return dtype != DType::bf16 && npy_descr(dtype).find('V') != std::string::npos;
 }
 
 // Whether elements of the type that the origin says are the tensor's; where they are, sets the

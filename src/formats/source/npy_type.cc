@@ -2,7 +2,11 @@
 // the package ml_dtypes has numpy.save write them.
 #include "formats/source/npy_type.h"
 
+#include <fmt/format.h>
+
 #include <array>
+
+#include "base/dtype_facts.h"
 
 namespace thalia::formats::npy {
 namespace {
@@ -71,56 +75,16 @@ std::optional<NpyType> npy_type(std::string_view descr) noexcept {
   return NpyType{.dtype = DType::u8, .opaque = bytes};
 }
 
-std::string_view npy_descr(DType dtype) noexcept {
-  switch (dtype) {
-    case DType::f32:
-      return "<f4";
-    case DType::f16:
-      return "<f2";
-    case DType::f64:
-      return "<f8";
-    case DType::bf16:
-      return "<V2";
-    case DType::i8:
-      return "|i1";
-    case DType::i16:
-      return "<i2";
-    case DType::i32:
-      return "<i4";
-    case DType::i64:
-      return "<i8";
-    case DType::u8:
-      return "|u1";
-    case DType::u16:
-      return "<u2";
-    case DType::u32:
-      return "<u4";
-    case DType::u64:
-      return "<u8";
-    case DType::boolean:
-      return "|b1";
-    case DType::c64:
-      return "<c8";
-    case DType::c128:
-      return "<c16";
-    case DType::f8_e4m3:
-    case DType::f8_e5m2:
-    case DType::f8_e8m0:
-    case DType::f8_e4m3fnuz:
-    case DType::f8_e5m2fnuz:
-      return "<V1";
-    case DType::f6_e2m3:
-    case DType::f6_e3m2:
-    case DType::f4_e2m1:
-    case DType::i4:
-    case DType::u4:
-    case DType::i2:
-    case DType::u2:
-    case DType::ternary:
-    case DType::binary:
-      break;
-  }
-  return {};
+std::string npy_descr(DType dtype) {
+  const DTypeFacts& facts = dtype_facts(dtype);
+  if (facts.bits < 8) return {};
+  const unsigned bytes = facts.bits / 8;
+  // Floats that NumPy lacks are bytes to it.
+  const bool is_lacking = facts.kind == DTypeKind::floating && (bytes == 1 || dtype == DType::bf16);
+  if (is_lacking) return fmt::format("<V{}", bytes);
+  constexpr std::string_view kLetters = "fiubc";  // of DTypeKind
+  return fmt::format("{}{}{}", bytes == 1 ? '|' : '<',
+                     kLetters[static_cast<std::size_t>(facts.kind)], bytes);
 }
 
 std::string_view why_no_npy_type(std::string_view descr) noexcept {

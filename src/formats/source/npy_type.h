@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "thalia/types.h"
@@ -20,7 +21,7 @@ struct NpyType {
 std::optional<NpyType> npy_type(std::string_view descr) noexcept;
 /// What numpy.save writes for a dtype, with ml_dtypes for those that NumPy lacks: "<V2" for bf16,
 /// "<V1" for all of 8 bits. Empty for packed types.
-std::string_view npy_descr(DType dtype) noexcept;
+std::string npy_descr(DType dtype);
 
 /// Why a type is not read: "the array holds texts". Static storage.
 std::string_view why_no_npy_type(std::string_view descr) noexcept;
