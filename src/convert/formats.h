@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "formats/source/file_report.h"
+#include "formats/source/check_tensors.h"
 #include "formats/source/opened_file.h"
 #include "formats/source/tensor_sink.h"
 #include "thalia/formats/file_format.h"

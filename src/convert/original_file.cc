@@ -209,19 +209,19 @@ std::shared_ptr<const OpenedFile> open_original(const std::filesystem::path& pat
 VerifyReport verify_original(const std::filesystem::path& path, const OpenOptions& options,
                              const VerifyOptions& verify, bool resolve) {
   if (is_v01_delta(path, options.chain.read)) return verify_thalia(path, options, verify, resolve);
-  FileReport report(verify);
-  report.find([&] {
+  container::Findings findings(verify.max_findings);
+  findings.find([&] {
     const V01File original = read_v01(path, options.chain.read);
-    VerifyReport& counts = report.counts();
+    VerifyReport& counts = findings.counts();
     counts.regions = static_cast<std::uint32_t>(original.document.entries.size());
     counts.bytes_checked = original.file_bytes;
     for (const V01Entry& entry : original.document.entries)
       for_each_tensor(entry.state, [&](const std::string&, const Tensor&) { ++counts.tensors; });
     counts.tensors_compared = counts.tensors;  // the checksum is that of the whole file
     for (const std::string& warning : original.warnings)
-      report.add(finding_of_file(Severity::warning, ErrorCode::bad_value, warning));
+      findings.add(container::finding_of_file(Severity::warning, ErrorCode::bad_value, warning));
   });
-  return std::move(report).finish();
+  return std::move(findings).finish();
 }
 
 }  // namespace thalia::formats

@@ -214,21 +214,19 @@ std::shared_ptr<const OpenedFile> open_thalia_shards(const std::filesystem::path
 
 VerifyReport verify_thalia_shards(const std::filesystem::path& path, const OpenOptions& options,
                                   const VerifyOptions& verify, bool /*resolve*/) {
-  FileReport report(verify);
-  report.find_of_named([&] {
+  container::Findings findings(verify.max_findings);
+  findings.find_of_named([&] {
     for (const std::string& name : read_model_index(path, options.chain.read.input.limits).files) {
-      report.find_of_named([&] {
-        VerifyReport one =
-            verify_chain(folder_of(path) / name, verify, options.chain.search, options.chain.bases);
-        for (Finding& finding : one.findings)
-          finding.message = fmt::format("{}: {}", printable(name), finding.message);
-        report.add(one);
+      findings.find_of_named([&] {
+        findings.add_report(
+            verify_chain(folder_of(path) / name, verify, options.chain.search, options.chain.bases),
+            printable(name) + ": ");
       });
     }
     // Opening would fail with the first of these.
-    if (report.ok()) open_thalia_shards(path, options);
+    if (findings.ok()) open_thalia_shards(path, options);
   });
-  return std::move(report).finish();
+  return std::move(findings).finish();
 }
 
 ShardsState open_shards_state(const std::filesystem::path& path, const ChainOptions& options) {

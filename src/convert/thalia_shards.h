@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "formats/source/file_report.h"
+#include "formats/source/check_tensors.h"
 #include "formats/source/opened_file.h"
 #include "thalia/state/delta.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "convert/formats.h"
-#include "formats/source/file_report.h"
+#include "formats/source/check_tensors.h"
 #include "thalia/formats/any_file.h"
 #include "thalia/formats/safetensors.h"
 
@@ -15,20 +15,20 @@ VerifyReport verify_any(const std::filesystem::path& named, const VerifyOptions&
   const std::filesystem::path file = find_model(named);
   const FileFormat format = known ? *known : input_format(file, options.chain.read.input.access);
   const formats::FormatRow& row = formats::format_row(format);
-  formats::FileReport report(verify);
+  container::Findings findings(verify.max_findings);
   if (row.verify != nullptr) {
-    report.add(row.verify(file, options, verify, resolve));
+    findings.add_report(row.verify(file, options, verify, resolve));
   } else {
-    report.find([&] { formats::check_tensors(*row.open(file, options), verify, report); });
+    findings.find([&] { formats::check_tensors(*row.open(file, options), verify, findings); });
   }
   // What the file has may be as it was written: without the rest it is no model.
-  if (report.ok()) {
+  if (findings.ok()) {
     if (const auto lack = lacks_of_file(file, format, options)) {
-      report.add(
-          formats::finding_of_file(Severity::error, ErrorCode::truncated, "it lacks " + *lack));
+      findings.add(
+          container::finding_of_file(Severity::error, ErrorCode::truncated, "it lacks " + *lack));
     }
   }
-  return std::move(report).finish();
+  return std::move(findings).finish();
 }
 
 }  // namespace thalia

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "thalia/text.h"
 
@@ -29,18 +30,28 @@ constexpr std::uint64_t kRemembered = 1024;
 
 }  // namespace
 
+Finding finding_of_file(Severity severity, ErrorCode code, std::string message) {
+  Finding finding;
+  finding.severity = severity;
+  finding.code = code;
+  finding.section = "file";
+  finding.message = std::move(message);
+  return finding;
+}
+
 void Findings::add(Finding finding) {
   finding.message = printable(finding.message, std::string_view::npos);
   std::string said = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", finding.offset, finding.section,
                                  finding.field, finding.region, finding.tensor, finding.message);
   const std::lock_guard lock(mutex_);
   if (said_.contains(said)) return;
-  if (findings_.size() < most_ || suppressed_ < kRemembered) said_.insert(std::move(said));
-  if (findings_.size() < most_) {
-    findings_.push_back(std::move(finding));
+  const bool is_kept = report_.findings.size() < most_;
+  if (is_kept || report_.suppressed < kRemembered) said_.insert(std::move(said));
+  if (is_kept) {
+    report_.findings.push_back(std::move(finding));
   } else {
-    ++suppressed_;
-    if (finding.severity == Severity::error) ++suppressed_errors_;
+    ++report_.suppressed;
+    if (finding.severity == Severity::error) ++report_.suppressed_errors;
   }
 }
 
@@ -51,7 +62,7 @@ void Findings::add(const Error& error, std::string_view region, std::string_view
   const std::string details = error.details();
   if (!details.empty()) message += (message.empty() ? "" : ": ") + details;
   add({.code = error.code(),
-       .section = context.section,
+       .section = context.section.empty() ? "file" : context.section,
        .field = context.field,
        .region = context.region.empty() ? printable(region) : context.region,
        .tensor = context.tensor.empty() ? printable(tensor) : context.tensor,
@@ -59,13 +70,27 @@ void Findings::add(const Error& error, std::string_view region, std::string_view
        .message = std::move(message)});
 }
 
-void Findings::deliver(VerifyReport& report) {
-  // By offset, as threads add findings in no order.
-  std::stable_sort(findings_.begin(), findings_.end(),
+void Findings::add_report(const VerifyReport& part, const std::string& in_front) {
+  for (Finding finding : part.findings) {
+    finding.message = in_front + finding.message;
+    add(std::move(finding));
+  }
+  report_.suppressed += part.suppressed;
+  report_.suppressed_errors += part.suppressed_errors;
+  report_.bytes_checked += part.bytes_checked;
+  report_.regions += part.regions;
+  report_.tensors += part.tensors;
+  report_.tensors_compared += part.tensors_compared;
+}
+
+void Findings::sort() {
+  std::stable_sort(report_.findings.begin(), report_.findings.end(),
                    [](const Finding& a, const Finding& b) { return a.offset < b.offset; });
-  report.findings = std::move(findings_);
-  report.suppressed = suppressed_;
-  report.suppressed_errors = suppressed_errors_;
+}
+
+VerifyReport Findings::finish() && {
+  report_.seconds = watch_.seconds();
+  return std::move(report_);
 }
 
 }  // namespace container

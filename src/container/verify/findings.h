@@ -1,4 +1,4 @@
-// Where verify collects what it finds, from several threads.
+// Where whoever verifies collects what it finds: a file of any format, a part of a model, a base.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,18 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
-#include <utility>
 
+#include "base/stopwatch.h"
 #include "thalia/error.h"
 #include "thalia/verify.h"
 
 namespace thalia::container {
 
+/// About the file as a whole.
+Finding finding_of_file(Severity severity, ErrorCode code, std::string message);
+
+/// Findings, as many as VerifyOptions::max_findings, and what else the report says. Several threads
+/// may add findings and run check(); all else is externally synchronised.
 class Findings {
  public:
   explicit Findings(std::uint64_t most) : most_(most) {}
@@ -21,6 +26,8 @@ class Findings {
   void add(Finding finding);
   /// An error as a finding; region and tensor are filled in where the error does not know them.
   void add(const Error& error, std::string_view region = {}, std::string_view tensor = {});
+  /// The findings of a part, each with this text in front of its message, and what is counted.
+  void add_report(const VerifyReport& part, const std::string& in_front = {});
 
   /// Runs a check. What it throws becomes a finding; a passed limit and a stop go on to the caller.
   ///
@@ -36,17 +43,45 @@ class Findings {
       return false;
     }
   }
+  /// The same of work on a file that the user named: what the system refuses, and what the library
+  /// lacks, says nothing about the file, and goes on too.
+  template <typename Work>
+  void find(const Work& work) {
+    try {
+      work();
+    } catch (const FormatError& error) {
+      if (error.code() == ErrorCode::limit_exceeded) throw;
+      add(error);
+    } catch (const IntegrityError& error) {
+      add(error);
+    }
+  }
+  /// The same of one that another file names: that it cannot be read, or is none, is a finding.
+  template <typename Work>
+  void find_of_named(const Work& work) {
+    try {
+      find(work);
+    } catch (const IoError& error) {
+      add(error);
+    } catch (const UsageError& error) {
+      add(error);
+    }
+  }
 
-  /// Moves all findings, by offset, into the report. To be called once.
-  void deliver(VerifyReport& report);
+  /// All but findings and seconds is the caller's.
+  VerifyReport& counts() noexcept { return report_; }
+  bool ok() const noexcept { return report_.ok(); }
+  /// By offset, where threads added them in no order.
+  void sort();
+  /// With the time since this was made.
+  VerifyReport finish() &&;
 
  private:
+  Stopwatch watch_;
   std::mutex mutex_;
   std::uint64_t most_;
-  std::uint64_t suppressed_ = 0;
-  std::uint64_t suppressed_errors_ = 0;
-  std::vector<Finding> findings_;
-  std::unordered_set<std::string> said_;  ///< of these
+  VerifyReport report_;
+  std::unordered_set<std::string> said_;  ///< of its findings
 };
 
 }  // namespace thalia::container

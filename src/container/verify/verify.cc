@@ -11,7 +11,6 @@
 
 #include "base/fail.h"
 #include "base/parallel.h"
-#include "base/stopwatch.h"
 #include "container/file/open_bytes.h"
 #include "container/file/open_file.h"
 #include "container/verify/consistency.h"
@@ -177,7 +176,8 @@ void note_oddities(const detail::OpenFile& file, container::Findings& findings) 
 }
 
 void verify_open_file(const detail::OpenFile& file, const VerifyOptions& options,
-                      container::Findings& findings, VerifyReport& report) {
+                      container::Findings& findings) {
+  VerifyReport& report = findings.counts();
   report.regions = file.region_count();
   report.tensors = file.directory().tensor_count;
   if (file.mapping().backing() != io::Backing::partial) note_debris(file, findings);
@@ -216,8 +216,6 @@ VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& opti
 
 VerifyReport container::verify_bytes(const std::shared_ptr<const io::FileBytes>& bytes,
                                      const VerifyOptions& options) {
-  const Stopwatch watch;
-  VerifyReport report;
   container::Findings findings(options.max_findings);
   with_path(bytes->path().native(), [&] {
     // Reader checks are off: they would end verify at the first damage, and would hash what
@@ -232,13 +230,12 @@ VerifyReport container::verify_bytes(const std::shared_ptr<const io::FileBytes>&
                  ? container::open_side_file(std::move(contents), read)
                  : detail::OpenFile::over(std::move(contents), read);
     });
-    if (file) verify_open_file(*file, options, findings, report);
+    if (file) verify_open_file(*file, options, findings);
     if (file && !options.quick)
       findings.check([&] { container::verify_frames(*bytes, file->mapping(), options, findings); });
   });
-  findings.deliver(report);
-  report.seconds = watch.seconds();
-  return report;
+  findings.sort();
+  return std::move(findings).finish();
 }
 
 }  // namespace thalia

@@ -102,11 +102,11 @@ std::shared_ptr<const OpenedFile> open_mckp_source(const std::filesystem::path& 
 
 VerifyReport verify_mckp(const std::filesystem::path& path, const OpenOptions& options,
                          const VerifyOptions& verify, bool /*resolve*/) {
-  FileReport report(verify);
-  report.find([&] {
+  container::Findings findings(verify.max_findings);
+  findings.find([&] {
     const MckpReadOptions read = mckp::read_options(options, false);
     const MckpFile file = MckpFile::open(path, read);
-    VerifyReport& counts = report.counts();
+    VerifyReport& counts = findings.counts();
     counts.tensors = static_cast<std::uint32_t>(file.tensors().size());
     if (verify.quick) return;
     file.verify();
@@ -114,7 +114,7 @@ VerifyReport verify_mckp(const std::filesystem::path& path, const OpenOptions& o
     counts.bytes_checked = file.file_bytes();
     counts.tensors_compared = counts.tensors;
   });
-  return std::move(report).finish();
+  return std::move(findings).finish();
 }
 
 }  // namespace thalia::formats

@@ -1,7 +1,7 @@
 // MCKP files, read through the interface of all formats.
 #pragma once
 
-#include "formats/source/file_report.h"
+#include "formats/source/check_tensors.h"
 #include "formats/source/opened_file.h"
 
 namespace thalia::formats {

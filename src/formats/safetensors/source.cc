@@ -124,18 +124,18 @@ std::shared_ptr<const OpenedFile> open_safetensors_source(const std::filesystem:
 
 VerifyReport verify_safetensors(const std::filesystem::path& path, const OpenOptions& options,
                                 const VerifyOptions& verify, bool /*resolve*/) {
-  FileReport report(verify);
-  report.find([&] {
+  container::Findings findings(verify.max_findings);
+  findings.find([&] {
     const std::filesystem::path only = find_safetensors_model(path).filename();
     for (SafetensorsFinding& found : check_safetensors_model(path, {.chain = options.chain})) {
       if (found.file == only) continue;  // no index: opening the file tells more of what it has
       found.section = found.file.empty() ? "index" : "file";
-      report.add(std::move(found));
+      findings.add(std::move(found));
     }
-    if (!report.ok()) return;  // opening would fail with the first of them
-    check_tensors(*open_safetensors_source(path, options), verify, report);
+    if (!findings.ok()) return;  // opening would fail with the first of them
+    check_tensors(*open_safetensors_source(path, options), verify, findings);
   });
-  return std::move(report).finish();
+  return std::move(findings).finish();
 }
 
 }  // namespace thalia::formats

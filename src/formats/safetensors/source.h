@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "formats/source/file_report.h"
+#include "formats/source/check_tensors.h"
 #include "formats/source/opened_file.h"
 
 namespace thalia::formats {

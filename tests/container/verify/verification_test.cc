@@ -271,8 +271,7 @@ BOOST_AUTO_TEST_CASE(a_finding_beyond_the_most_is_counted_once) {
   container::Findings findings(1);
   for (const std::uint64_t offset : {0u, 64u, 64u, 0u, 128u, 64u})
     findings.add({.offset = offset, .message = "m"});
-  VerifyReport report;
-  findings.deliver(report);
+  const VerifyReport report = std::move(findings).finish();
   BOOST_TEST(report.findings.size() == 1u);
   BOOST_TEST(report.suppressed == 2u);
   BOOST_TEST(report.suppressed_errors == 2u);
