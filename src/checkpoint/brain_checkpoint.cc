@@ -21,8 +21,11 @@
 #include "base/utf8.h"
 #include "checkpoint/background.h"
 #include "checkpoint/packing.h"
+#include "container/read/reader_of.h"
 #include "format/constants.h"
+#include "formats/v01/file_start.h"
 #include "formats/v01/state.h"
+#include "formats/v01/wrapper.h"
 #include "io/memory/allocation_limit.h"
 #include "state/brain/stored_region.h"
 #include "state/brain/stored_tensor.h"
@@ -49,16 +52,16 @@ namespace {
 
 /// True for a file of version 0.1, also inside a frame; false for everything else, checkpoint or
 /// not. @throws IoError; FormatError where a frame is broken.
-bool is_v01(const std::filesystem::path& path);
+bool is_v01(const io::InputFile& source, Access access);
 
 /// All regions are read at once. @throws as read_v01(); UsageError (not_found).
-BrainState load_v01_brain(const std::filesystem::path& path, const BrainLoadOptions& options,
+BrainState load_v01_brain(const io::InputFile& source, const BrainLoadOptions& options,
                           BrainLoadReport& report);
 
-BrainInfo describe_v01_brain(const std::filesystem::path& path, const ReadOptions& options);
+BrainInfo describe_v01_brain(const io::InputFile& source, const ReadOptions& options);
 
 /// Reads the whole file. @throws where anything in it is wrong.
-void check_v01_brain(const std::filesystem::path& path, const VerifyOptions& options);
+void check_v01_brain(const io::InputFile& source, const VerifyOptions& options);
 
 using std::filesystem::path;
 
@@ -124,14 +127,15 @@ void restore(BrainState& brain, const state::LoadContext& context) {
   restore(brain.state, to_f32, context);
 }
 
-bool is_v01(const path& source) {
-  const auto version = read_format_version(source);
+bool is_v01(const io::InputFile& source, Access access) {
+  const auto version =
+      formats::version_in(formats::read_file_start(source.bytes(access)->fd(), source.path()));
   return version && version->major == 0;
 }
 
-BrainState load_v01_brain(const path& source, const BrainLoadOptions& options,
+BrainState load_v01_brain(const io::InputFile& source, const BrainLoadOptions& options,
                           BrainLoadReport& report) {
-  const V01File file = read_v01(source, options.chain.read);
+  const V01File file = formats::read_v01(source, options.chain.read);
   if (options.on_warning) {
     for (const std::string& warning : file.warnings) options.on_warning(warning);
   }
@@ -146,10 +150,10 @@ BrainState load_v01_brain(const path& source, const BrainLoadOptions& options,
   return brain;
 }
 
-BrainInfo describe_v01_brain(const path& source, const ReadOptions& options) {
-  const V01File file = read_v01(source, options);
+BrainInfo describe_v01_brain(const io::InputFile& source, const ReadOptions& options) {
+  const V01File file = formats::read_v01(source, options);
   const V01Header& header = file.document.header;
-  BrainInfo info{header, source, file.file_bytes, header.version.to_string()};
+  BrainInfo info{header, source.path(), file.file_bytes, header.version.to_string()};
   const BrainState brain = from_v01(file.document);
   info.regions = brain.regions.names();
   info.pathways = brain.pathways.names();
@@ -159,8 +163,8 @@ BrainInfo describe_v01_brain(const path& source, const ReadOptions& options) {
   return info;
 }
 
-void check_v01_brain(const path& source, const VerifyOptions& options) {
-  read_v01(source, {.input = options.input, .work = options.work});
+void check_v01_brain(const io::InputFile& source, const VerifyOptions& options) {
+  formats::read_v01(source, {.input = options.input, .work = options.work});
 }
 
 }  // namespace
@@ -190,13 +194,13 @@ void warn_of_newer_minor(const FormatVersion& version, const BrainLoadOptions& o
 
 // Tries 1.0 first. Files of version 0.1 are few, so only a file that 1.0 refuses is looked at
 // again, and an ordinary load reads the start of the file once.
-std::optional<Reader> open_unless_v01(const path& source, const ReadOptions& options) {
+std::optional<Reader> open_unless_v01(const io::InputFile& source, const ReadOptions& options) {
   try {
-    return Reader::open(source, options);
+    return container::open_reader(source, options);
   } catch (const FormatError&) {
-    if (!checkpoint::is_v01(source)) throw;
+    if (!checkpoint::is_v01(source, options.input.access)) throw;
   } catch (const UnsupportedError&) {
-    if (!checkpoint::is_v01(source)) throw;
+    if (!checkpoint::is_v01(source, options.input.access)) throw;
   }
   return std::nullopt;
 }
@@ -254,8 +258,9 @@ void BrainCheckpoint::reserve(AsyncSaver& saver, const BrainState& brain, const 
   saver.reserve(checkpoint::writer_of(stored, target, options.save));
 }
 
-BrainState BrainCheckpoint::load(const path& source, const BrainLoadOptions& options,
+BrainState BrainCheckpoint::load(const path& named, const BrainLoadOptions& options,
                                  BrainLoadReport* report) {
+  const io::InputFile source(named);
   BrainLoadOptions limited = options;
   limited.chain = chain_of(options);
   const std::optional<Reader> opened = open_unless_v01(source, limited.chain.read);
@@ -292,12 +297,14 @@ BrainState BrainCheckpoint::load(const Reader& reader, const BrainLoadOptions& o
   return state::read_brain(chain.reader(), read);
 }
 
-BrainInfo BrainCheckpoint::info(const path& source, const ReadOptions& options) {
+BrainInfo BrainCheckpoint::info(const path& named, const ReadOptions& options) {
+  const io::InputFile source(named);
   const std::optional<Reader> opened = open_unless_v01(source, options);
   if (!opened) return checkpoint::describe_v01_brain(source, options);
   const Reader& reader = *opened;
   const FileHeader header = reader.header();
-  BrainInfo info{header, source, file_bytes(source), header.version.to_string()};
+  BrainInfo info{header, named, source.bytes(options.input.access)->bytes().size(),
+                 header.version.to_string()};
   info.connections = reader.connection_count();
   info.is_delta = header.flags.delta;
   for (std::uint32_t i = 0; i < reader.region_count(); ++i) {
@@ -315,17 +322,18 @@ BrainInfo BrainCheckpoint::info(const path& source, const ReadOptions& options) 
   return info;
 }
 
-BrainValidation BrainCheckpoint::validate(const path& source, const VerifyOptions& options,
+BrainValidation BrainCheckpoint::validate(const path& named, const VerifyOptions& options,
                                           const std::vector<path>& search,
                                           const BasePolicy& bases) {
   BrainValidation validation;
+  const io::InputFile source(named);
   try {
-    if (checkpoint::is_v01(source)) {
+    if (checkpoint::is_v01(source, options.input.access)) {
       checkpoint::check_v01_brain(source, options);
       validation.valid = true;
       return validation;
     }
-    const VerifyReport report = verify_chain(source, options, search, bases);
+    const VerifyReport report = state::verify_chain(source, options, search, bases);
     for (const Finding& finding : report.findings) {
       if (finding.severity == Severity::error) validation.issues.push_back(sentence(finding));
     }
@@ -333,7 +341,7 @@ BrainValidation BrainCheckpoint::validate(const path& source, const VerifyOption
       validation.issues.push_back(fmt::format("{} more findings", report.suppressed_errors));
     // Warnings alone leave a file valid.
     if (report.ok()) {
-      check_state(Reader::open(source, {.input = options.input}), options.input.limits);
+      check_state(container::open_reader(source, {.input = options.input}), options.input.limits);
       validation.valid = true;
     }
     // Validation answers a question: a file that cannot be read at all is an answer too.

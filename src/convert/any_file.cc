@@ -44,12 +44,12 @@ std::filesystem::path formats::opened_path(const std::filesystem::path& input,
 
 AnyFile open_any(const std::filesystem::path& named, const OpenOptions& options,
                  std::optional<FileFormat> format) {
-  const std::filesystem::path path = formats::opened_path(named, format);
+  const io::InputFile input(formats::opened_path(named, format));
   auto impl = std::make_shared<AnyFile::Impl>();
-  impl->path = path.string();
-  impl->format = format ? *format : input_format(path, options.chain.read.input.access);
+  impl->path = input.path().string();
+  impl->format = format ? *format : formats::format_of(input, options.chain.read.input.access);
   with_path(impl->path, [&] {
-    impl->source = formats::format_row(impl->format).open(path, options);
+    impl->source = formats::format_row(impl->format).open(input, options);
     if (options.chain.read.verification == Verification::at_open) impl->source->check_all();
   });
   AnyFile file;
@@ -60,15 +60,23 @@ AnyFile open_any(const std::filesystem::path& named, const OpenOptions& options,
 std::vector<std::filesystem::path> files_read(const std::filesystem::path& named,
                                               const OpenOptions& options,
                                               std::optional<FileFormat> format) {
-  const std::filesystem::path path = formats::opened_path(named, format);
-  if (!format) format = input_format(path, options.chain.read.input.access);
+  const io::InputFile input(formats::opened_path(named, format));
+  return formats::files_read(
+      input, options,
+      format ? *format : formats::format_of(input, options.chain.read.input.access));
+}
+
+std::vector<std::filesystem::path> formats::files_read(const io::InputFile& input,
+                                                       const OpenOptions& options,
+                                                       FileFormat format) {
+  const std::filesystem::path& path = input.path();
   std::vector<std::filesystem::path> files, more;
   OpenOptions own = options;
   own.as_stored = true;
-  const formats::FormatRow& row = formats::format_row(*format);
-  if (row.names_files) with_path(path.native(), [&] { more = row.open(path, own)->files(); });
+  const formats::FormatRow& row = formats::format_row(format);
+  if (row.names_files) with_path(path.native(), [&] { more = row.open(input, own)->files(); });
   // A model lists what its folder leads to itself.
-  if (*format != FileFormat::safetensors && *format != FileFormat::thalia_shards)
+  if (format != FileFormat::safetensors && format != FileFormat::thalia_shards)
     files.push_back(path);
   files.insert(files.end(), more.begin(), more.end());
   return files;
@@ -141,6 +149,10 @@ bool AnyFile::has_regions() const noexcept {
   return impl_->source->has_regions();
 }
 
+std::optional<ChainReader> AnyFile::state(const ChainOptions& options) const {
+  return with_path(impl_->path, [&] { return impl_->source->state(options); });
+}
+
 std::vector<LinkFacts> AnyFile::links() const {
   return with_path(impl_->path, [&] { return impl_->source->links(impl_->path); });
 }
@@ -177,12 +189,6 @@ std::uint64_t AnyFile::logical_bytes(std::size_t i) const {
 
 std::optional<std::string> AnyFile::lacks() const {
   return formats::lacking_parts(impl_->path, impl_->source->part());
-}
-
-std::optional<std::string> lacks_of_file(const std::filesystem::path& path, FileFormat format,
-                                         const OpenOptions& options) {
-  if (formats::format_row(format).tells_part) return open_any(path, options, format).lacks();
-  return formats::lacking_parts(path, std::nullopt);
 }
 
 Tensor AnyFile::read(std::size_t i) const {

@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "io/file/input_file.h"
 #include "thalia/formats/any_tensor.h"
 #include "thalia/formats/convert.h"
 #include "thalia/formats/file_format.h"
-#include "thalia/formats/resolved_file.h"
 #include "thalia/reader.h"
+#include "thalia/state/delta.h"
 
 namespace thalia::formats {
 
@@ -22,23 +23,37 @@ using std::filesystem::path;
 /// format whose own reader looks through the folder.
 path opened_path(const path& input, std::optional<FileFormat> from);
 
+/// convert() of a file that others look at too.
+ConvertResult convert_input(const io::InputFile& input, const path& output,
+                            const ConvertOptions& options);
+
 /// Copies the regions of these numbers, ascending, and the connections among them.
 void copy_thalia(const Reader& reader, const std::vector<std::uint32_t>& regions,
                  const path& output, const ConvertOptions& options, ConvertResult& result);
 
+/// A ResolvedFile of an input that others look at too.
+struct ResolvedInput {
+  Reader reader;
+  std::uint64_t copied_bytes = 0;  ///< of all files that were read; 0 where the reader is no copy's
+};
+ResolvedInput resolve_input(const io::InputFile& input, const path& folder,
+                            const ChainOptions& options);
 /// A delta, and a model in parts, is resolved into an unnamed file in the output's folder, which
 /// has to have room for a file of this size anyway.
-ResolvedFile resolved_for(const path& input, const path& output, const ConvertOptions& options);
+ResolvedInput resolved_for(const io::InputFile& input, const path& output,
+                           const ConvertOptions& options);
 
-/// That of a path where a .thalia file is wanted: thalia_shards of a model in parts, else thalia,
+/// is_in_parts() of such an input.
+bool is_in_parts(const io::InputFile& input, Access access);
+/// That of an input where a .thalia file is wanted: thalia_shards of a model in parts, else thalia,
 /// whatever it is.
-FileFormat thalia_format(const path& input, Access access);
+FileFormat thalia_format(const io::InputFile& input, Access access);
 
 /// Of an output that is there, and would be replaced. It may take the place of the input as a
 /// whole, which is open by then, but not that of an index of .thalia files. @throws UsageError
 /// (bad_argument) where it is another one of files_read(); what that throws.
-void check_not_read(const path& input, const path& output, const OutputOptions& written,
-                    const OpenOptions& options, std::optional<FileFormat> from);
+void check_not_read(const io::InputFile& input, const path& output, const OutputOptions& written,
+                    const OpenOptions& options, FileFormat from);
 
 /// What the directory says of a tensor; of a quantized one with its elements restored.
 TensorSpec spec_of(const TensorView& tensor);

@@ -15,6 +15,7 @@
 #include "base/fail.h"
 #include "base/stopwatch.h"
 #include "base/utf8.h"
+#include "container/read/reader_of.h"
 #include "convert/conversions.h"
 #include "convert/formats.h"
 #include "convert/migrations.h"
@@ -34,7 +35,7 @@
 namespace thalia {
 namespace {
 
-void run(const std::filesystem::path& input, const std::filesystem::path& output,
+void run(const io::InputFile& input, FileFormat from, const std::filesystem::path& output,
          const ConvertOptions& options, ConvertResult& result);
 
 // What lies at the output is about to be replaced, so its content does not count.
@@ -45,7 +46,7 @@ FileFormat output_format(const std::filesystem::path& output, const ConvertOptio
                    {.path = output.string(), .field = "to", .bound = formats::written_formats()});
 }
 
-void migrate_between(const std::filesystem::path& input, FileFormat from,
+void migrate_between(const io::InputFile& input, FileFormat from,
                      const std::filesystem::path& output, FileFormat to,
                      const ConvertOptions& options, ConvertResult& result) {
   if (to == FileFormat::thalia_0_1 && !options.precision.keeps_all()) {
@@ -66,7 +67,7 @@ void migrate_between(const std::filesystem::path& input, FileFormat from,
   }
   result.losses = std::move(done.losses);
   result.tensors = done.tensors;
-  result.input_bytes = file_bytes(input);
+  result.input_bytes = input.bytes(options.chain.read.input.access)->bytes().size();
   result.output_bytes = done.output_bytes;
 }
 
@@ -78,16 +79,16 @@ void note_lacking(const std::filesystem::path& input, const std::optional<format
 }
 
 // `shared_memory`: the output says what is a view of what.
-void convert_flat(const std::filesystem::path& input, FileFormat from,
-                  const std::filesystem::path& output, FileFormat to, bool shared_memory,
-                  const ConvertOptions& options, ConvertResult& result) {
+void convert_flat(const io::InputFile& input, FileFormat from, const std::filesystem::path& output,
+                  FileFormat to, bool shared_memory, const ConvertOptions& options,
+                  ConvertResult& result) {
   const formats::FormatRow& row = formats::format_row(from);
   OpenOptions opening = formats::source_options(options);
   opening.shared_memory = shared_memory;
   const auto source = row.open(input, opening);
-  note_lacking(input, source->part(), result);
+  note_lacking(input.path(), source->part(), result);
   if (to == FileFormat::thalia) {
-    formats::flow_to_thalia(*source, row, input, output, options, result);
+    formats::flow_to_thalia(*source, row, input.path(), output, options, result);
   } else {
     formats::flow_to_format(*source, row, formats::choose_by_name(*source, options.grouping),
                             output, formats::format_row(to), options, result);
@@ -97,9 +98,8 @@ void convert_flat(const std::filesystem::path& input, FileFormat from,
 // From or to files of version 0.1. Only .thalia files convert to and from these, tensor by tensor
 // as they are. For other formats, and for a precision policy, one stands in between, and what each
 // of the two steps lost is listed.
-void run_v01(const std::filesystem::path& input, FileFormat from,
-             const std::filesystem::path& output, FileFormat to, const ConvertOptions& options,
-             ConvertResult& result) {
+void run_v01(const io::InputFile& input, FileFormat from, const std::filesystem::path& output,
+             FileFormat to, const ConvertOptions& options, ConvertResult& result) {
   const auto is_thalia = [](FileFormat format) {
     return format == FileFormat::thalia || format == FileFormat::thalia_0_1;
   };
@@ -108,7 +108,6 @@ void run_v01(const std::filesystem::path& input, FileFormat from,
     return migrate_between(input, from, output, to, options, result);
   const io::TemporaryFile between(output);
   ConvertOptions first = options;
-  first.from = from;
   first.to = FileFormat::thalia;
   first.precision = {};
   first.shard_bytes = {};
@@ -117,21 +116,21 @@ void run_v01(const std::filesystem::path& input, FileFormat from,
   first.save.work.progress = {};
   ConvertResult before;
   if (is_thalia(from)) {
-    run(input, between.path(), first, before);
+    run(input, from, between.path(), first, before);
   } else {
     convert_flat(input, from, between.path(), FileFormat::thalia, false, first, before);
   }
   ConvertOptions second = options;
-  second.from = FileFormat::thalia;
   second.to = to;
   second.dequantize = false;
   // As a migrated file, one of the same format keeps the time at which it was saved first.
+  const io::InputFile thalia(between.path());
   if (converts && !second.save.timestamp)
-    second.save.timestamp = Reader::open(between.path(), options.chain.read).header().timestamp;
+    second.save.timestamp = container::open_reader(thalia, options.chain.read).header().timestamp;
   try {
-    run(between.path(), output, second, result);
+    run(thalia, FileFormat::thalia, output, second, result);
   } catch (Error& error) {
-    error.replace_path(between.path().string(), input.string());
+    error.replace_path(between.path().string(), input.path().string());
     throw;
   }
   result.input_bytes = before.input_bytes;
@@ -195,11 +194,11 @@ class Exported {
   std::vector<std::size_t> stored_;  ///< where views were taken apart
 };
 
-void export_thalia(const std::filesystem::path& input, const std::filesystem::path& output,
-                   FileFormat to, const ConvertOptions& options, ConvertResult& result) {
-  const ResolvedFile resolved = formats::resolved_for(input, output, options);
-  const Reader& reader = resolved.reader();
-  note_lacking(input, std::nullopt, result);
+void export_thalia(const io::InputFile& input, const std::filesystem::path& output, FileFormat to,
+                   const ConvertOptions& options, ConvertResult& result) {
+  const formats::ResolvedInput resolved = formats::resolved_for(input, output, options);
+  const Reader& reader = resolved.reader;
+  note_lacking(input.path(), std::nullopt, result);
   if (to == FileFormat::thalia) {
     if (options.on_losses && !result.losses.empty()) options.on_losses(result.losses);
     std::vector<std::uint32_t> all(reader.region_count());
@@ -219,7 +218,7 @@ void export_thalia(const std::filesystem::path& input, const std::filesystem::pa
     }
   }
   // The input of a delta is the whole chain, not the resolved file.
-  if (resolved.is_copy()) result.input_bytes = resolved.input_bytes();
+  if (resolved.copied_bytes != 0) result.input_bytes = resolved.copied_bytes;
 }
 
 // Whoever sets an option expects something of it.
@@ -261,12 +260,8 @@ void check_options(FileFormat from, FileFormat to, const ConvertOptions& options
     fail_argument(ErrorCode::bad_argument, "shard_bytes", "0", "1 or more");
 }
 
-void run(const std::filesystem::path& input, const std::filesystem::path& output,
+void run(const io::InputFile& input, FileFormat from, const std::filesystem::path& output,
          const ConvertOptions& options, ConvertResult& result) {
-  // .meta is no format of its own but a part of a .thalia file: it takes no `from`.
-  if (names_side_file(output, options)) return write_side_file(input, output, options, result);
-  const FileFormat from =
-      options.from ? *options.from : input_format(input, options.chain.read.input.access);
   const FileFormat to = output_format(output, options);
   if (!file_format_is_written(to)) {
     throw UnsupportedError(
@@ -278,7 +273,7 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
     run_v01(input, from, output, to, options, result);
     return;
   }
-  with_path(input.native(), [&] {
+  with_path(input.path().native(), [&] {
     if (from == FileFormat::thalia) {
       export_thalia(input, output, to, options, result);
     } else {
@@ -291,32 +286,41 @@ void run(const std::filesystem::path& input, const std::filesystem::path& output
 
 ConvertResult convert(const std::filesystem::path& named, const std::filesystem::path& output,
                       const ConvertOptions& options) {
-  const std::filesystem::path input = formats::opened_path(named, options.from);
-  formats::check_not_read(input, output, options.save.output, formats::source_options(options),
-                          options.from);
+  return formats::convert_input(formats::opened_path(named, options.from), output, options);
+}
+
+// All that follows looks at one open file.
+ConvertResult formats::convert_input(const io::InputFile& input, const path& output,
+                                     const ConvertOptions& options) {
   const Stopwatch watch;
   ConvertResult result{.output = output};
-  run(input, output, options, result);
+  // .meta is no format of its own but a part of a .thalia file, of which nothing else is read.
+  if (names_side_file(output, options)) {
+    write_side_file(input.path(), output, options, result);
+  } else {
+    const FileFormat from =
+        options.from ? *options.from : formats::format_of(input, options.chain.read.input.access);
+    formats::check_not_read(input, output, options.save.output, formats::source_options(options),
+                            from);
+    run(input, from, output, options, result);
+  }
   result.seconds = watch.seconds();
   return result;
 }
 
 namespace formats {
 
-ResolvedFile resolved_for(const path& input, const path& output, const ConvertOptions& options) {
-  return {input, folder_of(output), options.chain};
-}
-
-FileFormat thalia_format(const path& input, Access access) {
-  return is_in_parts(input, access) ? FileFormat::thalia_shards : FileFormat::thalia;
+ResolvedInput resolved_for(const io::InputFile& input, const path& output,
+                           const ConvertOptions& options) {
+  return resolve_input(input, folder_of(output), options.chain);
 }
 
 // Nothing is read from where nothing lies, and what is not to be replaced is refused later.
-void check_not_read(const path& input, const path& output, const OutputOptions& written,
-                    const OpenOptions& options, std::optional<FileFormat> from) {
+void check_not_read(const io::InputFile& input, const path& output, const OutputOptions& written,
+                    const OpenOptions& options, FileFormat from) {
   if (!written.replace || !is_file(output)) return;
   const bool in_parts = from == FileFormat::thalia_shards;
-  if (!in_parts && is_same_file(input, output)) return;
+  if (!in_parts && is_same_file(input.path(), output)) return;
   const std::vector<path> files = files_read(input, options, from);
   if (in_parts || !is_same_file(files.front(), output)) io::refuse_read(output, files);
 }

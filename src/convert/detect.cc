@@ -28,7 +28,7 @@
 #include "formats/v01/header.h"
 #include "formats/v01/wrapper.h"
 #include "formats/zip/directory.h"
-#include "io/file/file_bytes.h"
+#include "io/file/input_file.h"
 #include "io/file/posix_file.h"
 #include "io/folder/folder.h"
 #include "thalia/error.h"
@@ -96,10 +96,10 @@ constexpr std::string_view kDistributedPart =
     "a part of a distributed checkpoint of PyTorch, whose index is the file .metadata beside it; "
     "load the folder with torch.distributed.checkpoint";
 
-FileFormat format_in_zip(const Path& path, Access access) {
+FileFormat format_in_zip(const io::InputFile& input, Access access) {
+  const Path& path = input.path();
   if (path.extension() == ".distcp") refuse(path, std::string(kDistributedPart));
-  const auto file = io::FileBytes::open_whole(path, access, {});
-  const auto directory = formats::ZipDirectory::parse(file->bytes());
+  const auto directory = formats::ZipDirectory::parse(input.whole(access, {})->bytes());
   // An archive without members is what numpy.savez() writes of no arrays. Beside arrays anything
   // may stand: it is named as lost.
   bool arrays = directory.members().empty() ||
@@ -137,9 +137,9 @@ std::optional<FileFormat> unframed_format(ByteSpan start) {
 
 // What a frame holds. A broken frame is no answer here: the reader that the file goes to refuses it
 // with a better message.
-FileFormat format_in_frame(const Path& path, Codec codec) {
+FileFormat format_in_frame(const Path& path, int fd, Codec codec) {
   try {
-    const std::vector<std::byte> start = formats::read_file_start(path);
+    const std::vector<std::byte> start = formats::read_file_start(fd, path);
     if (is_of_version_0_1(start)) return FileFormat::thalia_0_1;
     if (begins_as_thalia(start)) return FileFormat::thalia;
     if (const auto format = unframed_format(start)) {
@@ -208,10 +208,11 @@ std::vector<std::byte> first_bytes(int fd, const Path& path) {
   return start;
 }
 
-std::optional<FileFormat> format_of_content(const Path& path, Access access) {
-  const io::UniqueFd fd = io::open_for_reading(path);
-  const std::uint64_t size = io::file_size(fd.get(), path);
-  const std::vector<std::byte> start = first_bytes(fd.get(), path);
+std::optional<FileFormat> format_of_content(const io::InputFile& input, Access access) {
+  const Path& path = input.path();
+  const int fd = input.bytes(access)->fd();
+  const std::uint64_t size = io::file_size(fd, path);
+  const std::vector<std::byte> start = first_bytes(fd, path);
 
   if (is_of_version_0_1(start)) return FileFormat::thalia_0_1;
   if (begins_as_thalia(start)) return FileFormat::thalia;
@@ -222,13 +223,13 @@ std::optional<FileFormat> format_of_content(const Path& path, Access access) {
   // there.
   if (is_safetensors(start, size)) return FileFormat::safetensors;
   if (begins_with(start, kZipMagic) || begins_with(start, kEmptyZipMagic))
-    return with_path(path.native(), [&] { return format_in_zip(path, access); });
-  if (const auto front = container::find_wrapper(fd.get(), path, size))
-    return format_in_frame(path, front->codec);
+    return with_path(path.native(), [&] { return format_in_zip(input, access); });
+  if (const auto front = container::find_wrapper(fd, path, size))
+    return format_in_frame(path, fd, front->codec);
   const auto first = std::ranges::find_if(
       start, [](std::byte byte) { return !std::strchr(" \t\r\n", static_cast<char>(byte)); });
   if (first != start.end() && *first == std::byte{'{'}) {
-    if (const auto format = format_of_text(path, fd.get(), size)) return format;
+    if (const auto format = format_of_text(path, fd, size)) return format;
   }
   if (format::begins_as_onnx(start)) return FileFormat::onnx;
   // One that is cut: its reader says so, where the name leads there.
@@ -257,17 +258,27 @@ std::optional<FileFormat> detect_format(const std::filesystem::path& path, Acces
 }
 
 FileFormat input_format(const std::filesystem::path& path, Access access) {
-  const Path model = find_model(path);  // that a folder holds none is to be said first
-  if (model == path && io::Folder::find(path)) return FileFormat::orbax;
-  if (const auto format = detect_format(model, access)) return *format;
-  const io::UniqueFd fd = io::open_for_reading(model);  // and so is that there is no file
-  const std::vector<std::byte> start = first_bytes(fd.get(), model);
+  return formats::format_of(find_model(path), access);
+}
+
+std::optional<FileFormat> formats::detect(const io::InputFile& input, Access access) {
+  if (io::Folder::find(input.path())) return FileFormat::orbax;
+  std::optional<FileFormat> format;
+  // That there is no file, who opens it says.
+  if (is_file(input.path())) format = format_of_content(input, access);
+  return format ? format : format_of_name(input.path());
+}
+
+FileFormat formats::format_of(const io::InputFile& input, Access access) {
+  if (const auto format = detect(input, access)) return *format;
+  const Path& path = input.path();
+  const std::vector<std::byte> start = first_bytes(input.bytes(access)->fd(), path);
   throw FormatError(ErrorCode::bad_magic,
                     start.empty() ? std::string(format::kEmptyFile)
                     : format::is_plain_text(start)
                         ? "not a checkpoint of a format that is known: a text"
                         : "not a checkpoint of a format that is known",
-                    {.path = model.string()});
+                    {.path = path.string()});
 }
 
 }  // namespace thalia

@@ -58,47 +58,46 @@ class RegionsOnly final : public formats::OpenedFile {
   std::vector<std::size_t> numbers_;
 };
 
-void extract_from_shards(const std::filesystem::path& input,
-                         const std::vector<std::string>& regions,
+void extract_from_shards(const io::InputFile& input, const std::vector<std::string>& regions,
                          const std::filesystem::path& output, const ConvertOptions& options,
                          ConvertResult& result) {
-  with_path(input.native(), [&] {
+  with_path(input.path().native(), [&] {
     const RegionsOnly part(formats::open_thalia_shards(input, formats::source_options(options)),
                            regions);
-    formats::flow_to_thalia(part, formats::format_row(FileFormat::thalia_shards), input, output,
-                            options, result);
+    formats::flow_to_thalia(part, formats::format_row(FileFormat::thalia_shards), input.path(),
+                            output, options, result);
   });
 }
 
-void extract_from_file(const std::filesystem::path& input, const std::vector<std::string>& regions,
+void extract_from_file(const io::InputFile& input, const std::vector<std::string>& regions,
                        const std::filesystem::path& output, const ConvertOptions& options,
                        ConvertResult& result) {
-  const ResolvedFile resolved = formats::resolved_for(input, output, options);
-  const Reader& reader = resolved.reader();
+  const formats::ResolvedInput resolved = formats::resolved_for(input, output, options);
+  const Reader& reader = resolved.reader;
   std::vector<std::uint32_t> numbers;
   for (const std::string& name : regions) numbers.push_back(reader.region(name).index());
   std::sort(numbers.begin(), numbers.end());
   // A region that was named twice is copied once.
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   formats::copy_thalia(reader, numbers, output, options, result);
-  if (resolved.is_copy()) result.input_bytes = resolved.input_bytes();
+  if (resolved.copied_bytes != 0) result.input_bytes = resolved.copied_bytes;
 }
 
 }  // namespace
 
-ConvertResult extract(const std::filesystem::path& input, const std::vector<std::string>& regions,
+ConvertResult extract(const std::filesystem::path& named, const std::vector<std::string>& regions,
                       const std::filesystem::path& output, const ConvertOptions& options) {
   const Stopwatch watch;
   ConvertResult result{.output = output};
-  const std::filesystem::path model = find_model(input);
+  const io::InputFile input(find_model(named));
   const bool in_shards =
-      detect_format(model, options.chain.read.input.access) == FileFormat::thalia_shards;
-  formats::check_not_read(model, output, options.save.output, formats::source_options(options),
+      formats::detect(input, options.chain.read.input.access) == FileFormat::thalia_shards;
+  formats::check_not_read(input, output, options.save.output, formats::source_options(options),
                           in_shards ? FileFormat::thalia_shards : FileFormat::thalia);
   if (in_shards) {
-    extract_from_shards(model, regions, output, options, result);
+    extract_from_shards(input, regions, output, options, result);
   } else {
-    extract_from_file(model, regions, output, options, result);
+    extract_from_file(input, regions, output, options, result);
   }
   result.seconds = watch.seconds();
   return result;

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "formats/source/check_tensors.h"
 #include "formats/source/opened_file.h"
@@ -45,6 +46,13 @@ const FormatRow& format_row(FileFormat format) noexcept;
 /// The one whose files have names with the ending of this one, without regard to case; that of an
 /// index of shards too.
 std::optional<FileFormat> format_of_name(const std::filesystem::path& path);
+/// detect_format() and input_format() of a file that is there and that others look at too: of a
+/// folder, the file that opens its model.
+std::optional<FileFormat> detect(const io::InputFile& input, Access access);
+FileFormat format_of(const io::InputFile& input, Access access);
+/// The same of files_read().
+std::vector<std::filesystem::path> files_read(const io::InputFile& input,
+                                              const OpenOptions& options, FileFormat format);
 /// Whether some format's function says so.
 bool is_note_only(std::string_view metadata, unsigned max_json_depth);
 /// The names of all formats that are written, for messages.

@@ -12,6 +12,7 @@
 #include "convert/tensor_flow.h"
 #include "convert/thalia_copy.h"
 #include "thalia/formats/convert.h"
+#include "thalia/formats/safetensors.h"
 
 namespace thalia {
 
@@ -26,13 +27,14 @@ ConvertResult merge(const std::vector<std::filesystem::path>& inputs,
   }
   ConvertResult result{.output = output};
   std::vector<Reader> readers;
-  for (const auto& input : inputs) {
+  for (const auto& named : inputs) {
+    const io::InputFile input(find_model(named));
     formats::check_not_read(input, output, options.save.output, formats::source_options(options),
                             formats::thalia_format(input, options.chain.read.input.access));
-    const ResolvedFile resolved = formats::resolved_for(input, output, options);
-    readers.push_back(resolved.reader());
+    const formats::ResolvedInput resolved = formats::resolved_for(input, output, options);
+    readers.push_back(resolved.reader);
     result.input_bytes +=
-        resolved.is_copy() ? resolved.input_bytes() : resolved.reader().file_bytes();
+        resolved.copied_bytes != 0 ? resolved.copied_bytes : resolved.reader.file_bytes();
   }
 
   formats::MergeConflicts conflicts(readers, preference);

@@ -12,13 +12,16 @@
 #include "base/stopwatch.h"
 #include "base/utf8.h"
 #include "checkpoint/packing.h"
+#include "container/read/reader_of.h"
 #include "container/wrap/unwrap.h"
+#include "convert/conversions.h"
 #include "convert/migrations.h"
+#include "formats/safetensors/index.h"
+#include "formats/v01/file_start.h"
 #include "formats/v01/metadata.h"
 #include "formats/v01/state.h"
 #include "formats/v01/text.h"
 #include "formats/v01/wrapper.h"
-#include "thalia/formats/resolved_file.h"
 #include "thalia/formats/safetensors.h"
 #include "thalia/formats/v01.h"
 #include "thalia/paths.h"
@@ -41,7 +44,7 @@ void write_original(const path& target, const V01Document& document, const Migra
 }
 
 // 1.0 to 1.0 is a copy, which resolves deltas and drops dead bytes.
-void same_major(const path& source, const path& target, const MigrateOptions& options,
+void same_major(const io::InputFile& source, const path& target, const MigrateOptions& options,
                 MigrateResult& result) {
   if (container::wrapper_codec(target)) {
     fail_argument(ErrorCode::bad_argument, "target", printable(target.filename().string()),
@@ -51,19 +54,20 @@ void same_major(const path& source, const path& target, const MigrateOptions& op
   ConvertOptions convert_options{.to = FileFormat::thalia};
   convert_options.chain = options.chain;
   convert_options.save = options.save;
-  ConvertResult converted = convert(source, target, convert_options);
+  ConvertResult converted = formats::convert_input(source, target, convert_options);
   result.losses = std::move(converted.losses);
   result.tensors = converted.tensors;
   result.output_bytes = converted.output_bytes;
 }
 
 // Of a model in parts, those of all its files.
-std::uint64_t bytes_of(const path& source, const MigrateOptions& options) {
-  if (!is_in_parts(source, options.chain.read.input.access)) return file_bytes(source);
-  const path index = find_model(source);
-  std::uint64_t bytes = file_bytes(index);
-  for (const std::string& name : read_model_index(index, options.chain.read.input.limits).files)
-    bytes += file_bytes(folder_of(index) / name);
+std::uint64_t bytes_of(const io::InputFile& source, const MigrateOptions& options) {
+  const InputOptions& input = options.chain.read.input;
+  const auto& file = source.bytes(input.access);
+  std::uint64_t bytes = file->bytes().size();
+  if (!formats::is_in_parts(source, input.access)) return bytes;
+  for (const std::string& name : formats::safetensors::read_index(*file, input.limits).files)
+    bytes += file_bytes(folder_of(source.path()) / name);
   return bytes;
 }
 
@@ -86,19 +90,22 @@ void tell(const MigrateOptions& options, const std::vector<std::string>& losses)
 }
 
 // A delta of the original gets an error of its own: it has the magic of no full file.
-FormatVersion version_of(const path& source, Access access) {
-  if (is_in_parts(source, access)) return {};  // parts are of the version that has them
-  if (const auto version = read_format_version(source)) return *version;
-  if (is_v01_delta(source)) formats::refuse_v01_delta(source.string());
+FormatVersion version_of(const io::InputFile& source, Access access) {
+  if (formats::is_in_parts(source, access)) return {};  // parts are of the version that has them
+  const std::string path = source.path().string();
+  const std::vector<std::byte> start =
+      formats::read_file_start(source.bytes(access)->fd(), source.path());
+  if (const auto version = formats::version_in(start)) return *version;
+  if (formats::begins_as_v01_delta(start)) formats::refuse_v01_delta(path);
   throw FormatError(ErrorCode::bad_magic, "no .thalia file",
-                    {.path = source.string(), .section = "header", .field = "magic", .offset = 0});
+                    {.path = path, .section = "header", .field = "magic", .offset = 0});
 }
 
 }  // namespace
 
 namespace formats {
 
-void v01_to_thalia(const path& source, const path& target, const MigrateOptions& options,
+void v01_to_thalia(const io::InputFile& source, const path& target, const MigrateOptions& options,
                    MigrateResult& result) {
   V01File file = read_v01(source, options.chain.read);
   result.warnings = std::move(file.warnings);
@@ -117,27 +124,27 @@ void v01_to_thalia(const path& source, const path& target, const MigrateOptions&
   result.output_bytes = saved.file_bytes;
 }
 
-void thalia_to_v01(const path& source, const path& target, const MigrateOptions& options,
+void thalia_to_v01(const io::InputFile& source, const path& target, const MigrateOptions& options,
                    MigrateResult& result) {
   // As they are stored: the original has sparse tensors and half precision too, and the same note
   // on them in its metadata.
-  const ResolvedFile file(source, folder_of(target), options.chain);
+  const ResolvedInput file = resolve_input(source, folder_of(target), options.chain);
   const BrainState brain =
-      BrainCheckpoint::load(file.reader(), {.restore = false, .chain = options.chain});
+      BrainCheckpoint::load(file.reader, {.restore = false, .chain = options.chain});
   V01StateOptions state{.timestamp = options.save.timestamp,
                         .limits = options.chain.read.input.limits,
                         .stored_bytes = bytes_of(source, options)};
   // A brain that came from 0.1 has the time of the original in a note; parts have one each.
   if (!state.timestamp && !noted_v01_timestamp(brain) &&
       !is_in_parts(source, options.chain.read.input.access))
-    state.timestamp = BrainCheckpoint::info(source, options.chain.read).timestamp;
+    state.timestamp = container::open_reader(source, options.chain.read).header().timestamp;
   V01Conversion conversion = to_v01(brain, state);
   tell(options, conversion.losses);
   write_original(target, conversion.document, options, /*aligned=*/false, result);
   result.losses = std::move(conversion.losses);
 }
 
-void v01_to_v01(const path& source, const path& target, const MigrateOptions& options,
+void v01_to_v01(const io::InputFile& source, const path& target, const MigrateOptions& options,
                 MigrateResult& result) {
   V01File file = read_v01(source, options.chain.read);
   result.warnings = std::move(file.warnings);
@@ -146,14 +153,15 @@ void v01_to_v01(const path& source, const path& target, const MigrateOptions& op
 
 }  // namespace formats
 
-MigrateResult migrate(const path& source, const path& target, const FormatVersion& target_version,
+MigrateResult migrate(const path& named, const path& target, const FormatVersion& target_version,
                       const MigrateOptions& options) {
   const Stopwatch watch;
+  const io::InputFile source(find_model(named));
   MigrateResult result{.from = version_of(source, options.chain.read.input.access),
                        .to = target_version};
-  check_asked_for(source, result.from, target_version, options);
+  check_asked_for(named, result.from, target_version, options);
   // The source is read while the target is written.
-  if (is_same_file(source, target)) {
+  if (is_same_file(named, target)) {
     fail_argument(ErrorCode::bad_argument, "target", printable(target.string()),
                   "another file than the source");
   }

@@ -4,15 +4,16 @@
 
 #include <filesystem>
 
+#include "io/file/input_file.h"
 #include "thalia/formats/convert.h"
 
 namespace thalia::formats {
 
-void v01_to_thalia(const std::filesystem::path& source, const std::filesystem::path& target,
+void v01_to_thalia(const io::InputFile& source, const std::filesystem::path& target,
                    const MigrateOptions& options, MigrateResult& result);
-void thalia_to_v01(const std::filesystem::path& source, const std::filesystem::path& target,
+void thalia_to_v01(const io::InputFile& source, const std::filesystem::path& target,
                    const MigrateOptions& options, MigrateResult& result);
-void v01_to_v01(const std::filesystem::path& source, const std::filesystem::path& target,
+void v01_to_v01(const io::InputFile& source, const std::filesystem::path& target,
                 const MigrateOptions& options, MigrateResult& result);
 
 }  // namespace thalia::formats

@@ -11,6 +11,8 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "convert/thalia_file.h"
+#include "formats/v01/file_start.h"
+#include "formats/v01/wrapper.h"
 #include "json/writer.h"
 #include "thalia/formats/v01.h"
 #include "thalia/paths.h"
@@ -165,12 +167,11 @@ class OriginalFile final : public OpenedFile {
 // read.
 class OriginalDelta final : public OpenedFile {
  public:
-  OriginalDelta(const std::filesystem::path& path, const ReadOptions& read)
-      : path_(path), read_(read) {
-    const V01DeltaInfo info = read_v01_delta_info(path, read);
+  OriginalDelta(const io::InputFile& input, const ReadOptions& read) : input_(input), read_(read) {
+    const V01DeltaInfo info = v01_delta_info(input, read);
     facts_.is_delta = true;
     facts_.tells_tensors = false;
-    facts_.file_bytes = file_bytes(path);
+    facts_.file_bytes = input.bytes(read.input.access)->bytes().size();
     if (info.wrapper) facts_.wrapper = WrapperFacts{.codec = *info.wrapper};
     if (info.metadata) facts_.metadata = shown_json(*info.metadata);
     facts_.training_steps = info.current_step;
@@ -189,29 +190,35 @@ class OriginalDelta final : public OpenedFile {
   }
 
  private:
-  std::size_t refused() const { return read_v01(path_, read_).document.entries.size(); }
+  std::size_t refused() const { return read_v01(input_, read_).document.entries.size(); }
 
-  std::filesystem::path path_;
+  io::InputFile input_;
   ReadOptions read_;
 };
 
+bool is_delta(const io::InputFile& input, const ReadOptions& read) {
+  const int fd = input.bytes(read.input.access)->fd();
+  return with_path(input.path().native(),
+                   [&] { return begins_as_v01_delta(read_file_start(fd, input.path())); });
+}
+
 }  // namespace
 
-std::shared_ptr<const OpenedFile> open_original(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_original(const io::InputFile& input,
                                                 const OpenOptions& options) {
-  if (options.as_stored && is_v01_delta(path, options.chain.read))
-    return std::make_shared<const OriginalDelta>(path, options.chain.read);
-  return std::make_shared<const OriginalFile>(read_v01(path, options.chain.read),
+  if (options.as_stored && is_delta(input, options.chain.read))
+    return std::make_shared<const OriginalDelta>(input, options.chain.read);
+  return std::make_shared<const OriginalFile>(read_v01(input, options.chain.read),
                                               options.as_stored);
 }
 
 // Reading it finds what can be wrong with it: all is read, the checksum first.
-VerifyReport verify_original(const std::filesystem::path& path, const OpenOptions& options,
+VerifyReport verify_original(const io::InputFile& input, const OpenOptions& options,
                              const VerifyOptions& verify, bool resolve) {
-  if (is_v01_delta(path, options.chain.read)) return verify_thalia(path, options, verify, resolve);
+  if (is_delta(input, options.chain.read)) return verify_thalia(input, options, verify, resolve);
   container::Findings findings(verify.max_findings);
   findings.find([&] {
-    const V01File original = read_v01(path, options.chain.read);
+    const V01File original = read_v01(input, options.chain.read);
     VerifyReport& counts = findings.counts();
     counts.regions = static_cast<std::uint32_t>(original.document.entries.size());
     counts.bytes_checked = original.file_bytes;

@@ -11,9 +11,9 @@ namespace thalia::formats {
 
 /// Reads the whole file. A tensor's name is its region's and its path there, with a dot between;
 /// with OpenOptions::as_stored its path. So opened, a delta describes itself and has no tensors.
-std::shared_ptr<const OpenedFile> open_original(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_original(const io::InputFile& input,
                                                 const OpenOptions& options);
-VerifyReport verify_original(const std::filesystem::path& path, const OpenOptions& options,
+VerifyReport verify_original(const io::InputFile& input, const OpenOptions& options,
                              const VerifyOptions& verify, bool resolve);
 
 }  // namespace thalia::formats

@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "container/read/reader_of.h"
 #include "convert/conversions.h"
+#include "convert/formats.h"
 #include "convert/thalia_shards.h"
 #include "io/file/open_descriptor.h"
 #include "io/output/atomic_file.h"
@@ -45,7 +46,7 @@ FoundState state_of(const ChainReader& chain) {
           .depth = chain.depth()};
 }
 
-FoundState state_of_parts(const path& index, const ChainOptions& options) {
+FoundState state_of_parts(const io::InputFile& index, const ChainOptions& options) {
   formats::ShardsState shards = formats::open_shards_state(index, options);
   return {.state = std::move(shards.state),
           .files = std::move(shards.files),
@@ -53,10 +54,9 @@ FoundState state_of_parts(const path& index, const ChainOptions& options) {
           .in_parts = true};
 }
 
-FoundState find_state(const path& file, const ChainOptions& options) {
-  return is_in_parts(file, options.read.input.access)
-             ? state_of_parts(file, options)
-             : state_of(ChainReader::open(find_model(file), options));
+FoundState find_state(const io::InputFile& input, const ChainOptions& options) {
+  if (formats::is_in_parts(input, options.read.input.access)) return state_of_parts(input, options);
+  return state_of(ChainReader::open(container::open_reader(input, options.read), options));
 }
 
 // The first file may become what it stands for. An index and its parts stand for nothing without
@@ -76,44 +76,58 @@ Reader resolved(const FoundState& found, const path& folder, const ReadOptions& 
   return container::reader_of(io::open_descriptor(std::move(fd), name, read.input.access), read);
 }
 
-Reader open_resolved(const path& file, const path& folder, const ChainOptions& options,
-                     std::uint64_t& input_bytes) {
-  std::optional<FoundState> found;
-  if (is_in_parts(file, options.read.input.access)) {
-    found = state_of_parts(file, options);
-  } else {
-    Reader reader = Reader::open(find_model(file), options.read);
-    if (!reader.delta_base()) return reader;
-    found = state_of(ChainReader::open(reader, options));
-  }
-  input_bytes = found->bytes;
-  return resolved(*found, folder, options.read);
+Reader take(formats::ResolvedInput input, std::uint64_t& copied_bytes) {
+  copied_bytes = input.copied_bytes;
+  return std::move(input.reader);
 }
 
 }  // namespace
 
-bool is_in_parts(const path& path, Access access) {
+formats::ResolvedInput formats::resolve_input(const io::InputFile& input, const path& folder,
+                                              const ChainOptions& options) {
+  std::optional<FoundState> found;
+  if (is_in_parts(input, options.read.input.access)) {
+    found = state_of_parts(input, options);
+  } else {
+    Reader reader = container::open_reader(input, options.read);
+    if (!reader.delta_base()) return {.reader = std::move(reader)};
+    found = state_of(ChainReader::open(reader, options));
+  }
+  return {.reader = resolved(*found, folder, options.read), .copied_bytes = found->bytes};
+}
+
+bool formats::is_in_parts(const io::InputFile& input, Access access) {
   // The text of an index is looked into; that of no other file is, as most of these have no parts.
+  if (input.path().extension() != ".json" || !is_file(input.path())) return false;
+  return format_of(input, access) == FileFormat::thalia_shards;
+}
+
+FileFormat formats::thalia_format(const io::InputFile& input, Access access) {
+  return is_in_parts(input, access) ? FileFormat::thalia_shards : FileFormat::thalia;
+}
+
+bool is_in_parts(const path& path, Access access) {
   if (is_file(path) && path.extension() != ".json") return false;
   return detect_format(path, access) == FileFormat::thalia_shards;
 }
 
 ResolvedFile::ResolvedFile(const path& file, const path& folder, const ChainOptions& options)
-    : reader_(open_resolved(file, folder, options, input_bytes_)) {}
+    : reader_(take(formats::resolve_input(find_model(file), folder, options), input_bytes_)) {}
 
 StateSource state_source(const path& file, const ChainOptions& options) {
-  return find_state(file, options).state;
+  return find_state(find_model(file), options).state;
 }
 
 DeltaResult write_delta(const path& base, const path& input, const path& target,
                         const ChainOptions& chain, const DeltaOptions& options) {
-  if (is_in_parts(base, chain.read.input.access)) {
+  const io::InputFile full(find_model(base));
+  if (formats::is_in_parts(full, chain.read.input.access)) {
     fail_argument(ErrorCode::bad_argument, "base", printable(base.string()), "one file",
                   "a delta names one file as its base; make one of these parts with thalia merge "
                   "or thalia convert");
   }
-  const ChainReader before = ChainReader::open(find_model(base), chain);
-  const FoundState found = find_state(input, chain);
+  const ChainReader before = ChainReader::open(container::open_reader(full, chain.read), chain);
+  const FoundState found = find_state(find_model(input), chain);
   refuse_read(target, found);
   return write_delta(found.state, before, target, options);
 }
@@ -122,11 +136,12 @@ QuantizeFileResult quantize_file(const path& input, const path& output,
                                  const QuantizationOptions& options,
                                  const QuantizeFileOptions& file) {
   const OpenOptions open{.chain = {.read = {.input = file.input, .work = file.save.work}}};
-  formats::check_not_read(input, output, file.save.output, open,
-                          formats::thalia_format(input, file.input.access));
-  const ResolvedFile resolved(input, folder_of(output), open.chain);
-  QuantizeFileResult result = quantize_file(resolved.reader(), output, options, file);
-  if (resolved.is_copy()) result.input_bytes = resolved.input_bytes();
+  const io::InputFile found(find_model(input));
+  formats::check_not_read(found, output, file.save.output, open,
+                          formats::thalia_format(found, file.input.access));
+  const formats::ResolvedInput full = formats::resolve_input(found, folder_of(output), open.chain);
+  QuantizeFileResult result = quantize_file(full.reader, output, options, file);
+  if (full.copied_bytes != 0) result.input_bytes = full.copied_bytes;
   return result;
 }
 
@@ -134,7 +149,7 @@ ResolveResult resolve(const path& input, const path& target, const ChainOptions&
                       const SaveOptions& save) {
   const Stopwatch watch;
   const container::CheckedOptions checked(save);  // before anything is read
-  const FoundState found = find_state(input, options);
+  const FoundState found = find_state(find_model(input), options);
   refuse_read(target, found);
   const SaveResult saved = state::save_state(found.state, target, checked);
   return {{.input_bytes = found.bytes,

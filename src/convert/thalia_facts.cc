@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "container/read/reader_of.h"
+#include "container/wrap/seek_table.h"
 #include "thalia/compress.h"
-#include "thalia/paths.h"
-#include "thalia/side_file.h"
 #include "thalia/text.h"
 
 namespace thalia::formats {
@@ -54,18 +54,19 @@ std::vector<std::string_view> flag_names(const FileFlags& flags) {
 
 }  // namespace
 
-OpenedFacts facts_of(const Reader& reader, const std::filesystem::path& path) {
+OpenedFacts facts_of(const Reader& reader, const io::FileBytes& file) {
   const FileHeader header = reader.header();
   OpenedFacts facts;
   facts.version = header.version.to_string();
-  facts.is_side_file = is_metadata_file(path);
+  facts.is_side_file = container::file_of(reader).mapping().backing() == io::Backing::partial;
   // Bytes on disk differ where the file is compressed as a whole, or an interrupted append has
   // left debris behind its end.
   facts.file_bytes = reader.file_bytes();
-  facts.disk_bytes = thalia::file_bytes(path);
+  facts.disk_bytes = file.bytes().size();
   facts.dead_bytes = reader.dead_bytes();
   facts.debris_bytes = reader.debris_bytes();
-  if (const auto wrapper = read_wrapper(path); wrapper && !facts.is_side_file) {
+  if (const auto wrapper = container::wrapper_of(file.fd(), file.path(), {});
+      wrapper && !facts.is_side_file) {
     facts.wrapper =
         WrapperFacts{.codec = wrapper->codec, .has_seek_table = wrapper->has_seek_table};
     if (wrapper->has_seek_table) facts.wrapper->frames = wrapper->frames;

@@ -1,15 +1,13 @@
 // What a .thalia file says of itself, beside its tensors.
 #pragma once
 
-#include <filesystem>
-
 #include "formats/source/opened_file.h"
 #include "thalia/reader.h"
 
 namespace thalia::formats {
 
-/// Of a delta, what it says itself. `path` is that of the reader's file. @throws FormatError,
+/// Of a delta, what it says itself. `file` is the reader's as it lies on disk. @throws FormatError,
 /// IoError.
-OpenedFacts facts_of(const Reader& reader, const std::filesystem::path& path);
+OpenedFacts facts_of(const Reader& reader, const io::FileBytes& file);
 
 }  // namespace thalia::formats

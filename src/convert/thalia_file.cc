@@ -11,13 +11,16 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "container/file/open_bytes.h"
 #include "container/read/reader_of.h"
+#include "container/verify/verify_bytes.h"
+#include "convert/conversions.h"
 #include "convert/thalia_facts.h"
 #include "convert/thalia_source.h"
 #include "io/memory/allocation_limit.h"
+#include "state/delta/file_chain.h"
 #include "state/tensor/slice.h"
 #include "state/value/path_names.h"
-#include "thalia/formats/resolved_file.h"
 #include "thalia/paths.h"
 #include "thalia/reader.h"
 #include "thalia/state/brain.h"
@@ -54,15 +57,13 @@ void read_rows(const ChainReader& chain, const TensorView& view, const TensorLay
 
 class ThaliaFile final : public OpenedFile {
  public:
-  ThaliaFile(const std::filesystem::path& path, const OpenOptions& options)
-      : path_(path), options_(options.chain), reader_(Reader::open(path, options_.read)) {
-    starts_.push_back(0);
-    for (std::uint32_t r = 0; r < reader_.region_count(); ++r)
-      starts_.push_back(starts_.back() + reader_.region(r).tensor_count());
-  }
+  ThaliaFile(const io::InputFile& input, const OpenOptions& options)
+      : input_(input),
+        options_(options.chain),
+        reader_(container::open_reader(input_, options_.read)) {}
 
   const OpenedFacts& facts() const override {
-    facts_known_.run([&] { told_ = facts_of(reader_, path_); });
+    facts_known_.run([&] { told_ = facts_of(reader_, *input_.bytes(options_.read.input.access)); });
     return told_;
   }
   std::vector<std::filesystem::path> files() const override {
@@ -134,16 +135,21 @@ class ThaliaFile final : public OpenedFile {
     return number_of(reader_.tensor(name));  // says what it may have been meant to be
   }
 
+  std::optional<ChainReader> state(const ChainOptions& options) const override {
+    return ChainReader::open(container::open_reader(input_, options.read), options);
+  }
+
   std::vector<LinkFacts> links(const std::string&) const override {
     std::vector<LinkFacts> links;
-    for (const std::filesystem::path& file : chain().paths()) {
-      const Reader reader = Reader::open(file, options_.read);
+    const state::FileChain& files = state::files_of(chain());
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      const Reader reader = container::reader_over(files.link(i).file());
       const FileHeader header = reader.header();
       links.push_back({{.is_delta = reader.delta_base().has_value(),
                         .training_steps = header.training_steps,
                         .timestamp = header.timestamp,
-                        .disk_bytes = thalia::file_bytes(file)},
-                       file.string()});
+                        .disk_bytes = container::bytes_on_disk(files.file(i).mapping())},
+                       reader.path().string()});
     }
     return links;
   }
@@ -170,7 +176,7 @@ class ThaliaFile final : public OpenedFile {
   }
   std::vector<ConnectionFacts> connections() const override {
     std::vector<ConnectionFacts> connections;
-    std::size_t number = starts_.back();
+    std::size_t number = starts().back();
     for (std::uint32_t i = 0; i < reader_.connection_count(); ++i) {
       const ConnectionView connection = reader_.connection(i);
       ConnectionFacts& told = connections.emplace_back();
@@ -226,13 +232,13 @@ class ThaliaFile final : public OpenedFile {
   }
 
   Place place_of(std::size_t i) const {
-    if (i < starts_.back()) {
-      const auto above = std::ranges::upper_bound(starts_, i);
-      const auto region = static_cast<std::uint32_t>(above - starts_.begin() - 1);
+    if (i < starts().back()) {
+      const auto above = std::ranges::upper_bound(starts(), i);
+      const auto region = static_cast<std::uint32_t>(above - starts().begin() - 1);
       return {.view =
-                  reader_.region(region).tensor(static_cast<std::uint32_t>(i - starts_[region]))};
+                  reader_.region(region).tensor(static_cast<std::uint32_t>(i - starts()[region]))};
     }
-    const Matrix& matrix = matrices().at(i - starts_.back());
+    const Matrix& matrix = matrices().at(i - starts().back());
     ConnectionView connection = reader_.connection(matrix.connection);
     TensorView view = matrix.is_delays ? *connection.delays : connection.weights;
     return {.view = std::move(view),
@@ -254,9 +260,9 @@ class ThaliaFile final : public OpenedFile {
     const detail::OpenFile& file = container::file_of(reader_);
     const auto region = file.find_region(Reader::region_name(view));
     if (region && *region < reader_.region_count())
-      return starts_[*region] + file.find_tensor(*region, view.name()).value() -
+      return starts()[*region] + file.find_tensor(*region, view.name()).value() -
              file.directory_region(*region).first_tensor;
-    std::size_t number = starts_.back();
+    std::size_t number = starts().back();
     while (place_of(number).view.stored_offset() != view.stored_offset()) ++number;
     return number;
   }
@@ -273,16 +279,26 @@ class ThaliaFile final : public OpenedFile {
     return std::nullopt;
   }
 
+  const std::vector<std::size_t>& starts() const {
+    starts_known_.run([&] {
+      starts_.push_back(0);
+      for (std::uint32_t r = 0; r < reader_.region_count(); ++r)
+        starts_.push_back(starts_.back() + reader_.region(r).tensor_count());
+    });
+    return starts_;
+  }
+
   const ChainReader& chain() const {
     chain_known_.run([&] { chain_.emplace(ChainReader::open(reader_, options_)); });
     return *chain_;
   }
 
-  std::filesystem::path path_;
+  io::InputFile input_;
   ChainOptions options_;
   Reader reader_;
-  std::vector<std::size_t> starts_;  ///< numbers of the first tensors of regions, and of matrices
-  mutable io::Once facts_known_, matrices_known_, chain_known_;
+  mutable io::Once starts_known_, facts_known_, matrices_known_, chain_known_;
+  /// Numbers of the first tensors of regions, and of matrices.
+  mutable std::vector<std::size_t> starts_;
   mutable OpenedFacts told_;
   mutable std::vector<Matrix> matrices_;
   mutable std::optional<ChainReader> chain_;
@@ -290,17 +306,17 @@ class ThaliaFile final : public OpenedFile {
 
 }  // namespace
 
-std::shared_ptr<const OpenedFile> open_thalia(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_thalia(const io::InputFile& input,
                                               const OpenOptions& options) {
-  if (options.as_stored) return std::make_shared<const ThaliaFile>(path, options);
-  const ResolvedFile file(path, {}, options.chain);
-  return std::make_shared<const ThaliaSource>(file.reader(), RegionGrouping{}, options.chain.read);
+  if (options.as_stored) return std::make_shared<const ThaliaFile>(input, options);
+  return std::make_shared<const ThaliaSource>(resolve_input(input, {}, options.chain).reader,
+                                              RegionGrouping{}, options.chain.read);
 }
 
-VerifyReport verify_thalia(const std::filesystem::path& path, const OpenOptions& options,
+VerifyReport verify_thalia(const io::InputFile& input, const OpenOptions& options,
                            const VerifyOptions& verify, bool resolve) {
-  return resolve ? verify_chain(path, verify, options.chain.search, options.chain.bases)
-                 : thalia::verify(path, verify);
+  return resolve ? state::verify_chain(input, verify, options.chain.search, options.chain.bases)
+                 : container::verify_input(input, verify);
 }
 
 }  // namespace thalia::formats

@@ -1,7 +1,6 @@
 // .thalia files of both versions as they stand: their tables, and of a delta what comes out.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 
 #include "formats/source/check_tensors.h"
@@ -11,9 +10,9 @@ namespace thalia::formats {
 
 /// With OpenOptions::as_stored as the file stands, deltas too, which find their bases once a tensor
 /// is read; else the state of it, with the names of formats without regions.
-std::shared_ptr<const OpenedFile> open_thalia(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_thalia(const io::InputFile& input,
                                               const OpenOptions& options);
-VerifyReport verify_thalia(const std::filesystem::path& path, const OpenOptions& options,
+VerifyReport verify_thalia(const io::InputFile& input, const OpenOptions& options,
                            const VerifyOptions& verify, bool resolve);
 
 }  // namespace thalia::formats

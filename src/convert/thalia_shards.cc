@@ -21,12 +21,12 @@
 #include "convert/merge_plan.h"
 #include "convert/thalia_file.h"
 #include "convert/thalia_source.h"
+#include "formats/safetensors/index.h"
 #include "formats/safetensors/index_match.h"
 #include "formats/safetensors/opened_model.h"
-#include "io/file/file_bytes.h"
+#include "io/file/input_file.h"
 #include "io/file/posix_file.h"
 #include "io/path/base_file.h"
-#include "thalia/formats/resolved_file.h"
 #include "thalia/formats/safetensors.h"
 #include "thalia/paths.h"
 #include "thalia/state/delta.h"
@@ -40,57 +40,53 @@ using Shards = std::vector<std::shared_ptr<const ThaliaSource>>;
 struct OpenedShards {
   ModelIndex content;
   std::uint64_t index_bytes;
+  std::vector<io::InputFile> files;
   std::vector<Reader> readers;
   Shards sources;
 };
 
 // What an index names was named by a stranger: a regular file, and within the policy's folder.
-void check_shard(const path& file, const ChainOptions& options) {
-  const io::BaseFile found = io::open_base(file, options.read.input.access, options.bases);
-  if (found.bytes) return;
+io::InputFile find_shard(const path& file, const ChainOptions& options) {
+  io::BaseFile found = io::open_base(file, options.read.input.access, options.bases);
+  if (found.bytes) return io::InputFile(std::move(found.bytes));
   const ErrorContext context{.path = file.string(), .section = "index"};
   if (found.reason.empty()) throw IoError("open of a file that the index names", ENOENT, context);
   throw FormatError(ErrorCode::bad_value, "the index names this file: " + found.reason, context);
 }
 
-Reader open_shard(const path& file, const ChainOptions& options) {
-  stop_if_cancelled(options.read.work.cancel);
-  check_shard(file, options);
-  return with_path(file.native(), [&] { return ResolvedFile(file, {}, options).reader(); });
-}
-
 class ThaliaShards final : public OpenedFile {
  public:
-  ThaliaShards(path index, const ModelIndex& content, std::uint64_t index_bytes, Shards shards,
-               const OpenOptions& options)
-      : index_(std::move(index)), shards_(std::move(shards)), options_(options) {
+  ThaliaShards(path index, OpenedShards opened, const OpenOptions& options)
+      : index_(std::move(index)),
+        files_(std::move(opened.files)),
+        shards_(std::move(opened.sources)),
+        options_(options) {
     options_.as_stored = true;
-    facts_.file_bytes = index_bytes;
-    for (std::size_t f = 0; f < shards_.size(); ++f) {
-      files_.push_back(folder_of(index_) / content.files[f]);
-      add_shard(content.files[f], shards_[f]->facts(), f);
-    }
+    facts_.file_bytes = opened.index_bytes;
+    for (std::size_t f = 0; f < shards_.size(); ++f)
+      add_shard(opened.content.files[f], shards_[f]->facts(), f);
   }
 
   std::vector<path> files() const override {
     std::vector<path> files{index_};
-    files.insert(files.end(), files_.begin(), files_.end());
+    for (const io::InputFile& file : files_) files.push_back(file.path());
     return files;
   }
   std::vector<LinkFacts> links(const std::string&) const override {
     std::vector<LinkFacts> links;
-    for (const path& file : files_)
-      std::ranges::move(open_thalia(file, options_)->links(file.string()),
+    for (const io::InputFile& file : files_)
+      std::ranges::move(open_thalia(file, options_)->links(file.path().string()),
                         std::back_inserter(links));
     return links;
   }
   Tensor read(std::size_t i) const override {
     const Place& at = places_.at(i);
-    return with_path(files_[at.file].native(), [&] { return shards_[at.file]->read(at.tensor); });
+    return with_path(files_[at.file].path().native(),
+                     [&] { return shards_[at.file]->read(at.tensor); });
   }
   void visit(std::size_t i, const PieceSink& sink) const override {
     const Place& at = places_.at(i);
-    with_path(files_[at.file].native(), [&] { shards_[at.file]->visit(at.tensor, sink); });
+    with_path(files_[at.file].path().native(), [&] { shards_[at.file]->visit(at.tensor, sink); });
   }
   std::optional<RegionPlace> place(std::size_t i) const override {
     return shards_[places_[i].file]->place(places_[i].tensor);
@@ -126,15 +122,17 @@ class ThaliaShards final : public OpenedFile {
   }
 
   path index_;
-  std::vector<path> files_;
+  std::vector<io::InputFile> files_;
   Shards shards_;
   OpenOptions options_;
   std::vector<Place> places_;
 };
 
-OpenedShards open_once(const path& index, const io::FileBytes& text, const ChainOptions& options) {
-  OpenedShards opened{.content = read_model_index(index, options.read.input.limits),
+OpenedShards open_once(const io::FileBytes& text, const ChainOptions& options) {
+  const path& index = text.path();
+  OpenedShards opened{.content = safetensors::read_index(text, options.read.input.limits),
                       .index_bytes = text.bytes().size(),
+                      .files = {},
                       .readers = {},
                       .sources = {}};
   const ModelIndex& content = opened.content;
@@ -145,8 +143,10 @@ OpenedShards open_once(const path& index, const io::FileBytes& text, const Chain
   std::vector<safetensors::ShardContent> held;
   for (const std::string& name : content.files) {
     const path file = folder_of(index) / name;
-    const Reader& reader = opened.readers.emplace_back(open_shard(file, options));
+    stop_if_cancelled(options.read.work.cancel);
+    const io::InputFile& found = opened.files.emplace_back(find_shard(file, options));
     with_path(file.native(), [&] {
+      const Reader& reader = opened.readers.emplace_back(resolve_input(found, {}, options).reader);
       opened.sources.push_back(
           std::make_shared<const ThaliaSource>(reader, RegionGrouping{}, options.read));
     });
@@ -160,14 +160,16 @@ OpenedShards open_once(const path& index, const io::FileBytes& text, const Chain
   return opened;
 }
 
-OpenedShards open_shards(const path& index, const ChainOptions& options) {
+OpenedShards open_shards(const io::InputFile& index, const ChainOptions& options) {
+  const Access access = options.read.input.access;
+  auto text = index.bytes(access);
   for (int tries = 1;; ++tries) {
-    const auto text = io::FileBytes::open(index, options.read.input.access);
     try {
-      return open_once(index, *text, options);
+      return open_once(*text, options);
     } catch (const Error&) {
-      if (tries >= safetensors::kOpenTries || io::is_at_path(text->fd(), index)) throw;
+      if (tries >= safetensors::kOpenTries || io::is_at_path(text->fd(), index.path())) throw;
     }
+    text = io::FileBytes::open(index.path(), access);
   }
 }
 
@@ -204,35 +206,33 @@ class JoinedRegions {
 
 }  // namespace
 
-std::shared_ptr<const OpenedFile> open_thalia_shards(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_thalia_shards(const io::InputFile& input,
                                                      const OpenOptions& options) {
-  const std::filesystem::path index = find_model(path);
-  OpenedShards opened = open_shards(index, options.chain);
-  return std::make_shared<ThaliaShards>(index, opened.content, opened.index_bytes,
-                                        std::move(opened.sources), options);
+  return std::make_shared<ThaliaShards>(input.path(), open_shards(input, options.chain), options);
 }
 
-VerifyReport verify_thalia_shards(const std::filesystem::path& path, const OpenOptions& options,
+VerifyReport verify_thalia_shards(const io::InputFile& input, const OpenOptions& options,
                                   const VerifyOptions& verify, bool /*resolve*/) {
   container::Findings findings(verify.max_findings);
   findings.find_of_named([&] {
-    for (const std::string& name : read_model_index(path, options.chain.read.input.limits).files) {
+    const auto& index = input.bytes(options.chain.read.input.access);
+    for (const std::string& name :
+         safetensors::read_index(*index, options.chain.read.input.limits).files) {
       findings.find_of_named([&] {
-        findings.add_report(
-            verify_chain(folder_of(path) / name, verify, options.chain.search, options.chain.bases),
-            printable(name) + ": ");
+        findings.add_report(verify_chain(folder_of(input.path()) / name, verify,
+                                         options.chain.search, options.chain.bases),
+                            printable(name) + ": ");
       });
     }
     // Opening would fail with the first of these.
-    if (findings.ok()) open_thalia_shards(path, options);
+    if (findings.ok()) open_thalia_shards(input, options);
   });
   return std::move(findings).finish();
 }
 
-ShardsState open_shards_state(const std::filesystem::path& path, const ChainOptions& options) {
-  const std::filesystem::path index = find_model(path);
-  const OpenedShards opened = open_shards(index, options);
-  ShardsState out{.state = {}, .files = {index}, .file_bytes = opened.index_bytes};
+ShardsState open_shards_state(const io::InputFile& input, const ChainOptions& options) {
+  const OpenedShards opened = open_shards(input, options);
+  ShardsState out{.state = {}, .files = {input.path()}, .file_bytes = opened.index_bytes};
   StateSource& joined = out.state;
   const MergePreference none;
   MergeConflicts conflicts(opened.readers, none);

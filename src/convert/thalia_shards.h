@@ -13,14 +13,14 @@
 
 namespace thalia::formats {
 
-/// By its index or the folder of that. Tensors are file by file, by the names that they have in
+/// By its index. Tensors are file by file, by the names that they have in
 /// formats without regions. @throws as opening each of its files; FormatError (inconsistent) where
 /// index and files do not have the same tensors.
-std::shared_ptr<const OpenedFile> open_thalia_shards(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_thalia_shards(const io::InputFile& input,
                                                      const OpenOptions& options);
 
 /// Each file by itself, as one that is named, and then what they are together.
-VerifyReport verify_thalia_shards(const std::filesystem::path& path, const OpenOptions& options,
+VerifyReport verify_thalia_shards(const io::InputFile& input, const OpenOptions& options,
                                   const VerifyOptions& verify, bool resolve);
 
 /// The same as one state, which keeps the files open.
@@ -32,6 +32,6 @@ struct ShardsState {
 
 /// Regions of one name become one, metadata are joined. @throws as open_thalia_shards(); UsageError
 /// (duplicate) where two parts say something else of a region, or in a member of the metadata.
-ShardsState open_shards_state(const std::filesystem::path& path, const ChainOptions& options);
+ShardsState open_shards_state(const io::InputFile& input, const ChainOptions& options);
 
 }  // namespace thalia::formats

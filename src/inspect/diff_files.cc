@@ -15,7 +15,6 @@
 #include "inspect/file_tensors.h"
 #include "inspect/shown_name.h"
 #include "thalia/formats/file_format.h"
-#include "thalia/formats/safetensors.h"
 #include "thalia/reader.h"
 
 namespace thalia::inspect {
@@ -175,28 +174,8 @@ std::vector<std::string> with_regions(std::vector<std::string> patterns, const R
   return patterns;
 }
 
-Diff diff_states(const std::filesystem::path& before, const std::filesystem::path& after,
-                 ChainOptions open, DiffOptions options) {
-  const bool reads_elements =
-      options.values || options.absolute_tolerance > 0 || options.relative_tolerance > 0;
-  // Checking blocks of the tree would read the payloads that share these blocks.
-  if (!reads_elements) open.read.verification = Verification::off;
-  const Reader earlier = Reader::open(before, open.read);
-  const Reader later = Reader::open(after, open.read);
-  options.tensors = with_regions(std::move(options.tensors), earlier, later);
-  return diff(ChainReader::open(earlier, open), ChainReader::open(later, open), options);
-}
-
-void diff_tensors(FilesDiff& result, const std::filesystem::path& before,
-                  const std::filesystem::path& after, const ChainOptions& open,
+void diff_tensors(FilesDiff& result, const AnyFile& earlier, const AnyFile& later,
                   const DiffOptions& options) {
-  // A .thalia file has what shares memory as one tensor.
-  const bool shared =
-      result.before_format == FileFormat::thalia || result.after_format == FileFormat::thalia;
-  const AnyFile earlier = open_stored(before, open, shared);
-  const AnyFile later = open_stored(after, open, shared);
-  result.before_lacks = earlier.lacks();
-  result.after_lacks = later.lacks();
   if (options.tensors.empty() && result.before_format == result.after_format) {
     result.metadata_compared = true;
     result.diff.metadata = diff_metadata(describe_file(earlier).metadata,
@@ -252,19 +231,30 @@ ComparedTensor compared(const OpenedTensor& source, std::uint64_t bytes) {
   return tensor;
 }
 
-FilesDiff diff_files(const std::filesystem::path& first, const std::filesystem::path& second,
+FilesDiff diff_files(const std::filesystem::path& before, const std::filesystem::path& after,
                      const ChainOptions& open, const DiffOptions& options) {
-  const std::filesystem::path before = find_model(first), after = find_model(second);
-  FilesDiff result{.before_format = input_format(before, open.read.input.access),
-                   .after_format = input_format(after, open.read.input.access)};
-  if (result.before_format == FileFormat::thalia && result.after_format == FileFormat::thalia) {
-    result.diff = diff_states(before, after, open, options);
-    result.metadata_compared = options.tensors.empty();
-    result.before_lacks = lacks_of_file(before, result.before_format);
-    result.after_lacks = lacks_of_file(after, result.after_format);
-  } else {
-    diff_tensors(result, before, after, open, options);
+  AnyFile earlier = open_stored(before, open);
+  // A .thalia file has what shares memory as one tensor: so has then the other file.
+  const AnyFile later = open_stored(after, open, earlier.format() == FileFormat::thalia);
+  if (later.format() == FileFormat::thalia && earlier.format() == FileFormat::pt)
+    earlier = open_stored(before, open, true);
+  FilesDiff result{.before_format = earlier.format(), .after_format = later.format()};
+  result.before_lacks = earlier.lacks();
+  result.after_lacks = later.lacks();
+  ChainOptions tables = open;
+  const bool reads_elements =
+      options.values || options.absolute_tolerance > 0 || options.relative_tolerance > 0;
+  // Checking blocks of the tree would read the payloads that share these blocks.
+  if (!reads_elements) tables.read.verification = Verification::off;
+  const auto old = earlier.state(tables), fresh = later.state(tables);
+  if (!old || !fresh) {
+    diff_tensors(result, earlier, later, options);
+    return result;
   }
+  DiffOptions of_states = options;
+  of_states.tensors = with_regions(options.tensors, old->reader(), fresh->reader());
+  result.diff = diff(*old, *fresh, of_states);
+  result.metadata_compared = options.tensors.empty();
   return result;
 }
 

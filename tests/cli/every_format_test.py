@@ -3,9 +3,12 @@
 every_format_test.py THALIA MAKE_FILES INTERRUPTION SOURCE_ROOT
 """
 
+import collections
 import json
 import pathlib
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -29,6 +32,36 @@ COMMANDS = (
     "convert {file} out.thalia --force", "plot chain {file} -o chain.svg --force",
     "plot weights {file} -o weights.svg --force", "report {file} -o page.html --force",
 )  # fmt: skip
+
+# Commands that open each file that they read once, but for READ_AGAIN: others go the way of info. The output of convert
+# is new: where there is one, the program looks first whether it is a file that is read.
+OPENING = ("info {file}", "verify {file}", "diff {file} names.thalia", "convert {file} {new}.thalia")
+# Files that are opened once more, by the words that begin a command, and why.
+READ_AGAIN = {
+    "verify thalia": "the parts of a .thalia model are verified one by one, and then opened together",
+    "diff train.pt": "beside a .thalia file, tensors that share memory are listed as one",
+}
+# A file that a process has opened, in the last column of strace -y.
+OPENED = re.compile(r"^.*\bopenat\(.*\) = \d+<([^>]*)>$", re.MULTILINE)
+
+
+def opened(folder, command):
+    """The result of the program, and how often it has opened each file of the folder to read it."""
+    log = folder / "trace.log"
+    trace = ["strace", "-f", "-qq", "-y", "-e", "trace=openat", "-o", log]
+    result = subprocess.run(
+        [*trace, program.THALIA, *command.split()],
+        cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False,
+    )  # fmt: skip
+    lines = "\n".join(line for line in log.read_text().splitlines() if "O_RDONLY" in line and "O_DIRECTORY" not in line)
+    return result, collections.Counter(path for path in OPENED.findall(lines) if path.startswith(str(folder)))
+
+
+def can_trace():
+    if shutil.which("strace") is None:
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        return opened(pathlib.Path(folder), "version")[0].returncode == 0
 
 
 def make_shards(folder, kind):
@@ -87,6 +120,23 @@ class EveryFormat(unittest.TestCase):
             for command in COMMANDS:
                 with self.subTest(command=command, file=file):
                     self.run_command(command.format(file=file, tensor=tensor))
+
+    @unittest.skipUnless(can_trace(), "strace is not installed, or may not trace")
+    def test_a_file_is_opened_once(self):
+        for file in self.files:
+            if file == "orbax_ck":  # its arrays are opened when they are read: there may be thousands
+                continue
+            for form in OPENING:
+                command = form.format(file=file, new=f"from_{file.replace('/', '_')}")
+                with self.subTest(command=command):
+                    result, counts = opened(self.folder.resolve(), command)
+                    self.assertEqual(result.returncode, 1 if command.startswith("diff") else 0, result.stderr)
+                    self.assertTrue(counts)
+                    again = {path for path, count in counts.items() if count > 1}
+                    if any(command.startswith(words) for words in READ_AGAIN):
+                        self.assertTrue(again)
+                    else:
+                        self.assertEqual(again, set())
 
     def test_names_are_completed_of_every_format(self):
         for file in self.files:

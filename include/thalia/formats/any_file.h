@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@
 #include "thalia/formats/file_format.h"
 #include "thalia/formats/param_source.h"
 #include "thalia/options.h"
+#include "thalia/state/delta.h"
 #include "thalia/state/tensor_value.h"
 #include "thalia/types.h"
 #include "thalia/verify.h"
@@ -66,6 +68,9 @@ class AnyFile {
   RegionFacts region(std::size_t i) const;
   bool has_region(std::string_view name) const;
   std::vector<ConnectionFacts> connections() const;
+  /// The state of a .thalia file or a delta that was opened as it is stored, read as the options
+  /// say; nullopt of any other file. @throws as ChainReader::open().
+  std::optional<ChainReader> state(const ChainOptions& options) const;
   /// The file itself first, then all that it is based on, the full one last, as headers tell: no
   /// payload is read. Those of one part of a model behind those of another. @throws as files().
   std::vector<LinkFacts> links() const;
@@ -116,19 +121,16 @@ std::vector<std::filesystem::path> files_read(const std::filesystem::path& path,
                                               const OpenOptions& options = {},
                                               std::optional<FileFormat> format = std::nullopt);
 
-/// AnyFile::lacks() of a file. It is opened only where its format has a place to say so; else its
-/// name tells: model-00001-of-00003.thalia. @throws as open_any().
-std::optional<std::string> lacks_of_file(const std::filesystem::path& path, FileFormat format,
-                                         const OpenOptions& options = {});
-
 /// Everything that can be wrong with a file of any format; that it is a part of a model is a
 /// finding, too. Damage is reported; what says nothing about the file is thrown.
 /// @param verify its input is that of a .thalia file; other formats are read as `options` say.
 /// @param resolve of a .thalia delta also all that it is based on.
+/// @param on_format is told what the file is before anything of it is verified.
 /// @throws IoError, UnsupportedError, CancelledError; FormatError (limit_exceeded).
 VerifyReport verify_any(const std::filesystem::path& path, const VerifyOptions& verify = {},
                         const OpenOptions& options = {},
-                        std::optional<FileFormat> format = std::nullopt, bool resolve = true);
+                        std::optional<FileFormat> format = std::nullopt, bool resolve = true,
+                        const std::function<void(FileFormat)>& on_format = {});
 
 /// Its tensors one at a time, of which a part stays in memory; the file stays open as long. Reads
 /// nothing yet. @throws UsageError (bad_argument) for a share outside of 0 to 1.

@@ -79,6 +79,7 @@ class EntityFile {
   LoomTransformer transformer() const;
 
  private:
+  friend struct EntityAccess;
   struct Impl;
   detail::Shared<const Impl> impl_;
 };

@@ -78,17 +78,17 @@ int run_verify(const VerifyArguments& arguments, const Session& session) {
   for (const std::string& path : arguments.files) {
     std::optional<FileFormat> known;
     try {
-      const FileFormat format = *(known = input_format(path, session.access()));
       ProgressBar bar("verifying " + path);
       auto options = session.options<VerifyOptions>();
       options.quick = arguments.quick;
       options.work.progress = bar.callback();
       const VerifyReport report =
-          verify_any(path, options, session.options<OpenOptions>(), format, arguments.resolve);
+          verify_any(path, options, session.options<OpenOptions>(), std::nullopt, arguments.resolve,
+                     [&](FileFormat format) { known = format; });
       if (!report.ok()) status = std::max<int>(status, kFailed);
       bar.finish();
       if (session.common.json) {
-        add_json(json, path, format, report, nullptr);
+        add_json(json, path, known, report, nullptr);
       } else {
         print_text(session.out, path, report, arguments.quick);
       }

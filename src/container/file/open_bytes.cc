@@ -28,9 +28,9 @@ constexpr std::uint64_t kMagicLength = 4;
 
 }  // namespace
 
-std::shared_ptr<const io::FileBytes> open_bytes(const std::filesystem::path& path, Access access,
+std::shared_ptr<const io::FileBytes> open_bytes(const io::InputFile& input, Access access,
                                                 const ReadLimits& limits) {
-  return contents_of(io::FileBytes::open(path, access), limits);
+  return contents_of(input.bytes(access), limits);
 }
 
 std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileBytes> file,

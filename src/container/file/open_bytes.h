@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "io/file/file_bytes.h"
+#include "io/file/input_file.h"
 #include "thalia/options.h"
 
 namespace thalia::container {
@@ -14,7 +15,7 @@ namespace thalia::container {
 /// A plain file as `access` says; the content of a wrapped one, and the extents of a side file, in
 /// memory; of a delta, its container. @throws IoError; UsageError (bad_argument) where the path is
 /// no regular file; for files that are not plain, FormatError, IntegrityError and UnsupportedError.
-std::shared_ptr<const io::FileBytes> open_bytes(const std::filesystem::path& path, Access access,
+std::shared_ptr<const io::FileBytes> open_bytes(const io::InputFile& input, Access access,
                                                 const ReadLimits& limits);
 
 /// The same for a file that is open.

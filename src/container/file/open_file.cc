@@ -74,11 +74,11 @@ format::Header checked_header(const io::FileBytes& mapping, const ReadOptions& o
 
 }  // namespace
 
-std::shared_ptr<const OpenFile> OpenFile::open(const std::filesystem::path& path,
+std::shared_ptr<const OpenFile> OpenFile::open(const io::InputFile& input,
                                                const ReadOptions& options) {
-  return with_path(path.native(), [&] {
+  return with_path(input.path().native(), [&] {
     auto file =
-        over(container::open_bytes(path, options.input.access, options.input.limits), options);
+        over(container::open_bytes(input, options.input.access, options.input.limits), options);
     if (file->options().verification == Verification::at_open) file->verify_all();
     return file;
   });

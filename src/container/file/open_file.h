@@ -26,6 +26,7 @@
 #include "format/region.h"
 #include "format/tensor.h"
 #include "io/file/file_bytes.h"
+#include "io/file/input_file.h"
 #include "io/system/process.h"
 #include "thalia/error.h"
 #include "thalia/options.h"
@@ -44,7 +45,7 @@ namespace thalia::detail {
 class OpenFile : public std::enable_shared_from_this<OpenFile> {
  public:
   /// Checks the header and the directory's header, and the whole file where the options say so.
-  static std::shared_ptr<const OpenFile> open(const std::filesystem::path& path,
+  static std::shared_ptr<const OpenFile> open(const io::InputFile& input,
                                               const ReadOptions& options);
   /// Opens a file whose bytes are at hand already, whatever the options say of access. Where an
   /// append changed the header meanwhile, the file is opened anew. @throws as the constructor.

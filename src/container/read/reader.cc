@@ -51,6 +51,12 @@ Reader Reader::open(const std::filesystem::path& path, const ReadOptions& option
   return Reader(detail::OpenFile::open(path, options));
 }
 
+Reader container::open_reader(const io::InputFile& input, const ReadOptions& options) {
+  return reader_over(detail::OpenFile::open(input, options));
+}
+Reader container::reader_over(std::shared_ptr<const detail::OpenFile> file) {
+  return detail::Inside::make<Reader>(std::move(file));
+}
 Reader container::reader_of(std::shared_ptr<const io::FileBytes> bytes,
                             const ReadOptions& options) {
   return detail::Inside::make<Reader>(

@@ -209,9 +209,12 @@ void verify_open_file(const detail::OpenFile& file, const VerifyOptions& options
 }  // namespace
 
 VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& options) {
-  return container::verify_bytes(
-      with_path(path.native(), [&] { return io::FileBytes::open(path, options.input.access); }),
-      options);
+  return container::verify_input(path, options);
+}
+
+VerifyReport container::verify_input(const io::InputFile& input, const VerifyOptions& options) {
+  return verify_bytes(
+      with_path(input.path().native(), [&] { return input.bytes(options.input.access); }), options);
 }
 
 VerifyReport container::verify_bytes(const std::shared_ptr<const io::FileBytes>& bytes,

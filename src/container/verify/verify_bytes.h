@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "io/file/file_bytes.h"
+#include "io/file/input_file.h"
 #include "thalia/verify.h"
 
 namespace thalia::container {
@@ -11,5 +11,8 @@ namespace thalia::container {
 /// @param bytes opened with the access of the options. @throws as verify().
 VerifyReport verify_bytes(const std::shared_ptr<const io::FileBytes>& bytes,
                           const VerifyOptions& options);
+
+/// verify() of a file that others look at too.
+VerifyReport verify_input(const io::InputFile& input, const VerifyOptions& options);
 
 }  // namespace thalia::container

@@ -136,13 +136,17 @@ WrapResult decompress_checkpoint(const std::filesystem::path& source,
 
 std::optional<WrapperInfo> read_wrapper(const std::filesystem::path& path,
                                         const ReadLimits& limits) {
-  const io::UniqueFd fd = io::open_for_reading(path);
-  const std::uint64_t size = io::file_size(fd.get(), path);
-  const auto front = container::find_wrapper(fd.get(), path, size);
+  return container::wrapper_of(io::open_for_reading(path).get(), path, limits);
+}
+
+std::optional<WrapperInfo> container::wrapper_of(int fd, const std::filesystem::path& path,
+                                                 const ReadLimits& limits) {
+  const std::uint64_t size = io::file_size(fd, path);
+  const auto front = find_wrapper(fd, path, size);
   if (!front) return std::nullopt;
   return with_path(path.native(), [&] {
     WrapperInfo info{.codec = front->codec};
-    if (const auto table = SeekTable::read({fd.get(), path, size, front->codec}, limits)) {
+    if (const auto table = SeekTable::read({fd, path, size, front->codec}, limits)) {
       info.has_seek_table = true;
       info.frames = table->size();
       info.content_bytes = table->content_bytes();

@@ -9,6 +9,7 @@
 
 #include "format/wrapper.h"
 #include "io/file/posix_file.h"
+#include "thalia/compress.h"
 #include "thalia/options.h"
 #include "thalia/types.h"
 
@@ -74,6 +75,10 @@ class SeekTable {
 
 /// The skippable frame for these entries, of which there are at most kMaxSeekFrames.
 std::vector<std::byte> seek_table_bytes(Codec codec, std::span<const format::SeekEntry> entries);
+
+/// read_wrapper() of an open file. `path` is for messages.
+std::optional<WrapperInfo> wrapper_of(int fd, const std::filesystem::path& path,
+                                      const ReadLimits& limits);
 
 /// Reads a frame into `stored`, which it may make larger, and decodes it into `content`, of
 /// content_length bytes. @throws IoError, FormatError that names the frame.

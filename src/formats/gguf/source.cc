@@ -22,10 +22,16 @@ namespace {
 // Elements that are restored before they are handed on, for each thread.
 constexpr std::size_t kVisitElements = 1u << 18;
 
+GgufFile open_file(const io::InputFile& input, const ReadOptions& read) {
+  const auto& file = input.whole(read.input.access, read.work.cancel);
+  return GgufFile::from_bytes({.bytes = file->bytes(), .owner = file}, input.path().string(),
+                              read.input.limits);
+}
+
 class GgufSource final : public OpenedFile {
  public:
-  GgufSource(const std::filesystem::path& path, const OpenOptions& options)
-      : file_(GgufFile::open(path, options.chain.read)),
+  GgufSource(const io::InputFile& input, const OpenOptions& options)
+      : file_(open_file(input, options.chain.read)),
         dequantize_(options.dequantize),
         work_(options.chain.read.work) {
     facts_.version = std::to_string(file_.version());
@@ -33,7 +39,7 @@ class GgufSource final : public OpenedFile {
     std::vector<TensorOrigin> origins;
     for (const GgufTensor& tensor : file_.tensors()) {
       const bool restored = is_restored(tensor);
-      if (restored && !ggml_type_facts(tensor.type)->dequantizes) refuse(path, tensor);
+      if (restored && !ggml_type_facts(tensor.type)->dequantizes) refuse(input.path(), tensor);
       facts_.tensors.push_back(described(tensor, restored));
       origins.push_back({tensor.name, restored ? GgmlType::f32 : tensor.type, tensor.shape});
     }
@@ -137,9 +143,9 @@ class GgufSource final : public OpenedFile {
 
 }  // namespace
 
-std::shared_ptr<const OpenedFile> open_gguf_source(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_gguf_source(const io::InputFile& input,
                                                    const OpenOptions& options) {
-  return std::make_shared<GgufSource>(path, options);
+  return std::make_shared<GgufSource>(input, options);
 }
 
 }  // namespace thalia::formats::gguf

@@ -93,13 +93,17 @@ std::shared_ptr<const OpenedFile> gptrs_source(GptrsFile file) {
   return std::make_shared<const gptrs::GptrsSource>(std::move(file));
 }
 
-std::shared_ptr<const OpenedFile> open_gptrs_source(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_gptrs_source(const io::InputFile& input,
                                                     const OpenOptions& options) {
-  return gptrs_source(GptrsFile::open(path, {.input = options.chain.read.input,
-                                             .strict = !options.chain.read.input.legacy,
-                                             .version_1 = options.chain.read.input.legacy,
-                                             .untagged_config = options.chain.read.input.legacy,
-                                             .work = options.chain.read.work}));
+  const ReadOptions& read = options.chain.read;
+  const auto& file = input.whole(read.input.access, read.work.cancel);
+  return gptrs_source(GptrsFile::from_bytes({.bytes = file->bytes(), .owner = file},
+                                            input.path().string(),
+                                            {.input = read.input,
+                                             .strict = !read.input.legacy,
+                                             .version_1 = read.input.legacy,
+                                             .untagged_config = read.input.legacy,
+                                             .work = read.work}));
 }
 
 }  // namespace thalia::formats

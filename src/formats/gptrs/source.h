@@ -11,7 +11,7 @@ namespace thalia::formats {
 
 /// InputOptions::legacy takes, beside files of version 1 and configs without a kind, whatever the
 /// original takes: without it files are read strictly. @throws as GptrsFile::open().
-std::shared_ptr<const OpenedFile> open_gptrs_source(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_gptrs_source(const io::InputFile& input,
                                                     const OpenOptions& options);
 
 /// Of an open file.

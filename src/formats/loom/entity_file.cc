@@ -8,7 +8,6 @@
 #include "base/fail.h"
 #include "formats/loom/entity_prefix.h"
 #include "formats/loom/settle.h"
-#include "io/file/file_bytes.h"
 #include "thalia/formats/loom.h"
 
 namespace thalia {
@@ -51,8 +50,13 @@ struct EntityFile::Impl {
 
 EntityFile EntityFile::open(const std::filesystem::path& path, const ReadOptions& options,
                             const EntitySection& section) {
-  auto impl = std::make_shared<Impl>();
-  impl->file = io::FileBytes::open(path, options.input.access);
+  return EntityAccess::open(path, options, section);
+}
+
+EntityFile EntityAccess::open(const io::InputFile& input, const ReadOptions& options,
+                              const EntitySection& section) {
+  auto impl = std::make_shared<EntityFile::Impl>();
+  impl->file = input.bytes(options.input.access);
   const std::uint64_t size = impl->file->bytes().size();
   if (section.offset > size || section.length.value_or(0) > size - section.offset) {
     fail_argument(ErrorCode::bad_argument, "section",
@@ -63,7 +67,7 @@ EntityFile EntityFile::open(const std::filesystem::path& path, const ReadOptions
   impl->stored = {.bytes = impl->file->bytes().subspan(
                       section.offset, section.length.value_or(size - section.offset)),
                   .owner = impl->file};
-  impl->name = path.string();
+  impl->name = input.path().string();
   impl->limits = options.input.limits;
   impl->parse();
   EntityFile file;

@@ -7,6 +7,8 @@
 
 #include "format/little_endian.h"
 #include "formats/loom/document.h"
+#include "io/file/input_file.h"
+#include "thalia/formats/loom.h"
 
 namespace thalia::formats::loom {
 
@@ -38,3 +40,14 @@ ParsedEntity parse_entity(std::uint64_t file_bytes, const ReadExtent& read,
                           const ReadLimits& limits);
 
 }  // namespace thalia::formats::loom
+
+namespace thalia {
+
+/// What the library needs of an EntityFile besides its public side.
+struct EntityAccess {
+  /// As EntityFile::open(), of a file that others look at too.
+  static EntityFile open(const io::InputFile& input, const ReadOptions& options,
+                         const EntitySection& section = {});
+};
+
+}  // namespace thalia

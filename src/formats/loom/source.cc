@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "formats/loom/blob_layout.h"
 #include "formats/loom/checkpoint.h"
+#include "formats/loom/entity_prefix.h"
 #include "formats/loom/morph.h"
 #include "formats/loom/origin.h"
 #include "formats/loom/settle.h"
@@ -229,12 +230,12 @@ void refuse_other_objects(const Document& document) {
 }  // namespace
 }  // namespace loom
 
-std::shared_ptr<const OpenedFile> open_entity_source(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_entity_source(const io::InputFile& input,
                                                      const OpenOptions& options) {
-  const EntityFile file = EntityFile::open(path, options.chain.read);
+  const EntityFile file = EntityAccess::open(input, options.chain.read);
   loom::OpenFile open{
       .kind = loom::LoomFileKind::entity,
-      .name = path.string(),
+      .name = input.path().string(),
       .version = "1",
       .bytes = file.file_bytes(),
       .payload = file.payload_offset(),
@@ -251,13 +252,12 @@ std::shared_ptr<const OpenedFile> open_entity_source(const std::filesystem::path
   return std::make_shared<loom::LoomSource>(std::move(open), options);
 }
 
-std::shared_ptr<const OpenedFile> open_loom_json_source(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_loom_json_source(const io::InputFile& input,
                                                         const OpenOptions& options) {
-  const auto file = io::FileBytes::open_whole(path, options.chain.read.input.access,
-                                              options.chain.read.work.cancel);
+  const auto& file = input.whole(options.chain.read.input.access, options.chain.read.work.cancel);
   const ByteSpan bytes = file->bytes();
   const ReadLimits& limits = options.chain.read.input.limits;
-  loom::OpenFile open{.kind = loom::LoomFileKind::checkpoint, .name = path.string()};
+  loom::OpenFile open{.kind = loom::LoomFileKind::checkpoint, .name = input.path().string()};
   open.bytes = bytes.size();
   std::vector<StoredBytes> stored;
   with_path(open.name, [&] {

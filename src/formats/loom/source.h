@@ -7,9 +7,9 @@
 
 namespace thalia::formats {
 
-std::shared_ptr<const OpenedFile> open_entity_source(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_entity_source(const io::InputFile& input,
                                                      const OpenOptions& options);
-std::shared_ptr<const OpenedFile> open_loom_json_source(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_loom_json_source(const io::InputFile& input,
                                                         const OpenOptions& options);
 
 /// What was read from a file of either kind is written as either kind: as the same kind byte for

@@ -15,10 +15,17 @@ MckpReadOptions read_options(const OpenOptions& options, bool verify) {
   return {.verify = verify, .chain = options.chain};
 }
 
+MckpFile open_file(const io::InputFile& input, const OpenOptions& options) {
+  const ReadOptions& read = options.chain.read;
+  const auto& file = input.whole(read.input.access, read.work.cancel);
+  return MckpFile::from_bytes({.bytes = file->bytes(), .owner = file}, input.path().string(),
+                              read_options(options, false));
+}
+
 class Source final : public OpenedFile {
  public:
-  Source(const std::filesystem::path& path, const OpenOptions& options)
-      : path_(path), options_(options), file_(MckpFile::open(path, read_options(options, false))) {
+  Source(const io::InputFile& input, const OpenOptions& options)
+      : path_(input.path()), options_(options), file_(open_file(input, options)) {
     facts_.version = "1";
     for (const MckpTensor& tensor : file_.tensors()) {
       AnyTensor& told = facts_.tensors.emplace_back();
@@ -95,22 +102,21 @@ class Source final : public OpenedFile {
 }  // namespace
 }  // namespace mckp
 
-std::shared_ptr<const OpenedFile> open_mckp_source(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_mckp_source(const io::InputFile& input,
                                                    const OpenOptions& options) {
-  return std::make_shared<mckp::Source>(path, options);
+  return std::make_shared<mckp::Source>(input, options);
 }
 
-VerifyReport verify_mckp(const std::filesystem::path& path, const OpenOptions& options,
+VerifyReport verify_mckp(const io::InputFile& input, const OpenOptions& options,
                          const VerifyOptions& verify, bool /*resolve*/) {
   container::Findings findings(verify.max_findings);
   findings.find([&] {
-    const MckpReadOptions read = mckp::read_options(options, false);
-    const MckpFile file = MckpFile::open(path, read);
+    const MckpFile file = mckp::open_file(input, options);
     VerifyReport& counts = findings.counts();
     counts.tensors = static_cast<std::uint32_t>(file.tensors().size());
     if (verify.quick) return;
     file.verify();
-    MckpChain::open(path, file, read).verify_content();
+    MckpChain::open(input.path(), file, mckp::read_options(options, false)).verify_content();
     counts.bytes_checked = file.file_bytes();
     counts.tensors_compared = counts.tensors;
   });

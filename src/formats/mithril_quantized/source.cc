@@ -64,11 +64,11 @@ class Source final : public OpenedFile {
 }  // namespace
 }  // namespace mithril_quantized
 
-std::shared_ptr<const OpenedFile> open_mithril_quantized_source(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_mithril_quantized_source(const io::InputFile& input,
                                                                 const OpenOptions& options) {
-  const InputOptions& input = options.chain.read.input;
-  const auto file = io::FileBytes::open_whole(path, input.access, options.chain.read.work.cancel);
-  return with_path(path.native(), [&] {
+  const ReadOptions& read = options.chain.read;
+  const auto& file = input.whole(read.input.access, read.work.cancel);
+  return with_path(input.path().native(), [&] {
     return std::make_shared<mithril_quantized::Source>(file->bytes(), options);
   });
 }

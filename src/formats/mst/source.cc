@@ -50,9 +50,12 @@ class Source final : public OpenedFile {
 }  // namespace
 }  // namespace mst
 
-std::shared_ptr<const OpenedFile> open_mst_source(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_mst_source(const io::InputFile& input,
                                                   const OpenOptions& options) {
-  return std::make_shared<mst::Source>(MstFile::open(path, options.chain.read));
+  const ReadOptions& read = options.chain.read;
+  const auto& file = input.whole(read.input.access, read.work.cancel);
+  return std::make_shared<mst::Source>(MstFile::from_bytes(
+      {.bytes = file->bytes(), .owner = file}, input.path().string(), read.input.limits));
 }
 
 }  // namespace thalia::formats

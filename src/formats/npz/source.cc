@@ -98,9 +98,8 @@ class NpySource final : public OpenedFile {
 namespace thalia::formats {
 namespace {
 
-StoredBytes whole_file(const std::filesystem::path& path, const OpenOptions& options) {
-  const auto file = io::FileBytes::open_whole(path, options.chain.read.input.access,
-                                              options.chain.read.work.cancel);
+StoredBytes whole_file(const io::InputFile& input, const OpenOptions& options) {
+  const auto& file = input.whole(options.chain.read.input.access, options.chain.read.work.cancel);
   return {.bytes = file->bytes(), .owner = file};
 }
 
@@ -127,14 +126,14 @@ std::shared_ptr<const OpenedFile> open_npy_bytes(StoredBytes bytes,
   });
 }
 
-std::shared_ptr<const OpenedFile> open_npz_source(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_npz_source(const io::InputFile& input,
                                                   const OpenOptions& options) {
-  return open_npz_bytes(whole_file(path, options), path, options);
+  return open_npz_bytes(whole_file(input, options), input.path(), options);
 }
 
-std::shared_ptr<const OpenedFile> open_npy_source(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_npy_source(const io::InputFile& input,
                                                   const OpenOptions& options) {
-  return open_npy_bytes(whole_file(path, options), path, options);
+  return open_npy_bytes(whole_file(input, options), input.path(), options);
 }
 
 }  // namespace thalia::formats

@@ -73,11 +73,12 @@ struct OnnxFile::Impl {
   std::unordered_map<std::string_view, std::size_t> places;
 };
 
-OnnxFile OnnxFile::open(const std::filesystem::path& path, const OnnxReadOptions& options) {
-  const auto bytes = io::FileBytes::open_whole(path, options.input.access, options.cancel);
+OnnxFile OnnxFile::open(const io::InputFile& input, const OnnxReadOptions& options) {
+  const auto& bytes = input.whole(options.input.access, options.cancel);
   OnnxFile file;
-  file.impl_ = std::make_shared<const Impl>(StoredBytes{.bytes = bytes->bytes(), .owner = bytes},
-                                            path.string(), folder_of(path), options);
+  file.impl_ =
+      std::make_shared<const Impl>(StoredBytes{.bytes = bytes->bytes(), .owner = bytes},
+                                   input.path().string(), folder_of(input.path()), options);
   return file;
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "io/file/input_file.h"
 #include "thalia/detail/held.h"
 #include "thalia/formats/onnx.h"
 #include "thalia/options.h"
@@ -56,7 +57,7 @@ class OnnxFile {
   /// Files with elements are opened when a tensor is read. @throws IoError; FormatError naming
   /// field, offset and bound; UnsupportedDtypeError for an initialiser of strings, UnsupportedError
   /// for more than 8 dimensions, segments, a model of 2 GiB and more.
-  static OnnxFile open(const std::filesystem::path& path, const OnnxReadOptions& options = {});
+  static OnnxFile open(const io::InputFile& input, const OnnxReadOptions& options = {});
   /// The same of a model's bytes, which has no files beside it. `name` is for messages.
   static OnnxFile from_bytes(StoredBytes bytes, std::string name = {},
                              const OnnxReadOptions& options = {});

@@ -39,11 +39,11 @@ std::vector<std::string> losses_of(const OnnxGraph& graph) {
 
 class OnnxSource final : public OpenedFile {
  public:
-  OnnxSource(const std::filesystem::path& path, const OpenOptions& options)
-      : file_(OnnxFile::open(path, {.input = options.chain.read.input,
-                                    .data_folder = options.chain.bases.folder,
-                                    .cancel = options.chain.read.work.cancel})),
-        folder_(folder_of(path)),
+  OnnxSource(const io::InputFile& input, const OpenOptions& options)
+      : file_(OnnxFile::open(input, {.input = options.chain.read.input,
+                                     .data_folder = options.chain.bases.folder,
+                                     .cancel = options.chain.read.work.cancel})),
+        folder_(folder_of(input.path())),
         limits_(options.chain.read.input.limits) {
     std::set<std::string_view> locations;
     for (const OnnxTensor& tensor : file_.tensors())
@@ -115,9 +115,9 @@ class OnnxSource final : public OpenedFile {
 }  // namespace
 }  // namespace onnx
 
-std::shared_ptr<const OpenedFile> open_onnx_source(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_onnx_source(const io::InputFile& input,
                                                    const OpenOptions& options) {
-  return std::make_shared<const onnx::OnnxSource>(path, options);
+  return std::make_shared<const onnx::OnnxSource>(input, options);
 }
 
 }  // namespace thalia::formats

@@ -128,9 +128,9 @@ bool is_orbax_folder(const std::filesystem::path& path) {
          folder->facts(std::string(orbax::kMarkerFile));
 }
 
-std::shared_ptr<const OpenedFile> open_orbax_source(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_orbax_source(const io::InputFile& input,
                                                     const OpenOptions& options) {
-  return std::make_shared<orbax::Source>(path, options);
+  return std::make_shared<orbax::Source>(input.path(), options);
 }
 
 }  // namespace thalia::formats

@@ -174,11 +174,10 @@ std::string PtSource::metadata() const {
 
 }  // namespace
 
-std::shared_ptr<const OpenedFile> open_pt_source(const std::filesystem::path& path,
+std::shared_ptr<const OpenedFile> open_pt_source(const io::InputFile& input,
                                                  const OpenOptions& options) {
-  const auto file = io::FileBytes::open_whole(path, options.chain.read.input.access,
-                                              options.chain.read.work.cancel);
-  return open_pt_bytes({.bytes = file->bytes(), .owner = file}, path, options);
+  const auto& file = input.whole(options.chain.read.input.access, options.chain.read.work.cancel);
+  return open_pt_bytes({.bytes = file->bytes(), .owner = file}, input.path(), options);
 }
 
 std::shared_ptr<const OpenedFile> open_pt_bytes(StoredBytes bytes,

@@ -211,11 +211,15 @@ std::string with_total_size(std::string text, std::uint64_t total_size) {
   return text;
 }
 
-std::string read_text(const std::filesystem::path& path, const ReadLimits& limits) {
-  const auto file = io::FileBytes::open(path, Access::copied);
-  io::check_json_length("index", file->bytes().size(), limits, file->bytes().size());
-  const ByteSpan bytes = file->touched(0, file->bytes().size());
+// A copy: the file may change under a mapping.
+std::string read_text(const io::FileBytes& file, const ReadLimits& limits) {
+  io::check_json_length("index", file.bytes().size(), limits, file.bytes().size());
+  const ByteSpan bytes = file.touched(0, file.bytes().size());
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string read_text(const std::filesystem::path& path, const ReadLimits& limits) {
+  return read_text(*io::FileBytes::open(path, Access::copied), limits);
 }
 
 std::vector<std::string> files_named_by(const std::filesystem::path& index) {
@@ -250,9 +254,12 @@ std::string write_index(std::vector<std::pair<std::string, std::string>> weights
 namespace thalia {
 
 ModelIndex read_model_index(const std::filesystem::path& path, const ReadLimits& limits) {
-  using namespace formats::safetensors;
-  return with_path(path.native(), [&] {
-    return parse_index(read_text(path, limits), limits, kMostModelFiles, std::nullopt);
+  return formats::safetensors::read_index(*io::FileBytes::open(path, Access::copied), limits);
+}
+
+ModelIndex formats::safetensors::read_index(const io::FileBytes& file, const ReadLimits& limits) {
+  return with_path(file.path().native(), [&] {
+    return parse_index(read_text(file, limits), limits, kMostModelFiles, std::nullopt);
   });
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/file/file_bytes.h"
 #include "thalia/formats/safetensors.h"
 #include "thalia/options.h"
 
@@ -33,6 +34,8 @@ std::string with_total_size(std::string text, std::uint64_t total_size);
 std::vector<std::string> files_named_by(const std::filesystem::path& index);
 /// A text file, whole. @throws IoError, UsageError, FormatError (limit_exceeded).
 std::string read_text(const std::filesystem::path& path, const ReadLimits& limits = {});
+/// read_model_index() of an open file.
+ModelIndex read_index(const io::FileBytes& file, const ReadLimits& limits);
 
 /// Byte for byte as transformers does it: json.dumps(…, indent=2, sort_keys=True) and a line end.
 /// @param weights names of tensors and files, in any order.

@@ -23,11 +23,9 @@ SafetensorsFinding finding_of_fault(const ModelFile& file) {
   }
 }
 
-std::vector<SafetensorsFinding> check(const std::filesystem::path& path,
-                                      const SafetensorsModelOptions& options) {
-  OpenedModel model = open_files(path, options);
-  for (int tries = 1; tries < kOpenTries && was_replaced(model); ++tries)
-    model = open_files(path, options);
+}  // namespace
+
+std::vector<SafetensorsFinding> findings_of(const OpenedModel& model) {
   std::vector<SafetensorsFinding> findings;
   bool is_whole = true;
   std::uint64_t bytes = 0;
@@ -54,14 +52,14 @@ std::vector<SafetensorsFinding> check(const std::filesystem::path& path,
   return findings;
 }
 
-}  // namespace
 }  // namespace thalia::formats::safetensors
 
 namespace thalia {
 
 std::vector<SafetensorsFinding> check_safetensors_model(const std::filesystem::path& path,
                                                         const SafetensorsModelOptions& options) {
-  return formats::safetensors::check(path, options);
+  using namespace formats::safetensors;
+  return findings_of(open_faulty(path, options));
 }
 
 }  // namespace thalia

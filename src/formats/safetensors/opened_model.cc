@@ -74,9 +74,11 @@ void check_tensor_count(const OpenedModel& model, const ReadLimits& limits) {
 
 }  // namespace
 
-OpenedModel open_files(const std::filesystem::path& path, const SafetensorsModelOptions& options) {
-  OpenedModel model{.path = find_safetensors_model(path)};
-  auto bytes = io::FileBytes::open(model.path, options.chain.read.input.access);
+OpenedModel open_files(const io::InputFile& input, const SafetensorsModelOptions& options) {
+  OpenedModel model{.path = find_safetensors_model(input.path())};
+  const Access access = options.chain.read.input.access;
+  auto bytes =
+      model.path == input.path() ? input.bytes(access) : io::FileBytes::open(model.path, access);
   if (!is_index(model.path, *bytes)) {
     model.files.push_back({.name = model.path.filename().string(), .path = model.path});
     try {
@@ -124,15 +126,27 @@ std::vector<Mismatch> compare_with_index(const OpenedModel& model) {
   return compare_with_index(model.index, files);
 }
 
-OpenedModel open_model(const std::filesystem::path& path, const SafetensorsModelOptions& options) {
+void require_whole(const OpenedModel& model) {
+  for (const ModelFile& file : model.files)
+    if (file.fault) std::rethrow_exception(file.fault);
+  refuse_mismatch(compare_with_index(model), model.index, model.path.string());
+}
+
+OpenedModel open_faulty(const io::InputFile& input, const SafetensorsModelOptions& options) {
+  OpenedModel model = open_files(input, options);
+  for (int tries = 1; tries < kOpenTries && was_replaced(model); ++tries)
+    model = open_files(input.path(), options);
+  return model;
+}
+
+OpenedModel open_model(const io::InputFile& input, const SafetensorsModelOptions& options) {
   for (int tries = 1;; ++tries) {
-    OpenedModel model{.path = path};
+    OpenedModel model{.path = input.path()};
     std::exception_ptr fault;
     try {
-      model = open_files(path, options);
-      for (const ModelFile& file : model.files)
-        if (file.fault) std::rethrow_exception(file.fault);
-      refuse_mismatch(compare_with_index(model), model.index, model.path.string());
+      // What replaced it lies at the path, and is opened there.
+      model = tries == 1 ? open_files(input, options) : open_files(input.path(), options);
+      require_whole(model);
     } catch (const Error&) {
       fault = std::current_exception();
     }

@@ -13,6 +13,7 @@
 #include "formats/safetensors/parse.h"
 #include "formats/source/piece_sink.h"
 #include "io/file/file_bytes.h"
+#include "io/file/input_file.h"
 #include "thalia/formats/safetensors.h"
 #include "thalia/state/tensor_value.h"
 
@@ -36,7 +37,7 @@ struct OpenedModel {
 
 /// Without a look at what the files say of each other; a file that cannot be read is a fault there.
 /// @throws UsageError, IoError, FormatError where there is no model or its index cannot be read.
-OpenedModel open_files(const std::filesystem::path& path, const SafetensorsModelOptions& options);
+OpenedModel open_files(const io::InputFile& input, const SafetensorsModelOptions& options);
 
 /// A model that is replaced more often than this while it is opened is an error.
 inline constexpr int kOpenTries = 4;
@@ -47,7 +48,13 @@ bool was_replaced(const OpenedModel& model);
 std::vector<Mismatch> compare_with_index(const OpenedModel& model);
 
 /// A model in which everything fits. @throws as open_safetensors_source().
-OpenedModel open_model(const std::filesystem::path& path, const SafetensorsModelOptions& options);
+OpenedModel open_model(const io::InputFile& input, const SafetensorsModelOptions& options);
+/// The same, whatever is wrong with it. @throws as open_files().
+OpenedModel open_faulty(const io::InputFile& input, const SafetensorsModelOptions& options);
+/// All that is wrong with it: check_safetensors_model().
+std::vector<SafetensorsFinding> findings_of(const OpenedModel& model);
+/// @throws the first fault of a file, or what does not fit.
+void require_whole(const OpenedModel& model);
 
 /// The tensor in its file, of which its bytes alone are read where they are copied. @throws
 /// IoError, FormatError (truncated) as Access says.

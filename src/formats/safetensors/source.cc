@@ -114,26 +114,31 @@ class SafetensorsSource : public OpenedFile {
   std::vector<std::pair<const ModelFile*, const NamedArray*>> tensors_;
 };
 
-}  // namespace
-
-std::shared_ptr<const OpenedFile> open_safetensors_source(const std::filesystem::path& path,
-                                                          const OpenOptions& options) {
-  return std::make_shared<SafetensorsSource>(safetensors::open_model(
-      path, {.chain = options.chain, .max_header_bytes = options.max_safetensors_header_bytes}));
+SafetensorsModelOptions model_options(const OpenOptions& options) {
+  return {.chain = options.chain, .max_header_bytes = options.max_safetensors_header_bytes};
 }
 
-VerifyReport verify_safetensors(const std::filesystem::path& path, const OpenOptions& options,
+}  // namespace
+
+std::shared_ptr<const OpenedFile> open_safetensors_source(const io::InputFile& input,
+                                                          const OpenOptions& options) {
+  return std::make_shared<SafetensorsSource>(
+      safetensors::open_model(input, model_options(options)));
+}
+
+VerifyReport verify_safetensors(const io::InputFile& input, const OpenOptions& options,
                                 const VerifyOptions& verify, bool /*resolve*/) {
   container::Findings findings(verify.max_findings);
   findings.find([&] {
-    const std::filesystem::path only = find_safetensors_model(path).filename();
-    for (SafetensorsFinding& found : check_safetensors_model(path, {.chain = options.chain})) {
-      if (found.file == only) continue;  // no index: opening the file tells more of what it has
+    OpenedModel model = safetensors::open_faulty(input, model_options(options));
+    for (SafetensorsFinding& found : safetensors::findings_of(model)) {
+      if (!model.index_text) break;  // its fault, which is thrown below, tells more
       found.section = found.file.empty() ? "index" : "file";
       findings.add(std::move(found));
     }
-    if (!findings.ok()) return;  // opening would fail with the first of them
-    check_tensors(*open_safetensors_source(path, options), verify, findings);
+    if (!findings.ok()) return;  // the first of them would be thrown
+    safetensors::require_whole(model);
+    check_tensors(SafetensorsSource(std::move(model)), verify, findings);
   });
   return std::move(findings).finish();
 }

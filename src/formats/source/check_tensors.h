@@ -15,7 +15,7 @@ void check_tensors(const OpenedFile& source, const VerifyOptions& options,
 /// How a room verifies a file. `resolve`: of a .thalia delta also all that it is based on; other
 /// deltas are nothing without that. @throws what says nothing about the file: IoError,
 /// UnsupportedError, CancelledError, FormatError (limit_exceeded).
-using VerifyFormat = VerifyReport (*)(const std::filesystem::path& path, const OpenOptions& options,
+using VerifyFormat = VerifyReport (*)(const io::InputFile& input, const OpenOptions& options,
                                       const VerifyOptions& verify, bool resolve);
 
 }  // namespace thalia::formats

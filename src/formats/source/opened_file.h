@@ -14,10 +14,12 @@
 
 #include "formats/source/part_name.h"
 #include "formats/source/piece_sink.h"
+#include "io/file/input_file.h"
 #include "io/system/process.h"
 #include "thalia/formats/any_tensor.h"
 #include "thalia/formats/file_facts.h"
 #include "thalia/options.h"
+#include "thalia/state/delta.h"
 #include "thalia/state/tensor_value.h"
 
 namespace thalia::formats {
@@ -74,6 +76,11 @@ class OpenedFile {
   virtual bool has_region(std::string_view name) const;
   virtual std::vector<ConnectionFacts> connections() const { return {}; }
 
+  /// The state that a file of regions is, read as the options say; nullopt of other formats.
+  /// @throws as read() where a file that it is based on cannot be found.
+  virtual std::optional<ChainReader> state(const ChainOptions& /*options*/) const {
+    return std::nullopt;
+  }
   /// The file itself first, the full one last, as headers tell. @throws as read() where one that
   /// it is based on cannot be found.
   virtual std::vector<LinkFacts> links(const std::string& path) const;
@@ -106,7 +113,7 @@ class OpenedFile {
 };
 
 /// How a room opens a file. @throws IoError, FormatError, IntegrityError, UnsupportedError.
-using OpenFormat = std::shared_ptr<const OpenedFile> (*)(const std::filesystem::path& path,
+using OpenFormat = std::shared_ptr<const OpenedFile> (*)(const io::InputFile& input,
                                                          const OpenOptions& options);
 
 }  // namespace thalia::formats

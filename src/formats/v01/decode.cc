@@ -163,8 +163,12 @@ V01File decode_v01(ByteSpan file, std::shared_ptr<const void> owner,
 }
 
 V01File read_v01(const std::filesystem::path& path, const ReadOptions& options) {
-  const auto file = io::FileBytes::open_whole(path, options.input.access, options.work.cancel);
-  return with_path(path.native(),
+  return formats::read_v01(path, options);
+}
+
+V01File formats::read_v01(const io::InputFile& input, const ReadOptions& options) {
+  const auto& file = input.whole(options.input.access, options.work.cancel);
+  return with_path(input.path().native(),
                    [&] { return decode_v01(file->bytes(), file, options.input.limits); });
 }
 

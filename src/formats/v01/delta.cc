@@ -12,7 +12,6 @@
 #include "formats/v01/file_start.h"
 #include "formats/v01/header.h"
 #include "formats/v01/wrapper.h"
-#include "io/file/file_bytes.h"
 #include "state/value/value_json.h"
 #include "thalia/formats/v01.h"
 
@@ -63,8 +62,8 @@ std::optional<Value> metadata_at_end(ByteSpan bytes, const ReadLimits& limits) {
   return std::nullopt;
 }
 
-formats::V01Contents open_contents(const std::filesystem::path& path, const ReadOptions& options) {
-  const auto file = io::FileBytes::open_whole(path, options.input.access, options.work.cancel);
+formats::V01Contents contents_of(const io::InputFile& input, const ReadOptions& options) {
+  const auto& file = input.whole(options.input.access, options.work.cancel);
   return formats::open_v01_wrapper(file->bytes(), file, options.input.limits);
 }
 
@@ -76,8 +75,12 @@ bool is_v01_delta(const std::filesystem::path& path, const ReadOptions&) {
 }
 
 V01DeltaInfo read_v01_delta_info(const std::filesystem::path& path, const ReadOptions& options) {
-  return with_path(path.native(), [&] {
-    const auto contents = open_contents(path, options);
+  return formats::v01_delta_info(path, options);
+}
+
+V01DeltaInfo formats::v01_delta_info(const io::InputFile& input, const ReadOptions& options) {
+  return with_path(input.path().native(), [&] {
+    const auto contents = contents_of(input, options);
     if (!formats::begins_as_v01_delta(contents.bytes)) {
       throw FormatError(ErrorCode::bad_magic, "no delta of the original program",
                         {.section = "header", .field = "magic", .offset = 0});

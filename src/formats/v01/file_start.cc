@@ -19,13 +19,16 @@ constexpr std::uint64_t kPeekedBytes = 1 << 20;
 }  // namespace
 
 std::vector<std::byte> read_file_start(const std::filesystem::path& path) {
-  const io::UniqueFd fd = io::open_for_reading(path);
-  const std::uint64_t size = io::file_size(fd.get(), path);
-  const auto front = container::find_wrapper(fd.get(), path, size);
+  return read_file_start(io::open_for_reading(path).get(), path);
+}
+
+std::vector<std::byte> read_file_start(int fd, const std::filesystem::path& path) {
+  const std::uint64_t size = io::file_size(fd, path);
+  const auto front = container::find_wrapper(fd, path, size);
   const std::uint64_t begin = front ? front->offset : 0;
   std::vector<std::byte> bytes(
       std::min<std::uint64_t>(size - begin, front ? kPeekedBytes : kFileStartBytes));
-  io::pread_all(fd.get(), begin, bytes, path);
+  io::pread_all(fd, begin, bytes, path);
   if (!front) return bytes;
   return with_path(path.native(), [&] {
     return container::start_of_front_frame(bytes, front->codec, kFileStartBytes);

@@ -7,7 +7,10 @@
 namespace thalia {
 
 std::optional<FormatVersion> read_format_version(const std::filesystem::path& path) {
-  const std::vector<std::byte> start = formats::read_file_start(path);
+  return formats::version_in(formats::read_file_start(path));
+}
+
+std::optional<FormatVersion> formats::version_in(ByteSpan start) {
   struct {
     std::uint8_t magic[4];
     format::le16 major, minor, patch;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "io/file/input_file.h"
 #include "thalia/formats/v01.h"
 #include "thalia/options.h"
 #include "thalia/types.h"
@@ -41,6 +42,9 @@ V01Body verified_v01_body(const V01Contents& contents);
 
 /// True where the contents begin with either magic of a delta.
 bool begins_as_v01_delta(ByteSpan contents) noexcept;
+/// read_v01() and read_v01_delta_info() of a file that others look at too.
+V01File read_v01(const io::InputFile& input, const ReadOptions& options);
+V01DeltaInfo v01_delta_info(const io::InputFile& input, const ReadOptions& options);
 /// @throws UnsupportedError that says how to come by a file that can be read.
 [[noreturn]] void refuse_v01_delta(std::string path = {});
 

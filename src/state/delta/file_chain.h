@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "container/file/open_file.h"
+#include "io/file/input_file.h"
 #include "io/memory/allocation_limit.h"
 #include "io/system/process.h"
 #include "thalia/state/delta.h"
@@ -71,6 +72,11 @@ class FileChain {
 TensorKey tensor_key(const detail::OpenFile& file, std::string_view region, std::string_view name);
 
 const FileChain& files_of(const ChainReader& reader) noexcept;
+
+/// verify_chain() of a file that others look at too.
+VerifyReport verify_chain(const io::InputFile& input, const VerifyOptions& options,
+                          const std::vector<std::filesystem::path>& search,
+                          const BasePolicy& bases);
 /// As reader.read(tensor); what it allocates counts in the budget, beside what a call has counted
 /// before.
 Tensor read_tensor(const ChainReader& reader, const TensorView& tensor,

@@ -3,7 +3,10 @@
 #include <string>
 #include <utility>
 
+#include "container/read/reader_of.h"
 #include "container/verify/findings.h"
+#include "container/verify/verify_bytes.h"
+#include "state/delta/file_chain.h"
 #include "thalia/state/delta.h"
 #include "thalia/text.h"
 
@@ -30,8 +33,14 @@ void check_tensors(const ChainReader& chain, container::Findings& findings) {
 VerifyReport verify_chain(const std::filesystem::path& path, const VerifyOptions& options,
                           const std::vector<std::filesystem::path>& search,
                           const BasePolicy& bases) {
+  return state::verify_chain(path, options, search, bases);
+}
+
+VerifyReport state::verify_chain(const io::InputFile& input, const VerifyOptions& options,
+                                 const std::vector<std::filesystem::path>& search,
+                                 const BasePolicy& bases) {
   container::Findings findings(options.max_findings);
-  findings.add_report(verify(path, options));
+  findings.add_report(container::verify_input(input, options));
   if (!findings.ok()) return std::move(findings).finish();
   findings.check([&] {
     ChainOptions chain_options;
@@ -39,7 +48,8 @@ VerifyReport verify_chain(const std::filesystem::path& path, const VerifyOptions
     chain_options.read.work = options.work;
     chain_options.search = search;
     chain_options.bases = bases;
-    const ChainReader chain = ChainReader::open(path, chain_options);
+    const ChainReader chain =
+        ChainReader::open(container::open_reader(input, chain_options.read), chain_options);
     const auto paths = chain.paths();
     // Number 0 is the delta, which was verified above, and lists all that its bases have.
     for (std::size_t i = 1; i < paths.size(); ++i) {

@@ -61,14 +61,16 @@ store::RecordKeys keys_of(const std::filesystem::path& path, const SaveInfo& inf
   store::RecordKeys keys = keys_of(info);
   try {
     const ReadOptions read{.input = {.access = access}};
-    if (detect_format(path, access) == FileFormat::thalia) {
-      add_keys(keys, state_source(ChainReader::open(path, {.read = read})));
+    // What torch saved has a tree where views are kept, with the keys of what is no tensor.
+    const AnyFile file =
+        open_any(path, {.chain = {.read = read}, .shared_memory = true, .as_stored = true});
+    if (const auto state = file.state({.read = read})) {
+      add_keys(keys, state_source(*state));
       return keys;
     }
-    // What torch saved has a tree then, with the keys of what is no tensor.
-    const AnyFile file = open_any(path, {.chain = {.read = read}, .shared_memory = true});
     keys.add_metadata_text(file.metadata_json());
-    for (const AnyTensor& tensor : file.tensors()) keys.add_path(tensor.name);
+    for (const AnyTensor& tensor : file.tensors())
+      keys.add_path(tensor.region.empty() ? tensor.name : tensor.region + "." + tensor.name);
   } catch (const FormatError&) {
   } catch (const UnsupportedError&) {
   }

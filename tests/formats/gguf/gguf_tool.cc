@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +31,7 @@ void write_bytes(const char* path, ByteSpan bytes) {
   out.commit();
 }
 
-void carry(const char* in, const char* out, bool dequantize) {
+void carry(const std::filesystem::path& in, const char* out, bool dequantize) {
   OpenOptions options;
   options.dequantize = dequantize;
   const auto source = formats::gguf::open_gguf_source(in, options);
@@ -87,7 +88,9 @@ int main(int argc, char** argv) {
   } else if ((command == "carry" || command == "numbers") && argc == 4) {
     carry(argv[2], argv[3], command == "numbers");
   } else if (command == "metadata" && argc == 3) {
-    std::puts(formats::gguf::open_gguf_source(argv[2], {})->facts().metadata.c_str());
+    std::puts(formats::gguf::open_gguf_source(std::filesystem::path(argv[2]), {})
+                  ->facts()
+                  .metadata.c_str());
   } else if (command == "judge") {
     for (int i = 2; i < argc; ++i) judge(argv[i]);
   } else if (command == "speed" && argc == 4) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <filesystem>
 
 #include "boost_test.h"
 #include "format/little_endian.h"
@@ -46,11 +47,11 @@ bool same_floats(std::span<const float> a, std::span<const float> b) {
   return same_bytes(as_byte_span(a), as_byte_span(b));
 }
 
-std::string beside(const std::filesystem::path& stem, const char* ending) {
+std::filesystem::path beside(const std::filesystem::path& stem, const char* ending) {
   return stem.string() + ending;
 }
 std::string expected_resave(const std::filesystem::path& stem, const std::string& ending) {
-  const std::string again = beside(stem, (".resave" + ending).c_str());
+  const std::filesystem::path again = beside(stem, (".resave" + ending).c_str());
   return read_file(std::filesystem::exists(again) ? again : beside(stem, ending.c_str()));
 }
 

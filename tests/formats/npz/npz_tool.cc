@@ -4,6 +4,7 @@
 //   each npz_tool judge FILE…               a line for each file: good, or why it is refused
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <string>
 
 #include "formats/npz/sink.h"
@@ -21,7 +22,7 @@ bool is_npz(const std::string& path) {
   return path.ends_with(".npz");
 }
 
-std::shared_ptr<const formats::OpenedFile> open_source(const std::string& path) {
+std::shared_ptr<const formats::OpenedFile> open_source(const std::filesystem::path& path) {
   return is_npz(path) ? formats::open_npz_source(path, {}) : formats::open_npy_source(path, {});
 }
 

@@ -4,6 +4,7 @@
 //   reference_tool save OUT [external]   a model of every type
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <string>
 
 #include "formats/onnx/file.h"
@@ -19,7 +20,7 @@ namespace {
 
 using namespace thalia;
 
-void dump(const char* model, const std::filesystem::path& out) {
+void dump(const std::filesystem::path& model, const std::filesystem::path& out) {
   const formats::onnx::OnnxFile file = formats::onnx::OnnxFile::open(model);
   for (std::size_t i = 0; i < file.tensors().size(); ++i) {
     const formats::onnx::OnnxTensor& described = file.tensors()[i];
@@ -42,7 +43,7 @@ void dump(const char* model, const std::filesystem::path& out) {
   }
 }
 
-void copy_model(const char* from, const char* to) {
+void copy_model(const std::filesystem::path& from, const char* to) {
   const auto source = formats::open_onnx_source(from, {});
   formats::SinkInput input{.metadata = source->facts().metadata,
                            .training_steps = source->facts().training_steps};

@@ -4,6 +4,7 @@
 //   model_tool slice PATH NAME [BEGIN END]… elements inside the ranges, to standard output
 //   model_tool judge PATH…                  a line for each: good, or why it is refused
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,7 @@ using namespace thalia;
 
 namespace {
 
-void copy(const std::string& from, const std::string& to, const char* shard_bytes) {
+void copy(const std::filesystem::path& from, const std::string& to, const char* shard_bytes) {
   const auto source = formats::open_safetensors_source(from, {});
   formats::SinkInput input{.metadata = source->facts().metadata};
   for (const AnyTensor& tensor : source->facts().tensors)
