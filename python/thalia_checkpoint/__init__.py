@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING
 from ._core import __version__, detect_format, set_default_allocation_limit
 from ._files.any_file import AnyFile
 from ._files.async_saver import AsyncSaver, SaveHandle
-from ._files.file import Connection, File, FlatFile, Region, SafetensorsFile, Tensors
+from ._files.file import Connection, File, Region, Tensors
 from ._files.in_torch import TorchTensors as _TorchTensors
 from ._files.in_torch import hand_in as _hand_in
 from ._files.open import open
 from ._files.safe_open import safe_open
-from ._files.shards import ShardedFile
 from ._files.tensor import CooArrays, CsrArrays, Tensor
 from ._files.writer import SaveOptions, SaveResult, Writer
 from .errors import (
@@ -93,7 +92,6 @@ __all__ = [
     "FieldDiff",
     "File",
     "Finding",
-    "FlatFile",
     "FormatError",
     "Info",
     "IntegrityError",
@@ -117,12 +115,10 @@ __all__ = [
     "RoundedNumbers",
     "Rounding",
     "SafetensorError",
-    "SafetensorsFile",
     "SalvageResult",
     "SaveHandle",
     "SaveOptions",
     "SaveResult",
-    "ShardedFile",
     "Tensor",
     "TensorDiff",
     "TensorFacts",

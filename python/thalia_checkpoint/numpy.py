@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy.typing as npt
 
+from ._files.any_file import AnyFile, parts, verify_ahead
 from ._files.elements import elements
-from ._files.file import File, FlatFile
+from ._files.file import File
 from ._files.named import Format, Named, path_of_bytes, save_named, saved_bytes
 from ._files.open import open as open_file
 from ._files.safe_open import access_of
-from ._files.shards import ShardedFile, verify_ahead
 from ._files.tensor import claim
 from ._keywords import suggests
 from ._types import Path
@@ -82,6 +82,7 @@ def load(data: bytes) -> dict[str, npt.NDArray[Any]]:
         return _all_of(file, writable=True)
 
 
-def _all_of(file: File | FlatFile | ShardedFile, *, writable: bool) -> dict[str, npt.NDArray[Any]]:
-    claim(file.tensors.values())
-    return {name: tensor.dense(writable=writable) for name, tensor in file.tensors.items()}
+def _all_of(file: File | AnyFile, *, writable: bool) -> dict[str, npt.NDArray[Any]]:
+    tensors = {name: tensor for part in parts(file) for name, tensor in part.tensors.items()}
+    claim(tensors.values())
+    return {name: tensor.dense(writable=writable) for name, tensor in tensors.items()}

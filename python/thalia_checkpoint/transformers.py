@@ -28,7 +28,6 @@ from . import _trainer_folder
 from . import torch as thalia_torch
 from ._files.named import Format
 from ._files.open import open as open_file
-from ._files.shards import INDEX, parts
 from ._keywords import suggests
 from ._operations.verify import verify
 from ._support import without_link
@@ -36,7 +35,7 @@ from ._types import Path
 from .errors import ThaliaError, UsageError, make_error
 from .torch._misfit import LoadReport, misfit
 from .torch._random_state import random_state, set_random_state
-from .torch._shards_save import SHARD, save_shards
+from .torch._shards_save import INDEX, SHARD, save_shards
 
 __all__ = ["ThaliaTrainer", "from_pretrained", "last_checkpoint", "save_pretrained"]
 
@@ -300,8 +299,7 @@ def _is_whole(checkpoint: FilePath) -> bool:
         json.loads((checkpoint / _trainer_folder.MARK).read_text("utf-8"))
         files = [path for ending in (".safetensors", ".thalia", INDEX) for path in checkpoint.glob(f"*{ending}")]
         for path in files:
-            with open_file(path) as file:
-                parts(file)  # all that an index names
+            open_file(path).close()  # and all that an index names
         # Shards without an index are no model.
         if any(SHARD.fullmatch(path.name) for path in files) and not any(path.match(f"*{INDEX}") for path in files):
             return False

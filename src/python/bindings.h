@@ -9,7 +9,6 @@ void bind_gil(nanobind::module_& module);
 void bind_brain(nanobind::module_& module);
 void bind_buffers(nanobind::module_& module);
 void bind_any_file(nanobind::module_& module);
-void bind_model_index(nanobind::module_& module);
 void bind_param_source(nanobind::module_& module);
 void bind_names(nanobind::module_& module);
 void bind_reader(nanobind::module_& module);

@@ -16,7 +16,6 @@ NB_MODULE(_core, module) {
   bind_brain(module);
   bind_buffers(module);
   bind_any_file(module);
-  bind_model_index(module);
   bind_param_source(module);
   bind_names(module);
   bind_reader(module);

@@ -15,6 +15,7 @@
 #include "python/objects.h"
 #include "thalia/error.h"
 #include "thalia/formats/convert.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/options.h"
 #include "thalia/tensor.h"
 #include "thalia/text.h"
@@ -49,6 +50,7 @@ void bind_names(nb::module_& module) {
     return role_name(role_of_name(name, rank));
   });
   module.def("detect_format", format_of);
+  module.def("find_model", find_model);
   module.def("set_default_allocation_limit", set_limit, nb::arg().none(),
              "What one call may allocate, in bytes, for what a file says that it holds; None: what "
              "fits the file and the machine (docs/contribute/security.md, Limits). Of this process "

@@ -185,6 +185,7 @@ void bind_any_file(nb::module_& module) {
       .def_prop_ro("metadata_json", [](const OpenedAny& o) { return o.file.metadata_json(); })
       .def_prop_ro("training_steps", [](const OpenedAny& o) { return o.file.training_steps(); })
       .def_prop_ro("file_bytes", [](const OpenedAny& o) { return o.file.file_bytes(); })
+      .def_prop_ro("files", [](const OpenedAny& o) { return o.file.files(); })
       .def_prop_ro("losses", [](const OpenedAny& o) { return text_list(o.file.losses()); })
       .def("payload", any_payload)
       .def("decoded", any_decoded)

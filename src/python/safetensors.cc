@@ -1,5 +1,4 @@
-// safetensors files as Python maps them. What an array looks at keeps its file's mapping, so that a
-// file may be closed while its tensors are used.
+// safetensors files that Python writes. It reads them as files of any other format.
 #include "thalia/formats/safetensors.h"
 
 #include <cstdint>
@@ -27,41 +26,6 @@ namespace {
 
 namespace nb = nanobind;
 using Path = std::filesystem::path;
-
-struct Opened {
-  SafetensorsFile file;
-  bool writable;  ///< its bytes; in memory alone
-};
-
-Opened open_safetensors(const Path& path, const std::string& access) {
-  const ReadOptions options = read_options(access, "off", 0);
-  const Unlocked unlocked;
-  return {SafetensorsFile::open_header(path, options), options.input.access == Access::writable};
-}
-
-// In the order of the file: (name, dtype, shape, payload) each.
-ListOf<std::string> names_of(const Opened& opened) {
-  nb::list out;
-  for (const NamedArray& tensor : opened.file.tensors()) out.append(tensor.name);
-  return out;
-}
-
-// Where it lies in the file, and the rest of FlatSource.
-TupleWith<std::uint64_t, std::string, std::string, Shape, Payload> tensor_of(const Opened& opened,
-                                                                             std::size_t i) {
-  const NamedArray& tensor = opened.file.tensors().at(i);
-  // They lie at the end of the file, without gaps.
-  const ByteSpan last = opened.file.tensors().back().bytes;
-  const auto to_end = static_cast<std::uint64_t>(last.data() + last.size() - tensor.bytes.data());
-  return nb::make_tuple(opened.file.file_bytes() - to_end, tensor.name, dtype_name(tensor.dtype),
-                        tensor.shape, Payload(tensor.bytes, opened.file, opened.writable));
-}
-
-void touch(const Opened& opened, std::size_t i) {
-  const Unlocked unlocked;
-  opened.file.touch(opened.file.tensors().at(i).bytes);
-}
-
 using Named = std::vector<std::pair<std::string, std::string>>;
 
 // (name, dtype, shape, buffer) each. `held` keeps the buffers.
@@ -130,58 +94,9 @@ const char* edit_metadata(
   return "rewritten";
 }
 
-// The one rule of which file a folder is opened by, and the one reader of indexes.
-struct OpenedIndex {
-  Path path;
-  ModelIndex index;
-};
-
-OpenedIndex read_index(const Path& path) {
-  const Unlocked unlocked;
-  return {path, read_model_index(path)};
-}
-
-// The place of each tensor's file among the files, by the tensor's name, in the order of the index.
-nb::typed<nb::dict, std::string, std::size_t> places_of(const OpenedIndex& opened) {
-  nb::dict out;
-  for (const IndexedTensor& tensor : opened.index.tensors)
-    out[text_object(tensor.name)] = tensor.file;
-  return out;
-}
-
-ListOf<std::string> files_of(const OpenedIndex& opened) {
-  nb::list out;
-  for (const std::string& file : opened.index.files) out.append(text_object(file));
-  return out;
-}
-
 }  // namespace
 
-void bind_model_index(nb::module_& module) {
-  nb::class_<OpenedIndex>(module, "ModelIndex")
-      .def_static("read", read_index, nb::arg("path"))
-      .def_prop_ro("files", files_of)
-      .def_prop_ro("places", places_of)
-      .def_prop_ro("metadata_json", [](const OpenedIndex& opened) { return opened.index.metadata; })
-      .def("check", [](const OpenedIndex& opened, std::size_t file,
-                       const std::vector<std::string>& tensors) {
-        check_model_file(opened.index, opened.path, file, tensors);
-      });
-  module.def("find_model", [](const Path& path) { return find_model(path); });
-}
-
 void bind_safetensors(nb::module_& module) {
-  nb::class_<Opened>(module, "SafetensorsFile")
-      .def_static("open", open_safetensors, nb::arg("path"), nb::arg("access"))
-      .def_prop_ro("names", names_of)
-      .def("tensor", tensor_of)
-      .def("touch", touch,
-           "Reads a tensor's bytes where they are copied. Before that they hold nothing.")
-      .def_prop_ro("file_bytes", [](const Opened& opened) { return opened.file.file_bytes(); })
-      .def_prop_ro("metadata", [](const Opened& opened) -> std::optional<Named> {
-        if (!opened.file.has_metadata()) return std::nullopt;
-        return opened.file.metadata();
-      });
   module.def("save_safetensors", save, nb::arg("path"), nb::arg("tensors"),
              nb::arg("metadata").none(), nb::arg("options"));
   module.def("serialize_safetensors", serialize, nb::arg("tensors"), nb::arg("metadata").none());

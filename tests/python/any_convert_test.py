@@ -93,7 +93,7 @@ def test_shards_open_as_one_model(weights, tmp_path):
             for name, array in arrays.items():
                 same(file.tensors[name].numpy(), array)
         assert thalia.convert(model, tmp_path / "one.npz", replace=True).tensors == 3
-    assert isinstance(thalia.open(folder), thalia.ShardedFile)
+    assert len(thalia.open(folder).files) > 2
     assert load_file(named).keys() == arrays.keys()
 
 
@@ -208,7 +208,8 @@ def test_texts_are_changed_and_tensors_stay(weights):
     size = path.stat().st_size
     assert thalia.edit_safetensors_metadata(path, {"by": "a test"}) == "unchanged"
     assert thalia.edit_safetensors_metadata(path, {"by": "b test"}) in ("in_place", "cloned")
-    assert path.stat().st_size == size and thalia.open(path).metadata == {"by": "b test"}
+    assert path.stat().st_size == size
+    assert thalia.open(path).metadata["safetensors"]["metadata"] == {"by": "b test"}
     done = thalia.edit_safetensors_metadata(path, {"by": None, "long": "x" * 5000}, in_place=False, durability="none")
     assert done in ("rewritten", "cloned")
     with safetensors.safe_open(path, "np") as file:

@@ -1,19 +1,36 @@
-"""Open files of formats without regions: GGUF, PyTorch, ONNX, NumPy and the others."""
+"""Open files of formats without regions, and models in several files: safetensors, GGUF, PyTorch and the others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from .._support import from_json, paths
+from .._support import from_json
 from .._types import Access, Path, Verification
 from .dtypes import is_packed
-from .file import FlatFile, FlatSource, FlatTensors
+from .file import File, Tensors, closed
+from .flat import FlatSource, FlatTensors
 from .tensor import Buffer, Tensor, bytes_of
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+class OpenOptions(NamedTuple):
+    """What open() was asked for."""
+
+    access: Access = "mapped"
+    verification: Verification = "on_first_touch"
+    threads: int = 0
+    search: Sequence[Path] = ()
+    dequantize: bool = False
+    legacy: bool = False
+    shared_memory: bool = False
 
 
 class _AnySource(FlatSource):
@@ -69,46 +86,62 @@ class _AnyTensor(Tensor):
         return super()._own_bytes() if self.is_mapped else bytes_of(self._source.decoded())
 
 
-class AnyFile(FlatFile):
-    """An open file of any format without regions."""
+class AnyFile(Mapping[str, Tensor]):
+    """An open file of any format without regions, or a model in several files: tensors by name, in the
+    order of the file, or of one file after the other.
 
-    _open: _core.AnyFile | None
+    An unknown name raises NotFoundError, a KeyError. Any number of threads may use one. After close()
+    everything raises UsageError; tensors and arrays that were read before stay valid.
+    """
 
-    def __init__(
-        self,
-        path: Path,
-        access: Access,
-        verification: Verification,
-        threads: int,
-        search: Iterable[Path],
-        *,
-        dequantize: bool,
-        legacy: bool,
-        shared_memory: bool,
-    ) -> None:
-        raw = _core.AnyFile.open(path, access, verification, threads, paths(search), dequantize, legacy, shared_memory)
-        super().__init__(raw, path, FlatTensors(raw.names, lambda i: _AnyTensor(_AnySource(raw, i, raw.tensor(i)))))
+    def __init__(self, path: Path, options: OpenOptions) -> None:
+        raw = _core.AnyFile.open(path, *options)
+        self._open: _core.AnyFile | None = raw
+        self._path = os.fspath(path)
+        self._options = options
+        self._tensors: Tensors = FlatTensors(raw.names, lambda i: _AnyTensor(_AnySource(raw, i, raw.tensor(i))))
+        self._parts: list[File] = []
+
+    @property
+    def _raw(self) -> _core.AnyFile:
+        self._check_open()
+        assert self._open is not None
+        return self._open
+
+    def _check_open(self) -> None:
+        if self._open is None:
+            raise closed()
+
+    @property
+    def path(self) -> str:
+        """The path that it was opened by; of a model in several files, that of its index."""
+        self._check_open()
+        return self._path
+
+    @property
+    def files(self) -> list[str]:
+        """All files that it is read from, and none twice; of a model in several its index is the first."""
+        return list(dict.fromkeys([self.path, *map(os.fspath, self._raw.files)]))
 
     @property
     def format(self) -> str:
-        """Its name, as detect_format() tells it: "gguf", "pt", …"""
-        return str(self._raw.format)
+        """Its name, as detect_format() tells it: "safetensors", "gguf", "pt", …"""
+        return self._raw.format
 
     @property
     def version(self) -> str:
         """The version of the format, as the file says it; empty if it does not."""
-        return str(self._raw.version)
+        return self._raw.version
 
     @property
     def training_steps(self) -> int | None:
         """None where the file does not say."""
-        steps: int | None = self._raw.training_steps
-        return steps
+        return self._raw.training_steps
 
     @property
     def file_bytes(self) -> int:
-        """Of all its files, if it is a folder."""
-        return int(self._raw.file_bytes)
+        """Of all its files, if there are several."""
+        return self._raw.file_bytes
 
     @property
     def losses(self) -> tuple[str, ...]:
@@ -119,8 +152,9 @@ class AnyFile(FlatFile):
     @property
     def metadata(self) -> dict[str, Any]:
         """Of most formats {"format": NAME, NAME: {…}}: what a .thalia file made of this one holds; a
-        copy each time."""
-        found: dict[str, Any] = from_json(self._raw.metadata_json, self.path)
+        copy each time. The texts of a safetensors file are {"safetensors": {"metadata": {…}}} in it."""
+        text = self._raw.metadata_json
+        found: dict[str, Any] = from_json(text, self.path) if text else {}
         return found
 
     @property
@@ -129,3 +163,62 @@ class AnyFile(FlatFile):
         these: {"blk.0.attn_q.weight": "Q4_K"}. Such a tensor's elements are its codes. Empty where these
         were dequantized."""
         return dict(self._raw.types)
+
+    @property
+    def tensors(self) -> Tensors:
+        """All tensors by their names, as File.tensors has them."""
+        self._check_open()
+        return self._tensors
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.tensors[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.tensors
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tensors)
+
+    def __len__(self) -> int:
+        return len(self.tensors)
+
+    def close(self) -> None:
+        """Lets go of the file. Arrays made of it stay valid, and keep it mapped."""
+        self._open = None
+        self._tensors = Tensors([])
+        for part in self._parts:
+            part.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._open is None:
+            return f"<{type(self).__name__}, closed>"
+        return f"<{type(self).__name__} {self.path!r}: {len(self)} tensors>"
+
+
+def parts(file: File | AnyFile) -> list[File | AnyFile]:
+    """The files that hold its tensors. Those of a model in .thalia files are open as such, and can be
+    streamed; all else is the file itself."""
+    if isinstance(file, File) or file.format != "thalia-shards":
+        return [file]
+    if not file._parts:
+        file._parts = [open_thalia(path, file._options) for path in file.files[1:]]
+    return [*file._parts]
+
+
+def open_thalia(path: Path, options: OpenOptions) -> File:
+    """A .thalia file, or a delta."""
+    return File(_core.File.open(path, options.access, options.verification, options.threads, options.search))
+
+
+def verify_ahead(file: File | AnyFile) -> None:
+    """For those who read all of it, in place: File.verify_ahead() of each part. Other formats have no checksum
+    of a whole file."""
+    for part in parts(file):
+        if isinstance(part, File):
+            part.verify_ahead()

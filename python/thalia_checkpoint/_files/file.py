@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
-import numpy as np
 import numpy.typing as npt
 
 from .. import _core
 from .._keywords import suggests
 from .._missing import ByName, not_found
 from .._support import from_json
-from .._types import Path
 from ..errors import IntegrityError, NotFoundError, UsageError, make_error
-from .dtypes import is_packed
-from .tensor import Buffer, Tensor, bytes_of
-
-if TYPE_CHECKING:
-    from typing import Self
+from .tensor import Tensor
 
 
 def closed() -> Exception:
@@ -73,29 +67,6 @@ class Tensors(ByName[Tensor]):
 
     def __len__(self) -> int:
         return len(self._tensors)
-
-
-class FlatTensors(Tensors):
-    """Of a file without regions, each made when it is first asked for: a file may have very many."""
-
-    def __init__(self, names: Iterable[str], make: Callable[[int], Tensor]) -> None:
-        self._places = {name: i for i, name in enumerate(names)}
-        self._make = make
-        self._tensors: dict[str, Tensor] = {}
-
-    def __getitem__(self, name: str) -> Tensor:
-        if name in self._places and name not in self._tensors:
-            self._tensors[name] = self._make(self._places[name])
-        return super().__getitem__(name)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._places
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
 
 
 class Region(ByName[Tensor]):
@@ -355,164 +326,6 @@ def _streamed(stream: _core.Stream, names: list[str], tensors: list[Tensor]) -> 
         index, data = arrived
         assert data is not None  # no destinations
         yield names[index], tensors[index].array_of(data)
-
-
-class FlatSource:
-    """A tensor of a safetensors file, which lies there as it is."""
-
-    __slots__ = ("_payload", "dtype", "name", "nbytes", "offset", "shape")
-    region = ""
-    role = None
-    encoding = "dense"
-    is_mapped = True
-    of_delta = False
-    wide_indices = False
-
-    def __init__(self, offset: int, name: str, dtype: str, shape: tuple[int, ...], payload: Buffer) -> None:
-        self.offset = offset
-        self.name = name
-        self.dtype = dtype
-        self.shape = shape
-        self.nbytes = len(payload)
-        self._payload = payload
-
-    @property
-    def stored_bytes(self) -> int:
-        return self.nbytes
-
-    @property
-    def disk_bytes(self) -> int:
-        return self.nbytes
-
-    @property
-    def codecs(self) -> list[str]:
-        return ["none"]
-
-    @property
-    def is_quantized(self) -> bool:
-        return is_packed(self.dtype)  # parts are taken of the whole, as read_slice() cannot
-
-    def payload(self) -> Buffer:
-        return self._payload
-
-    def _array(self) -> npt.NDArray[np.uint8]:
-        return bytes_of(self.payload())
-
-    def rows(self, begin: int, end: int) -> Buffer:
-        row = self.nbytes // self.shape[0]
-        return self._array()[begin * row : end * row].data
-
-    def read(self, out: npt.NDArray[Any]) -> None:
-        out.reshape(-1).view(np.uint8)[:] = self._array()
-
-    def read_slice(self, ranges: list[tuple[int, int]], out: npt.NDArray[Any]) -> None:
-        width = self.nbytes // max(int(np.prod(self.shape)), 1)
-        whole = self._array().reshape(*self.shape, width)
-        part = whole[tuple(slice(begin, end) for begin, end in ranges)]
-        out.reshape(-1).view(np.uint8).reshape(part.shape)[...] = part
-
-    def read_part(self, begin: int, out: npt.NDArray[np.uint8]) -> None:
-        out[:] = self._array()[begin : begin + out.size]
-
-    def sparse(self) -> Sequence[Buffer]:
-        raise NotImplementedError
-
-
-class FlatFile(Mapping[str, Tensor]):
-    """An open file without regions: tensors by name, in the order of the file.
-
-    An unknown name raises NotFoundError, a KeyError. After close() everything raises
-    UsageError; tensors and arrays that were read before stay valid.
-    """
-
-    _open: Any  # what the format's own class says; None once it was closed
-
-    def __init__(self, raw: Any, path: Path, tensors: Tensors) -> None:
-        self._open = raw
-        self._path = os.fspath(path)
-        self._tensors = tensors
-
-    @property
-    def _raw(self) -> Any:
-        self._check_open()
-        return self._open
-
-    def _check_open(self) -> None:
-        if self._open is None:
-            raise closed()
-
-    @property
-    def path(self) -> str:
-        """The path that it was opened by."""
-        self._check_open()
-        return self._path
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        """What was saved with it besides tensors; a copy each time."""
-        raise NotImplementedError
-
-    @property
-    def tensors(self) -> Tensors:
-        """All tensors by their names, as File.tensors has them."""
-        self._check_open()
-        return self._tensors
-
-    def __getitem__(self, name: str) -> Tensor:
-        return self.tensors[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.tensors
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.tensors)
-
-    def __len__(self) -> int:
-        return len(self.tensors)
-
-    def close(self) -> None:
-        """Lets go of the file. Arrays made of it stay valid, and keep it mapped."""
-        self._open = None
-        self._tensors = Tensors([])
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        if self._open is None:
-            return f"<{type(self).__name__}, closed>"
-        return f"<{type(self).__name__} {self.path!r}: {len(self)} tensors>"
-
-
-class _TouchedSource(FlatSource):
-    """One whose bytes are read as they are asked for, where the file is copied."""
-
-    __slots__ = ("_file", "_number")
-
-    def __init__(self, file: _core.SafetensorsFile, number: int) -> None:
-        super().__init__(*file.tensor(number))
-        self._file, self._number = file, number
-
-    def payload(self) -> Buffer:
-        self._file.touch(self._number)
-        return self._payload
-
-
-class SafetensorsFile(FlatFile):
-    """An open safetensors file."""
-
-    _open: _core.SafetensorsFile | None
-
-    def __init__(self, raw: _core.SafetensorsFile, path: str) -> None:
-        super().__init__(raw, path, FlatTensors(raw.names, lambda i: Tensor(_TouchedSource(raw, i))))
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        """The texts that were saved with it; empty if there are none."""
-        return dict(self._raw.metadata or [])
 
 
 def _object(text: str, where: str) -> dict[str, Any]:

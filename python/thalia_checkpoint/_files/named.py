@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple
 from .. import _core
 from .._types import Path
 from ..errors import ThaliaError, UsageError, make_error
-from .file import File, FlatFile, SafetensorsFile
-from .shards import ShardedFile
+from .any_file import AnyFile
+from .file import File
 from .writer import Writer
 
 Format = Literal["safetensors", "thalia"]
@@ -56,10 +56,9 @@ def _told(writer: Writer, tensors: Sequence[Named], metadata: Mapping[str, str] 
     return writer
 
 
-def flat_metadata(file: File | FlatFile | ShardedFile) -> dict[str, str] | None:
-    """The texts that a safetensors file has, or that the .thalia file has of one; of an index its own."""
-    if isinstance(file, SafetensorsFile):
-        return file.metadata or None
+def flat_metadata(file: File | AnyFile) -> dict[str, str] | None:
+    """The texts that a safetensors file has, or that a file of another format has of one; of a model in several
+    files those of the first."""
     metadata = file.metadata
     origin = metadata.get("safetensors")
     if isinstance(origin, dict):

@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from functools import partial
-from typing import Any
 
 from .. import _core
 from .._keywords import suggests
 from .._support import paths
 from .._types import Access, Path, Verification
-from .any_file import AnyFile
-from .file import File, FlatFile, SafetensorsFile
-from .shards import ShardedFile
+from .any_file import AnyFile, OpenOptions, open_thalia
+from .file import File
+
+_DEFAULT = OpenOptions()
 
 
-def open_one(
-    path: Path,
-    *,
-    access: Access = "mapped",
-    verification: Verification = "on_first_touch",
-    threads: int = 0,
-    search: Iterable[Path] = (),
-    dequantize: bool = False,
-    legacy: bool = False,
-    shared_memory: bool = False,
-) -> File | FlatFile:
-    """One file. open() also takes a model in several."""
-    format = _core.detect_format(path)
-    if format == "safetensors":
-        return SafetensorsFile(_core.SafetensorsFile.open(path, access), os.fspath(path))
-    if format not in (None, "thalia"):
-        return AnyFile(
-            path,
-            access,
-            verification,
-            threads,
-            search,
-            dequantize=dequantize,
-            legacy=legacy,
-            shared_memory=shared_memory,
-        )
-    return File(_core.File.open(path, access, verification, threads, paths(search)))
+def open_one(path: Path, options: OpenOptions = _DEFAULT) -> File | AnyFile:
+    """One file. open() also takes a folder with a model."""
+    if _core.detect_format(path) in (None, "thalia"):
+        return open_thalia(path, options)
+    return AnyFile(path, options)
 
 
 @suggests
@@ -56,10 +32,9 @@ def open(
     dequantize: bool = False,
     legacy: bool = False,
     shared_memory: bool = False,
-) -> File | FlatFile | ShardedFile:
-    """Opens a .thalia file, a delta, a .safetensors file, or a model in several of these as one, by
-    its folder or its index; headers and tables alone are read. A file of another format, or a
-    folder that is one, is an AnyFile.
+) -> File | AnyFile:
+    """Opens a .thalia file or a delta, as a File; or a file of another format, a folder that is one, or a
+    model in several files, by its folder or its index, as an AnyFile. Headers and tables alone are read.
 
     Of a folder it is the first of model.thalia, model.thalia.index.json, model.safetensors and
     model.safetensors.index.json that is there, or else a safetensors model of another name or a
@@ -69,8 +44,7 @@ def open(
         for files that may shrink or disks that may fail. "writable" reads in place, too, and what lies
         there may be written to: that changes this process's copy alone, and never the file.
     verification: when bytes are checked against the file's checksum: before they are first handed
-        out, all now, each tensor by its own CRC-32, or never. Each file of a model in several is
-        opened later, and "at_open" checks it then.
+        out, all now, each tensor by its own CRC-32, or never.
     threads: that verify and decode; 0 is one a core.
     search: folders in which a delta's base is looked for when it is not where the delta says.
     dequantize: elements in place of the codes of formats with types of their own, as GGUF's blocks.
@@ -80,17 +54,5 @@ def open(
 
     Raises MissingFileError, IoError, FormatError, IntegrityError, UnsupportedError.
     """
-    options: dict[str, Any] = {
-        "access": access,
-        "verification": verification,
-        "threads": threads,
-        "search": paths(search),
-        "dequantize": dequantize,
-        "legacy": legacy,
-        "shared_memory": shared_memory,
-    }
-    path = _core.find_model(path)
-    format = _core.detect_format(path)
-    if format == "thalia-shards" or (format == "safetensors" and path.suffix == ".json"):
-        return ShardedFile(path, partial(open_one, **options))
-    return open_one(path, **options)
+    options = OpenOptions(access, verification, threads, paths(search), dequantize, legacy, shared_memory)
+    return open_one(_core.find_model(path), options)

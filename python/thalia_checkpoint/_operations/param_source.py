@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from .._core import ParamInfo, ParamStatistics
 from .._files.any_file import AnyFile
-from .._files.file import FlatSource
+from .._files.flat import FlatSource
 from .._files.tensor import Buffer, Tensor
 from .._keywords import suggests
 from .._missing import not_found

@@ -13,6 +13,7 @@ from torch.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPla
 
 from .._core import printable
 from .._distributed.metadata import Chunk, Document, StoredFile, StoredValue
+from .._files.any_file import OpenOptions
 from .._files.dtypes import carrier_dtype, is_packed
 from .._files.file import File, Region
 from .._files.open import open_one
@@ -44,7 +45,7 @@ class OpenFiles:
         if stored in self._open:
             return self._open[stored]
         path = os.path.join(self._folder, stored.name)
-        file = open_one(path, access=self._access, verification="on_first_touch" if self._verify else "off")
+        file = open_one(path, OpenOptions(self._access, "on_first_touch" if self._verify else "off"))
         found = (file.file_bytes, str(file.header["file_uuid"])) if isinstance(file, File) else None
         if found != (stored.bytes, stored.uuid) or not isinstance(file, File) or file.is_delta:
             raise make_error(

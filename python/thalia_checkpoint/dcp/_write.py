@@ -14,6 +14,7 @@ from torch.distributed.checkpoint.storage import WriteResult
 
 from .. import _core
 from .._distributed.metadata import StoredFile, StoredValue
+from .._files.any_file import OpenOptions
 from .._files.file import File
 from .._files.open import open_one
 from .._files.writer import Writer
@@ -112,7 +113,7 @@ class _RankWriter:
 
 def stored_file(path: str) -> StoredFile:
     """What tells a file from others of its name. Raises as open()."""
-    with open_one(path, verification="off") as file:
+    with open_one(path, OpenOptions(verification="off")) as file:
         if not isinstance(file, File):
             raise make_error(UsageError, f"{path}: expected a .thalia file", "wrong_state", path=path)
         return StoredFile(os.path.basename(path), file.file_bytes, str(file.header["file_uuid"]))

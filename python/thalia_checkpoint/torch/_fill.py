@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .._files.file import File, FlatFile
-from .._files.shards import verify_ahead
+from .._files.any_file import AnyFile, verify_ahead
+from .._files.file import File
 from .._files.tensor import Tensor, claim
 from .._types import Path
 from ._misfit import LoadReport, misfit
@@ -177,7 +177,7 @@ def _assign(module: torch.nn.Module, own: Mapping[str, torch.Tensor], read: Mapp
 
 
 def _read(
-    file: File | FlatFile, tensors: Mapping[str, Tensor], mmap: bool, memory_bytes: int | None
+    file: File | AnyFile, tensors: Mapping[str, Tensor], mmap: bool, memory_bytes: int | None
 ) -> dict[str, torch.Tensor]:
     """Tensors in memory of their own, or in a mapping."""
     if mmap:
@@ -193,7 +193,7 @@ def _read(
 
 
 def _read_in_place(
-    file: File | FlatFile, tensors: Mapping[str, Tensor], own: Mapping[str, torch.Tensor], memory_bytes: int | None
+    file: File | AnyFile, tensors: Mapping[str, Tensor], own: Mapping[str, torch.Tensor], memory_bytes: int | None
 ) -> None:
     if isinstance(file, File):
         _stream(file, tensors, own, memory_bytes)

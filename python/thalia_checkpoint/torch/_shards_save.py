@@ -13,12 +13,14 @@ from typing import Any
 import torch
 
 from .._files.named import Format, save_named
-from .._files.shards import INDEX, NAMES
 from .._support import io_errors, sync
 from .._types import Path
 from ..errors import ExistsError, UsageError, make_error
 from ._tensors import named
 
+INDEX = ".index.json"
+#: What a model's files are called, in the order in which a folder opens as one of them.
+NAMES = [f"model.{kind}{ending}" for kind in ("thalia", "safetensors") for ending in ("", INDEX)]
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 SHARD = re.compile(r"(model(?:-\d+)?)-\d{5,}-of-\d{5,}\.(?:thalia|safetensors)(?:\.sha256)?")
 #: What a killed save leaves.

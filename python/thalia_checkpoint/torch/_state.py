@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .._files.file import File, FlatFile
-from .._files.shards import ShardedFile, parts
+from .._files.any_file import AnyFile, parts
+from .._files.file import File
 from .._files.tensor import Tensor
 from .._leaves import NO_LEAF, checked, tree_rules, value_of
 from ..errors import UsageError, make_error
@@ -24,7 +24,7 @@ class Entry(NamedTuple):
 
     tensor: Tensor | None
     """The tensor of the file that it is, whole; None for a part of one, and for what is no tensor."""
-    part: File | FlatFile
+    part: File | AnyFile
     """Where it lies."""
     node: Any
     """The node of the tree that the file has; None if it has none."""
@@ -50,7 +50,7 @@ class Entry(NamedTuple):
 class FileState:
     """The names of a file under a prefix, without it and renamed, and what they stand for."""
 
-    def __init__(self, file: File | FlatFile | ShardedFile, prefix: str, rename: Rename | None) -> None:
+    def __init__(self, file: File | AnyFile, prefix: str, rename: Rename | None) -> None:
         """Raises FormatError for a tree that breaks the rules."""
         self.path = file.path
         self._prefix = prefix

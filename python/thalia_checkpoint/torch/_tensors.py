@@ -323,7 +323,8 @@ def mapped_tensor(tensor: Tensor) -> torch.Tensor:
     source: Any = tensor._source
     if not tensor.is_mapped or dtype is None or tensor.size == 0:
         return tensor_of(tensor)
-    # torch expects elements at multiples of their width.
-    if tensor.encoding != "dense" or source.offset % dtype.itemsize != 0:
+    if tensor.encoding != "dense":
         return tensor_of(tensor)
-    return torch.frombuffer(source.payload(), dtype=dtype).reshape(tensor.shape)
+    found = torch.frombuffer(source.payload(), dtype=dtype)
+    # torch expects elements at multiples of their width.
+    return found.reshape(tensor.shape) if found.data_ptr() % dtype.itemsize == 0 else tensor_of(tensor)

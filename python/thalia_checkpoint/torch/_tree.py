@@ -17,9 +17,8 @@ import torch
 
 from .._files.any_file import AnyFile
 from .._files.elements import elements
-from .._files.file import File, FlatFile
+from .._files.file import File
 from .._files.named import Named
-from .._files.shards import ShardedFile
 from .._leaves import (
     CONTAINERS,
     KINDS,
@@ -313,9 +312,10 @@ def _view(name: str, stored: torch.Tensor, view: Mapping[str, Any]) -> torch.Ten
     return found.as_strided(shape, stride, found.storage_offset() + offset)
 
 
-def tree_of(file: File | FlatFile | ShardedFile) -> tuple[Any, Any]:
-    """What its metadata has under MEMBER, and the attributes next to it; None if there are none."""
-    if not isinstance(file, File | AnyFile):
+def tree_of(file: File | AnyFile) -> tuple[Any, Any]:
+    """What its metadata has under MEMBER, and the attributes next to it; None if there are none. A tree is of
+    one file: none is looked for in a model in several."""
+    if isinstance(file, AnyFile) and file.format in ("safetensors", "thalia-shards"):
         return None, None
     metadata = file.metadata
     beside = metadata.get("pt")
