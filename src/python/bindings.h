@@ -12,6 +12,7 @@ void bind_any_file(nanobind::module_& module);
 void bind_param_source(nanobind::module_& module);
 void bind_names(nanobind::module_& module);
 void bind_reader(nanobind::module_& module);
+void bind_rules(nanobind::module_& module);
 void bind_safetensors(nanobind::module_& module);
 void bind_store(nanobind::module_& module);
 void bind_stream(nanobind::module_& module);

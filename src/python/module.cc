@@ -19,6 +19,7 @@ NB_MODULE(_core, module) {
   bind_param_source(module);
   bind_names(module);
   bind_reader(module);
+  bind_rules(module);
   bind_safetensors(module);
   bind_stream(module);
   bind_thread_lock(module);

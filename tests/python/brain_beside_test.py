@@ -314,6 +314,26 @@ def test_a_curriculum_keeps_it(tmp_path):
             assert file.metadata["mine"] == 5 and info["dataset"] == "x" and info["curriculum_stage"] == trainer.stage
 
 
+def test_a_guess_of_neurons_is_one_that_saving_takes(tmp_path):
+    region = {
+        "neuron_state": {"membrane": np.zeros((2, 3))},
+        "homeostatic": {"thresholds": np.zeros(6)},
+        "learning_state": {"synapse_age": {"w": np.zeros((6, 2)), "mine": np.zeros(5)}},
+        "weights": {"w": np.zeros((6, 2))},
+    }
+    wrong = [
+        ("homeostatic", {"thresholds": np.zeros(5)}),
+        ("learning_state", {"silent_steps": np.zeros((6, 1))}),
+        ("learning_state", {"synapse_importance": {"w": np.zeros((2, 6))}}),
+    ]
+    found = []
+    for other in ({}, *({component: value} for component, value in wrong)):
+        BrainCheckpoint.save({"regions": {"a": {**region, **other}}}, tmp_path / "b.thalia")
+        with thalia.open(tmp_path / "b.thalia") as file:
+            found.append(file["a"].n_neurons)
+    assert found == [6, 0, 0, 0]
+
+
 def write_at(path):
     write(path)
     return path

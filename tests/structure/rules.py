@@ -145,8 +145,11 @@ LENT = {
         "base/suggestion.h",
         "container/file/short_name.h",
         "container/draft/check_options.h",
+        "container/wrap/unwrap.h",
+        "formats/source/dtype_names.h",
         "io/memory/allocation_limit.h",
         "io/system/process.h",
+        "state/brain/region_shapes.h",
     ),
 }
 EXAMPLE_FOLDERS = ("spiking", "demo")

@@ -12,18 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import _core
 from ..errors import UnsupportedError, make_error
 
 #: Bits an element takes in a file.
-BITS: dict[str, int] = {
-    "f64": 64, "f32": 32, "f16": 16, "bf16": 16,
-    "i8": 8, "i16": 16, "i32": 32, "i64": 64, "u8": 8, "u16": 16, "u32": 32, "u64": 64,
-    "bool": 8, "c64": 64, "c128": 128,
-    "f8_e4m3": 8, "f8_e5m2": 8, "f8_e8m0": 8, "f8_e4m3fnuz": 8, "f8_e5m2fnuz": 8,
-    "f6_e2m3": 6, "f6_e3m2": 6, "f4_e2m1": 4,
-    "i4": 4, "u4": 4, "i2": 2, "u2": 2, "ternary": 2, "binary": 1,
-}  # fmt: skip
-
+BITS = _core.bits_of_dtypes()
 _NUMPY = {
     "f64": "<f8", "f32": "<f4", "f16": "<f2",
     "i8": "i1", "i16": "<i2", "i32": "<i4", "i64": "<i8",
@@ -47,15 +40,7 @@ _ML_DTYPES = {
     "u2": "uint2",
 }
 #: What a header of safetensors calls the element types that it has.
-CODES: dict[str, str] = {
-    "bool": "BOOL", "f8_e4m3": "F8_E4M3", "f8_e5m2": "F8_E5M2", "f8_e8m0": "F8_E8M0",
-    "f8_e4m3fnuz": "F8_E4M3FNUZ", "f8_e5m2fnuz": "F8_E5M2FNUZ",
-    "f6_e2m3": "F6_E2M3", "f6_e3m2": "F6_E3M2", "f4_e2m1": "F4",
-    **{
-        name: name.upper()
-        for name in ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "c64")
-    },
-}  # fmt: skip
+CODES = _core.safetensors_dtypes()
 _NAMES = {np.dtype(code): name for name, code in _NUMPY.items() if BITS[name] >= 8}
 _ML_NAMES = {theirs: name for name, theirs in _ML_DTYPES.items()}
 

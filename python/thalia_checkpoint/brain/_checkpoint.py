@@ -462,7 +462,7 @@ def _planned_delta(
 
 def _summary(told: dict[str, Any], path: Path, compression: str | bool | None, level: int | None) -> dict[str, Any]:
     """What save() returns. told: what the library says about the save."""
-    codec = told.pop("codec", None) or _save.frames_of(path) or _save.codec_of(path, compression)
+    codec = told.pop("codec", None) or _core.frames_of_name(path) or _save.codec_of(path, compression)
     return {
         **told,
         "path": os.fspath(path),

@@ -11,7 +11,6 @@ from .._operations.convert import migrate
 from .._operations.wrap import WrapResult, compress
 from .._types import Path
 from ..errors import UsageError, make_error
-from ._save import frames_of
 
 
 @suggests
@@ -33,7 +32,7 @@ def compress_checkpoint(
     if _core.detect_format(input_path) != "thalia-0.1":
         return compress(input_path, output_path, compression=algorithm, compression_level=level, **given)
     # It reads one frame alone, and a checksum behind it.
-    codec = frames_of(output_path)
+    codec = _core.frames_of_name(output_path)
     if codec is None or algorithm not in (None, codec):
         raise make_error(
             UsageError,

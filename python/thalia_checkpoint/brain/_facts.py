@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from .. import _core
 from .._keywords import suggests
 from ._metadata import bad_argument, to_json
 
@@ -100,25 +101,9 @@ def neurons_of(shapes: Shapes) -> int:
     count = 1
     for extent in membrane:
         count *= extent
-    return count if _agree(count, shapes) else 0
-
-
-_EACH: tuple[tuple[str, ...], ...] = (
-    ("homeostatic", "thresholds"),
-    ("homeostatic", "scaling_factors"),
-    ("learning_state", "silent_steps"),
-)
-
-
-def _agree(neurons: int, shapes: Shapes) -> bool:
-    """Whether saving would take the shapes for these neurons: a guess has to."""
-    if any(shapes.get(path, (neurons,)) != (neurons,) for path in _EACH):
-        return False
-    tracked = [path for path in shapes if path[:2] in _TRACKED]
-    return all(shapes.get(("weights", *path[2:])) == shapes[path] for path in tracked)
-
-
-_TRACKED = (("learning_state", "synapse_age"), ("learning_state", "synapse_importance"))
+    # A guess has to be one that saving takes.
+    dotted = {".".join(path): shape for path, shape in shapes.items()}
+    return count if _core.shapes_fit(count, dotted) else 0
 
 
 def _axes_of(axes: Any, shapes: Shapes) -> Iterator[tuple[tuple[str, ...], int, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
 from .. import _core
@@ -38,15 +37,10 @@ class _Region(NamedTuple):
     facts: RegionFacts
 
 
-def frames_of(path: Path) -> str | None:
-    """The codec of the frames that a name asks for around the whole file."""
-    return {".zst": "zstd", ".lz4": "lz4"}.get(FilePath(path).suffix)
-
-
 def codec_of(path: Path, compression: str | bool | None) -> str | None:
     """What `compression` asks for in the library's words."""
     if compression is True:
-        return frames_of(path) or "zstd"
+        return _core.frames_of_name(path) or "zstd"
     return compression or None
 
 

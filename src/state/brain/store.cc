@@ -4,17 +4,16 @@
 // tensor that the writer borrows and has to outlive it.
 #include <fmt/format.h>
 
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "container/write/file_save.h"
 #include "state/brain/axes.h"
+#include "state/brain/region_shapes.h"
 #include "state/brain/stored_brain.h"
 #include "state/quantize/payload.h"
 #include "state/value/tree_json.h"
@@ -24,60 +23,13 @@
 namespace thalia::state {
 namespace {
 
-// Shapes that have to agree with a region's count of neurons, or with each other.
-//
 // Checks a state before it is written, so that no file has shapes that contradict each other:
-// docs/format/states.md, "Shapes". Readers do not ask for any of this.
-
-constexpr std::array<std::string_view, 3> kPerNeuron{
-    "homeostatic.thresholds", "homeostatic.scaling_factors", "learning_state.silent_steps"};
-constexpr std::array<std::string_view, 2> kPerSynapse{"learning_state.synapse_age",
-                                                      "learning_state.synapse_importance"};
-
-void require_shape(std::string_view region, std::string_view path, const Shape& shape,
-                   const Shape& expected) {
-  if (shape == expected) return;
-  throw UsageError(ErrorCode::size_mismatch, "the tensor has another shape than the region",
-                   {.field = "shape",
-                    .region = printable(region),
-                    .tensor = printable(path),
-                    .value = shape.to_string(),
-                    .bound = expected.to_string()});
-}
-
-/// Nothing is asked of a region without neurons. @throws UsageError (size_mismatch) naming region,
-/// tensor, shape and what was expected: for `homeostatic.thresholds` and `scaling_factors` and
-/// `learning_state.silent_steps` unless they are [n_neurons]; for `synapse_age` and
-/// `synapse_importance` that have another shape than their matrix; for axes that the metadata
-/// declare as neurons and that are more or fewer. docs/format/states.md, "Shapes".
-void check_shapes(std::string_view name, const BrainRegion& region) {
-  // A region without neurons says nothing that shapes could contradict.
+// docs/format/states.md, "Shapes". Readers do not ask for any of this. Throws UsageError
+// (size_mismatch) as check_shapes() does, and for axes that the metadata declare as neurons and
+// that are more or fewer.
+void check_declared_shapes(std::string_view name, const BrainRegion& region) {
   if (region.n_neurons == 0) return;
-  for (const std::string_view path : kPerNeuron) {
-    const Value* found = region.find_path(path);
-    if (found != nullptr && found->is_tensor())
-      require_shape(name, path, found->as_tensor().shape(), Shape{region.n_neurons});
-  }
-  // Collected once for both, and only where a state tracks its synapses.
-  std::unordered_map<std::string, Shape> weights;
-  for (const std::string_view tracked : kPerSynapse) {
-    const Value* found = region.find_path(tracked);
-    if (found == nullptr) continue;
-    if (weights.empty()) {
-      for_each_tensor(region.component(component::kWeights),
-                      [&](const std::string& matrix, const Tensor& tensor) {
-                        weights.emplace(matrix, tensor.shape());
-                      });
-    }
-    for_each_tensor(*found, [&](const std::string& matrix, const Tensor& tensor) {
-      const auto of_matrix = weights.find(matrix);
-      // What tracks no matrix is the application's own.
-      if (of_matrix != weights.end()) {
-        require_shape(name, fmt::format("{}.{}", tracked, matrix), tensor.shape(),
-                      of_matrix->second);
-      }
-    });
-  }
+  check_shapes(name, region.n_neurons, ruled_shapes(region));
   std::optional<RegionAxes> axes;
   try {
     axes.emplace(name, region);
@@ -112,7 +64,7 @@ Value origins(const std::vector<StoredConnectionTensors>& connections) {
 
 StoredRegion checked_region(std::string name, const BrainRegion& region, const std::string& path,
                             const StoreOptions& options) {
-  if (options.check_shapes) check_shapes(name, region);
+  if (options.check_shapes) check_declared_shapes(name, region);
   return store_region(std::move(name), region, path, options);
 }
 

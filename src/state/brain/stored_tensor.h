@@ -29,7 +29,7 @@ struct StoreOptions {
   ChooseDType choose_dtype{};      ///< none: each in its own
   unsigned threads = 0;            ///< that convert elements; 0: one a core
   Quantizer* quantizer = nullptr;  ///< of tensors of regions; none: nothing is quantized
-  bool check_shapes = true;        ///< as check_shapes() does
+  bool check_shapes = true;        ///< of regions, as docs/format/states.md asks
   bool roles_by_name = false;      ///< as BrainSaveOptions has it
 };
 

@@ -1,0 +1,81 @@
+// Rules of the format that Python asks for before there is a file.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include "container/wrap/unwrap.h"
+#include "formats/source/dtype_names.h"
+#include "python/bindings.h"
+#include "python/text.h"
+#include "state/brain/region_shapes.h"
+#include "thalia/error.h"
+#include "thalia/tensor.h"
+#include "thalia/types.h"
+
+namespace thalia::python {
+namespace {
+
+namespace nb = nanobind;
+
+std::optional<std::string> frames_of_name(const std::filesystem::path& name) {
+  if (const auto codec = container::wrapper_codec(name)) return std::string(codec_name(*codec));
+  return std::nullopt;
+}
+
+// Whether a region of so many neurons may have tensors of these shapes, by their paths with dots.
+bool shapes_fit(std::uint64_t n_neurons,
+                const std::map<std::string, std::vector<std::uint64_t>>& shapes) {
+  try {
+    state::ShapesByPath by_path;
+    for (const auto& [path, extents] : shapes)
+      by_path.emplace(path, Shape(std::span<const std::uint64_t>(extents)));
+    state::check_shapes({}, n_neurons, by_path);
+    return true;
+  } catch (const UsageError&) {
+    return false;
+  }
+}
+
+// describe(dtype) by the names of all dtypes; without those that it has nothing for.
+template <typename Describe>
+nb::dict by_dtype(const Describe& describe) {
+  nb::dict out;
+  for (unsigned i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (const nb::object told = describe(dtype); !told.is_none())
+      out[text_object(dtype_name(dtype))] = told;
+  }
+  return out;
+}
+
+nb::dict bits_of_dtypes() {
+  return by_dtype([](DType dtype) -> nb::object { return nb::int_(dtype_bits(dtype)); });
+}
+
+nb::dict safetensors_dtypes() {
+  return by_dtype([](DType dtype) -> nb::object {
+    const std::string_view name = formats::safetensors_dtype_name(dtype);
+    return name.empty() ? nb::none() : text_object(name);
+  });
+}
+
+}  // namespace
+
+void bind_rules(nb::module_& module) {
+  module.def("frames_of_name", frames_of_name);
+  module.def("shapes_fit", shapes_fit);
+  module.def("bits_of_dtypes", bits_of_dtypes);
+  module.def("safetensors_dtypes", safetensors_dtypes);
+}
+
+}  // namespace thalia::python
