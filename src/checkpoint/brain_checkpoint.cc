@@ -21,6 +21,7 @@
 #include "base/utf8.h"
 #include "checkpoint/background.h"
 #include "checkpoint/packing.h"
+#include "checkpoint/validate.h"
 #include "container/read/reader_of.h"
 #include "format/constants.h"
 #include "formats/v01/file_start.h"
@@ -325,13 +326,21 @@ BrainInfo BrainCheckpoint::info(const path& named, const ReadOptions& options) {
 BrainValidation BrainCheckpoint::validate(const path& named, const VerifyOptions& options,
                                           const std::vector<path>& search,
                                           const BasePolicy& bases) {
-  BrainValidation validation;
+  return checkpoint::validate_brain(named, options, search, bases).validation;
+}
+
+checkpoint::ValidatedBrain checkpoint::validate_brain(const path& named,
+                                                      const VerifyOptions& options,
+                                                      const std::vector<path>& search,
+                                                      const BasePolicy& bases) {
+  ValidatedBrain validated;
+  BrainValidation& validation = validated.validation;
   const io::InputFile source(named);
   try {
-    if (checkpoint::is_v01(source, options.input.access)) {
-      checkpoint::check_v01_brain(source, options);
+    if (is_v01(source, options.input.access)) {
+      check_v01_brain(source, options);
       validation.valid = true;
-      return validation;
+      return validated;
     }
     const VerifyReport report = state::verify_chain(source, options, search, bases);
     for (const Finding& finding : report.findings) {
@@ -341,14 +350,17 @@ BrainValidation BrainCheckpoint::validate(const path& named, const VerifyOptions
       validation.issues.push_back(fmt::format("{} more findings", report.suppressed_errors));
     // Warnings alone leave a file valid.
     if (report.ok()) {
-      check_state(container::open_reader(source, {.input = options.input}), options.input.limits);
+      // Of the bytes that were verified, whatever the path leads to by now.
+      Reader reader = container::open_reader(source, {.input = options.input});
+      check_state(reader, options.input.limits);
       validation.valid = true;
+      validated.reader = std::move(reader);
     }
     // Validation answers a question: a file that cannot be read at all is an answer too.
   } catch (const std::exception& error) {
     validation.issues.emplace_back(error.what());
   }
-  return validation;
+  return validated;
 }
 
 }  // namespace thalia

@@ -17,6 +17,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "base/inside.h"
+#include "checkpoint/validate.h"
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"
@@ -217,6 +218,11 @@ class LoadedBrain {
     }
   }
 
+  LoadedBrain(Reader reader, BrainLoadOptions options) : reader_(std::move(reader)) {
+    options.on_warning = [this](const std::string& text) { warnings_.push_back(text); };
+    state_ = BrainCheckpoint::load(*reader_, options);
+  }
+
   bool is_original() const { return original_; }
   ListOf<std::string> names(bool is_pathway) {
     return text_list(set_of(state_, is_pathway).names());
@@ -332,12 +338,22 @@ void bind_info(nb::module_& module) {
   module.def("brain_info", brain_info, nb::arg("path"));
 }
 
-TupleWith<bool, ListOf<std::string>> validate_brain(const Path& path,
-                                                    const std::vector<Path>& search) {
+// (valid, issues, the state without its tensors): of a valid file, for what Python has to check.
+TupleWith<bool, ListOf<std::string>, std::optional<LoadedBrain>> validate_brain(
+    const Path& path, const std::vector<Path>& search) {
+  const BrainLoadOptions outline{.lazy = true, .read_tensors = false};
+  std::unique_ptr<LoadedBrain> brain;
   const BrainValidation found = interruptible([&](const std::stop_token& stop) {
-    return BrainCheckpoint::validate(path, {.work = {.cancel = stop}}, search);
+    checkpoint::ValidatedBrain validated =
+        checkpoint::validate_brain(path, {.work = {.cancel = stop}}, search, {});
+    if (validated.reader) {
+      brain = std::make_unique<LoadedBrain>(*std::move(validated.reader), outline);
+    } else if (validated.validation.valid) {
+      brain = std::make_unique<LoadedBrain>(path, outline, /*resolve_deltas=*/true);
+    }
+    return std::move(validated.validation);
   });
-  return nb::make_tuple(found.valid, text_list(found.issues));
+  return nb::make_tuple(found.valid, text_list(found.issues), nb::cast(std::move(brain)));
 }
 
 // Events as the format has them, of any of the shapes that it ever had.

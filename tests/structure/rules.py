@@ -143,6 +143,7 @@ LENT = {
         "base/hex.h",
         "base/inside.h",
         "base/suggestion.h",
+        "checkpoint/validate.h",
         "container/file/short_name.h",
         "container/draft/check_options.h",
         "container/wrap/unwrap.h",

@@ -387,12 +387,12 @@ class BrainCheckpoint:
         """
         if not os.path.exists(path):
             return Validation(False, [f"File not found: {os.fspath(path)}"])
-        valid, issues = _core.validate_brain(path, paths(search))
-        if not valid:
-            return Validation(False, issues)
         try:
+            _, issues, opened = _core.validate_brain(path, paths(search))
+            if opened is None:
+                return Validation(False, issues)
             # What the library takes for values like others: Python's.
-            brain = OpenBrain(path, lazy=True, read_tensors=False, verification="off")
+            brain = OpenBrain(path, opened=opened)
             dialect = brain.dialect("numpy", None, ())
             for name in brain.names():
                 decode_region(name, brain.region(name)[0], dialect, lambda tensor: None)

@@ -43,13 +43,15 @@ class OpenBrain:
         access: Access = "mapped",
         verification: Verification = "on_first_touch",
         threads: int = 0,
+        opened: _core.LoadedBrain | None = None,
     ) -> None:
+        """opened: what the library has opened already; the other arguments are of no use then."""
         self.path = os.fspath(path)
         self._max_bytes = max_bytes
         wanted = list(regions)
         with self.limit_named():
             try:
-                self.core = _core.LoadedBrain.load(
+                self.core = opened or _core.LoadedBrain.load(
                     path,
                     wanted,
                     lazy,
