@@ -1,8 +1,11 @@
-// Rules of the format that Python asks for before there is a file.
+// What saves that Python puts together take from the library: rules of the format, and the hold on
+// a folder that one writer at a time changes.
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,10 +18,15 @@
 
 #include "container/wrap/unwrap.h"
 #include "formats/source/dtype_names.h"
+#include "io/folder/lock.h"
 #include "python/bindings.h"
+#include "python/calls.h"
+#include "python/gil.h"
+#include "python/options.h"
 #include "python/text.h"
 #include "state/brain/region_shapes.h"
 #include "thalia/error.h"
+#include "thalia/options.h"
 #include "thalia/tensor.h"
 #include "thalia/types.h"
 
@@ -26,6 +34,7 @@ namespace thalia::python {
 namespace {
 
 namespace nb = nanobind;
+using Path = std::filesystem::path;
 
 std::optional<std::string> frames_of_name(const std::filesystem::path& name) {
   if (const auto codec = container::wrapper_codec(name)) return std::string(codec_name(*codec));
@@ -69,9 +78,33 @@ nb::dict safetensors_dtypes() {
   });
 }
 
+// Held from its making to the end of a `with`.
+struct HeldFolder {
+  std::unique_ptr<io::HeldFolder> folder;
+
+  static HeldFolder hold(const Path& path, const nb::dict& options) {
+    const Durability durability = save_options(options).output.durability;
+    return {interruptible([&](const std::stop_token& stop) {
+      return std::make_unique<io::HeldFolder>(path, durability, stop);
+    })};
+  }
+  void let_go(bool keep) {
+    const Unlocked unlocked;
+    if (folder && keep) folder->keep();
+    folder.reset();
+  }
+};
+
 }  // namespace
 
 void bind_rules(nb::module_& module) {
+  nb::class_<HeldFolder>(module, "HeldFolder",
+                         "A folder that nobody else writes a model into meanwhile. One that was "
+                         "missing goes again where the block ends with an exception.")
+      .def_static("hold", HeldFolder::hold, nb::arg("path"), nb::arg("options"))
+      .def("__enter__", [](HeldFolder&) {})
+      .def("__exit__",
+           [](HeldFolder& held, const nb::args& error) { held.let_go(error[0].is_none()); });
   module.def("frames_of_name", frames_of_name);
   module.def("shapes_fit", shapes_fit);
   module.def("bits_of_dtypes", bits_of_dtypes);

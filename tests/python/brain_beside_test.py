@@ -5,12 +5,14 @@ import json
 import os
 import pickle
 import subprocess
+import threading
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import thalia_checkpoint as thalia
+from thalia_checkpoint import _core
 from thalia_checkpoint.brain import (
     BrainCheckpoint,
     BrainRegion,
@@ -312,6 +314,18 @@ def test_a_curriculum_keeps_it(tmp_path):
         with thalia.open(path) as file:
             info = file.metadata["training_info"]
             assert file.metadata["mine"] == 5 and info["dataset"] == "x" and info["curriculum_stage"] == trainer.stage
+
+
+def test_a_curriculum_waits_for_a_save_in_its_folder(tmp_path):
+    trainer = CurriculumTrainer(BrainCheckpoint.load(write_at(tmp_path / "a.thalia"), into=Brain()), tmp_path / "run")
+    saved = []
+    thread = threading.Thread(target=lambda: saved.append(trainer.train_stage(StageConfig(1))))
+    with _core.HeldFolder.hold(tmp_path / "run", {}):
+        thread.start()
+        thread.join(0.3)
+        assert thread.is_alive() and not saved and list((tmp_path / "run").iterdir()) == []
+    thread.join()
+    assert [path.name for path in saved] == ["stage1.thalia"]
 
 
 def test_a_guess_of_neurons_is_one_that_saving_takes(tmp_path):

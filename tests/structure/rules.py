@@ -148,6 +148,7 @@ LENT = {
         "container/draft/check_options.h",
         "container/wrap/unwrap.h",
         "formats/source/dtype_names.h",
+        "io/folder/lock.h",
         "io/memory/allocation_limit.h",
         "io/system/process.h",
         "state/brain/region_shapes.h",

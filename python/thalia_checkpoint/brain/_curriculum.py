@@ -11,6 +11,7 @@ from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
+from .. import _core
 from .._files.file import File
 from .._files.open import open as open_file
 from .._keywords import suggests
@@ -218,6 +219,11 @@ class CurriculumTrainer:
         return found
 
     def _save(self, number: int, config: StageConfig, *, done: bool, history: list[dict[str, Any]]) -> FilePath:
+        # Another trainer that saves here meanwhile is waited for, and then its checkpoint is one that is not known.
+        with _core.HeldFolder.hold(self._folder, {}):
+            return self._saved(number, config, done=done, history=history)
+
+    def _saved(self, number: int, config: StageConfig, *, done: bool, history: list[dict[str, Any]]) -> FilePath:
         replaced = self._replaced(number)
         base = self.checkpoints().get(number - 1) if self._delta else None
         path = self._folder / f"stage{number}{'.delta' if base else ''}.thalia"
@@ -258,6 +264,10 @@ class CurriculumTrainer:
 
     def _finish(self) -> None:
         """Ends a save that was cut short between its file and its name: it is the newest state there is."""
+        with _core.HeldFolder.hold(self._folder, {}):  # not one that is just going on
+            self._finish_held()
+
+    def _finish_held(self) -> None:
         written = self._folder / _WRITTEN
         if not written.exists():
             return

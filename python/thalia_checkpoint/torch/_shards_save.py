@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from .. import _core
 from .._files.named import Format, save_named
 from .._support import io_errors, sync
 from .._types import Path
@@ -46,13 +47,23 @@ def save_shards(
     if format not in ("thalia", "safetensors"):
         raise _bad("format", format, "thalia or safetensors")
     folder = os.fspath(folder)
+    # Of two saves there at once, the later one finds the model of the other whole, and replaces it.
+    with _core.HeldFolder.hold(folder, {"durability": options.get("durability")}):
+        _replace(tensors, _split(tensors, limit), folder, format, options)
+
+
+def _replace(
+    tensors: Mapping[str, torch.Tensor],
+    shards: list[list[str]],
+    folder: str,
+    format: Format,
+    options: Mapping[str, Any],
+) -> None:
     with io_errors():
-        os.makedirs(folder, exist_ok=True)
         there = os.listdir(folder)
     if options.get("replace") is False and (old := [name for name in NAMES if name in there]):
         path = os.path.join(folder, old[0])
         raise make_error(ExistsError, f"{path} is there already, and not replaced: replace=False", "exists", path=path)
-    shards = _split(tensors, limit)
     if len(shards) == 1:
         names = [f"model.{format}"]
         _save(tensors, shards[0], os.path.join(folder, names[0]), options)

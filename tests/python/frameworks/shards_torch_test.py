@@ -1,12 +1,14 @@
 """Models in several files, as tensors of torch and right into a module."""
 
 import json
+import threading
 
 import pytest
 import thalia_checkpoint as thalia
 import torch
 from states import lies_in, same_state
 from thalia_checkpoint.torch import load, load_file, load_into, save_file
+from thalia_checkpoint.torch._shards_save import save_shards
 from thalia_checkpoint.torch._tensors import mapped_tensor
 
 
@@ -95,6 +97,23 @@ def test_a_file_that_is_missing_leaves_the_module(folder):
     with pytest.raises(thalia.MissingFileError, match="part-0"):
         load_into(model, folder)
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), before, strict=True))
+
+
+@pytest.mark.parametrize("format", ["safetensors", "thalia"])
+def test_of_two_saves_at_once_one_model_is_left(tmp_path, format):
+    def save(value):
+        for _ in range(5):
+            tensors = {name: torch.full((4,), value) for name in "abc"}
+            save_shards(tensors, tmp_path, 16, format, {"durability": "none"})
+
+    threads = [threading.Thread(target=save, args=(value,)) for value in (1.0, 2.0)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    loaded = load(tmp_path)
+    assert len(loaded) == 3 and len({tensor[0].item() for tensor in loaded.values()}) == 1
+    assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_another_file_at_the_path_is_not_mapped(tmp_path):
