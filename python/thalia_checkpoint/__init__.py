@@ -24,7 +24,8 @@ from ._files.in_torch import TorchTensors as _TorchTensors
 from ._files.in_torch import hand_in as _hand_in
 from ._files.open import open
 from ._files.safe_open import safe_open
-from ._files.tensor import CooArrays, CsrArrays, Tensor
+from ._files.source import CooArrays, CsrArrays
+from ._files.tensor import Tensor
 from ._files.writer import SaveOptions, SaveResult, Writer
 from .errors import (
     CancelledError,

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from ._files.any_file import AnyFile, parts, verify_ahead
 from ._files.elements import elements
 from ._files.file import File
+from ._files.memory import claim
 from ._files.named import Format, Named, path_of_bytes, save_named, saved_bytes
 from ._files.open import open as open_file
 from ._files.safe_open import access_of
-from ._files.tensor import claim
 from ._keywords import suggests
 from ._types import Path
 

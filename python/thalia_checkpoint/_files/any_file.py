@@ -15,7 +15,8 @@ from .._types import Access, Path, Verification
 from .dtypes import is_packed
 from .file import File, Tensors, closed
 from .flat import FlatSource, FlatTensors
-from .tensor import Buffer, Tensor, bytes_of
+from .source import Buffer, bytes_of
+from .tensor import Tensor
 
 if TYPE_CHECKING:
     from typing import Self

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from .dtypes import is_packed
 from .file import Tensors
-from .tensor import Buffer, Tensor, bytes_of
+from .source import Buffer, bytes_of
+from .tensor import Tensor
 
 
 class FlatTensors(Tensors):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,114 +14,11 @@ from ..errors import UsageError, make_error
 from . import slicing
 from .dtypes import carrier_dtype, is_packed, numpy_dtype, packed_bytes, shaped, unpack
 from .in_torch import torch_tensors
+from .memory import MOST, claim, claim_part, empty
+from .source import Buffer, CooArrays, CsrArrays, Source, bytes_of
 
 if TYPE_CHECKING:
     import torch
-
-_LARGE = 4 << 20  # bytes of an array for which huge pages pay
-_MOST = (1 << 64) - 1
-
-
-def claim(tensors: Iterable[Tensor]) -> None:
-    """Before memory is taken for these tensors, all of which are to be there at once.
-
-    Raises FormatError (limit_exceeded) where what a file holds in fewer bytes is more than the limit on
-    memory: docs/contribute/security.md, "Limits". What lies in the file as it is may be of any size.
-    """
-    own = stored = chain = 0
-    for tensor in tensors:
-        source = tensor._source
-        nbytes = max(source.nbytes, packed_bytes(source.dtype, tensor.size))  # dense
-        own += nbytes if nbytes > source.stored_bytes else 0
-        if source.of_delta:
-            chain = max(chain, source.disk_bytes)
-        else:
-            stored += source.stored_bytes
-    if own:
-        _core.check_allocation(min(own, _MOST), stored + chain)
-
-
-def _claim_part(source: Source, nbytes: int) -> None:
-    """The same of so many bytes of one of them."""
-    if nbytes > source.stored_bytes:
-        _core.check_allocation(min(nbytes, _MOST), source.disk_bytes if source.of_delta else source.stored_bytes)
-
-
-def _empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """np.empty(); a large array is in huge pages from its first byte on."""
-    nbytes = math.prod(shape) * dtype.itemsize
-    return np.ndarray(shape, dtype, memoryview(_core.memory(nbytes))) if nbytes >= _LARGE else np.empty(shape, dtype)
-
-
-class Buffer(Protocol):
-    """Read-only bytes with the buffer protocol; what looks at them keeps the file mapped."""
-
-    def __len__(self) -> int: ...
-    def __buffer__(self, flags: int, /) -> memoryview: ...
-
-
-class Source(Protocol):
-    """What a format says of a tensor, and how to read its bytes."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def region(self) -> str: ...
-    @property
-    def role(self) -> str | None: ...
-    @property
-    def dtype(self) -> str: ...
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def encoding(self) -> str: ...
-    @property
-    def nbytes(self) -> int: ...
-    @property
-    def stored_bytes(self) -> int: ...
-    @property
-    def disk_bytes(self) -> int: ...  # of a delta, of all files of its chain
-    @property
-    def codecs(self) -> list[str]: ...
-    @property
-    def is_mapped(self) -> bool: ...
-    @property
-    def is_quantized(self) -> bool: ...
-    @property
-    def of_delta(self) -> bool: ...
-    @property
-    def wide_indices(self) -> bool: ...
-    def payload(self) -> Buffer: ...
-    def rows(self, begin: int, end: int, /) -> Buffer: ...
-    def read(self, out: npt.NDArray[Any], /) -> None: ...
-    def read_slice(self, ranges: list[tuple[int, int]], out: npt.NDArray[Any], /) -> None: ...
-    def read_part(self, begin: int, out: npt.NDArray[np.uint8], /) -> None: ...
-    def sparse(self) -> Sequence[Buffer]: ...
-
-
-class CsrArrays(NamedTuple):
-    """A compressed sparse row matrix; row r has the entries [row_pointers[r], row_pointers[r + 1])."""
-
-    row_pointers: npt.NDArray[Any]
-    """u32 or u64, one more than there are rows."""
-    column_indices: npt.NDArray[Any]
-    """u32 or u64, one an entry."""
-    values: npt.NDArray[Any]
-    """One an entry, in the tensor's element type."""
-
-
-class CooArrays(NamedTuple):
-    """A coordinate list, in row-major order."""
-
-    indices: npt.NDArray[Any]
-    """u32 or u64, of shape (rank, entries)."""
-    values: npt.NDArray[Any]
-    """One an entry, in the tensor's element type."""
-
-
-def bytes_of(buffer: Buffer | npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """The same bytes as an array, which keeps the buffer."""
-    return np.frombuffer(cast(Any, buffer), dtype=np.uint8)
 
 
 @suggests
@@ -223,11 +119,11 @@ class Tensor:
         source = self._source
         self.need_dense()
         if is_packed(source.dtype):  # an element takes a byte, and a few bytes of a file may hold many
-            _core.check_allocation(min(self.size, _MOST), source.stored_bytes)
+            _core.check_allocation(min(self.size, MOST), source.stored_bytes)
         if is_packed(source.dtype) or (source.is_mapped and not writable):
             return self.array_of(self._all_bytes())
         claim([self])
-        out = _empty(source.shape, numpy_dtype(source.dtype))
+        out = empty(source.shape, numpy_dtype(source.dtype))
         if out.size != 0:
             source.read(out.reshape(-1).view(np.uint8))
         return out
@@ -361,7 +257,7 @@ class Tensor:
 
     def _own_bytes(self) -> npt.NDArray[np.uint8]:
         claim([self])
-        out = _empty((self._source.nbytes,), np.dtype(np.uint8))
+        out = empty((self._source.nbytes,), np.dtype(np.uint8))
         if out.size != 0:
             self._source.read(out)
         return out
@@ -397,13 +293,13 @@ class Tensor:
             # Whole rows, from the first to the last that something is taken of.
             (begin, end), *within = planned.ranges or [(0, 1)]
             row = source.nbytes // (source.shape[0] if source.shape else 1)
-            _claim_part(source, (end - begin) * row)
+            claim_part(source, (end - begin) * row)
             out = np.empty((end - begin) * row, np.uint8)
             source.read_part(begin * row, out)
             array = out.view(dtype).reshape(end - begin, *source.shape[1:])
             return array[:, *slicing.slices(within)].reshape(planned.shape)
         nbytes = packed_bytes(source.dtype, count)
-        _claim_part(source, nbytes)
+        claim_part(source, nbytes)
         out = np.empty(nbytes, np.uint8)
         source.read_slice(planned.ranges, out)
         if packed:

@@ -17,7 +17,7 @@ from .._progress import Progress, callback
 from .._support import collector_paused
 from .._types import Path
 from .elements import Elements, elements
-from .tensor import CooArrays, CsrArrays
+from .source import CooArrays, CsrArrays
 
 
 class SaveOptions(TypedDict, total=False):

@@ -9,7 +9,8 @@ from .. import _core
 from .._core import ParamInfo, ParamStatistics
 from .._files.any_file import AnyFile
 from .._files.flat import FlatSource
-from .._files.tensor import Buffer, Tensor
+from .._files.source import Buffer
+from .._files.tensor import Tensor
 from .._keywords import suggests
 from .._missing import not_found
 from .._support import paths

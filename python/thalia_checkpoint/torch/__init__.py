@@ -19,10 +19,10 @@ from typing import Any, Literal, overload
 
 import torch
 
+from .._files.memory import claim
 from .._files.named import Named, check_format, committed_bytes, save_named, saved_bytes
 from .._files.open import open as open_file
 from .._files.safe_open import access_of
-from .._files.tensor import claim
 from .._keywords import suggests
 from .._support import collector_paused
 from .._types import Path

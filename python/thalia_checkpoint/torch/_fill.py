@@ -10,7 +10,8 @@ import torch
 
 from .._files.any_file import AnyFile, verify_ahead
 from .._files.file import File
-from .._files.tensor import Tensor, claim
+from .._files.memory import claim
+from .._files.tensor import Tensor
 from .._types import Path
 from ._misfit import LoadReport, misfit
 from ._module import ModulePlaces, module_places

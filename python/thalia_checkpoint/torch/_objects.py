@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import torch
 
 from .._files.any_file import parts, verify_ahead
+from .._files.memory import claim
 from .._files.named import path_of_bytes
 from .._files.open import open as open_file
-from .._files.tensor import claim
 from .._files.writer import Writer
 from .._keywords import suggests
 from .._leaves import MEMBER, VERSION, checked

@@ -15,8 +15,9 @@ from .._files import slicing as _slicing
 from .._files.dlpack import as_stored
 from .._files.dtypes import carrier_dtype, is_packed, unpack
 from .._files.file import File
+from .._files.memory import claim
 from .._files.named import Named
-from .._files.tensor import Tensor, claim
+from .._files.tensor import Tensor
 from ..errors import UnsupportedError, make_error
 
 _TORCH = {
