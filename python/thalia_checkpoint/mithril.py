@@ -101,9 +101,9 @@ class Compressor:
         if all(isinstance(v, np.ndarray | np.generic) and not isinstance(v, np.character) for v in state_dict.values()):
             tensors = [Named(name, *elements(name, value)) for name, value in state_dict.items()]
         else:
-            from .torch import _tree as _torch_tree  # needs torch
+            from .torch._encode import encode  # needs torch
 
-            encoded = _torch_tree.encode(dict(state_dict))
+            encoded = encode(dict(state_dict))
             tensors = list(encoded.tensors)
             texts[MEMBER] = {"version": VERSION, "tree": encoded.tree}
         try:
@@ -128,13 +128,13 @@ class Compressor:
         tree = from_json(text, key).get(MEMBER)
         if tree is None and device is None:
             return {name: _array(dtype, shape, data) for name, dtype, shape, data in stored}
-        from .torch import _tree as _torch_tree  # needs torch
+        from .torch._decode import decode  # needs torch
         from .torch._tensors import tensor_from
 
         by_name = {name: (dtype, shape, data) for name, dtype, shape, data in stored}
         if tree is None:
             return {name: tensor_from(name, *of, device=device) for name, of in by_name.items()}
-        state: dict[str, Any] = _torch_tree.decode(
+        state: dict[str, Any] = decode(
             checked(tree, key),
             lambda name: tensor_from(name, *by_name[name], device=device),
             lambda name: _array(*by_name[name]),

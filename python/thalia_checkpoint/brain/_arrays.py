@@ -38,8 +38,8 @@ def _named(name: str, value: Any) -> Named:
         return Named(name, *elements(name, value))
     import torch
 
+    from ..torch._encode import PLAIN
     from ..torch._tensors import named
-    from ..torch._tree import PLAIN
 
     if type(value) not in PLAIN:
         raise make_error(

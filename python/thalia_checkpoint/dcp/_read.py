@@ -20,7 +20,7 @@ from .._files.open import open_one
 from .._files.tensor import Tensor
 from .._types import Access
 from ..errors import FormatError, make_error
-from ..torch import _tree as _torch_tree
+from ..torch._decode import decode
 from ..torch._tensors import bytes_of, element_dtype, in_elements, in_torch, slice_of, tensor_of
 
 
@@ -79,7 +79,7 @@ class OpenFiles:
         if value.file is not None:
             region = self.file(value.file).region(value.region)
         try:
-            return _torch_tree.decode(
+            return decode(
                 value.tree,
                 lambda tensor: tensor_of(region[tensor]),
                 lambda tensor: region[tensor].numpy(writable=True),

@@ -19,7 +19,7 @@ from .._files.file import File
 from .._files.open import open_one
 from .._files.writer import Writer
 from ..errors import UnsupportedError, UsageError, make_error
-from ..torch import _tree as _torch_tree
+from ..torch._encode import PLAIN, encode
 from ..torch._tensors import named
 
 
@@ -55,7 +55,7 @@ class _RankWriter:
                 "shape_mismatch",
                 tensor=full_name,
             )
-        if type(tensor) not in _torch_tree.PLAIN:
+        if type(tensor) not in PLAIN:
             raise make_error(
                 UnsupportedError,
                 f"{full_name}: cannot save the tensor subclass {type(tensor).__qualname__}; expected torch.Tensor or "
@@ -92,7 +92,7 @@ class _RankWriter:
 
     def values(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """The trees of values, and the region that their tensors are in."""
-        encoded = _torch_tree.encode(dict(values))
+        encoded = encode(dict(values))
         region, n = "values", 1
         while any(region == used for used, _ in self._names):
             n += 1

@@ -16,31 +16,31 @@ from .._files.writer import Writer
 from .._keywords import suggests
 from .._leaves import MEMBER, VERSION, checked
 from .._types import Path
-from . import _tree
+from ._decode import decode
+from ._encode import Encoded, encode, nothing
 from ._staging import Staging
 from ._tensors import mapped_tensor, tensor_of
+from ._tree import tree_of
 
 Made = TypeVar("Made", bound=Writer)
 
 
-def declare(
-    obj: Any, path: Path | int, options: Mapping[str, Any], instead: Callable[[Any], Any] = _tree.nothing
-) -> Writer:
+def declare(obj: Any, path: Path | int, options: Mapping[str, Any], instead: Callable[[Any], Any] = nothing) -> Writer:
     """A writer with all that save(obj, path) writes, before it is written.
 
-    path: as Writer takes it. instead: as of _tree.encode().
+    path: as Writer takes it. instead: as of encode().
     """
-    encoded = _tree.encode(obj, instead)
+    encoded = encode(obj, instead)
     return _told(Writer(path, **options), encoded)
 
 
 def declare_staged(obj: Any, begin: Callable[[], Made], staging: Staging) -> tuple[Made, bool]:
     """The same with the writer that begin() gives, and whether it has copies of the staging."""
-    encoded = _tree.encode(obj, staging=staging)
+    encoded = encode(obj, staging=staging)
     return _told(begin(), encoded), encoded.staged
 
 
-def _told(writer: Made, encoded: _tree.Encoded) -> Made:
+def _told(writer: Made, encoded: Encoded) -> Made:
     metadata: dict[str, Any] = {MEMBER: {"version": VERSION, "tree": encoded.tree}}
     if encoded.attributes:
         metadata["pt"] = {"attributes": encoded.attributes}
@@ -74,14 +74,14 @@ def load(
             verify_ahead(file)
         elif device is None or torch.device(device).type == "cpu":
             claim(tensor for part in parts(file) for tensor in part.tensors.values())
-        tree, attributes = _tree.tree_of(file)
+        tree, attributes = tree_of(file)
         if tree is None:
             state: dict[str, torch.Tensor] = {}
             for part in parts(file):
                 state |= {name: _on(read(tensor), device) for name, tensor in part.tensors.items()}
             return state
         by_name = {tensor.name: tensor for tensor in file.tensors.values()}
-        return _tree.decode(
+        return decode(
             checked(tree, os.fspath(source)),
             lambda name: _on(read(by_name[name]), device),
             lambda name: by_name[name].numpy(writable=True),

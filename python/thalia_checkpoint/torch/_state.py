@@ -13,6 +13,7 @@ from .._files.tensor import Tensor
 from .._leaves import NO_LEAF, checked, tree_rules, value_of
 from ..errors import UsageError, make_error
 from . import _tree
+from ._decode import Decoder
 from ._module import EXTRA_STATE, ModulePlaces
 from ._tensors import element_dtype, torch_shape
 
@@ -92,9 +93,7 @@ class FileState:
 
     def decoder(self, read: Callable[[Tensor], torch.Tensor]) -> Callable[[Entry], Any]:
         """Gives what load() would for an entry; parts of one stored tensor share its memory."""
-        decoder = _tree.Decoder(
-            lambda name: read(self._by_name[name]), lambda name: self._by_name[name].numpy(writable=True)
-        )
+        decoder = Decoder(lambda name: read(self._by_name[name]), lambda name: self._by_name[name].numpy(writable=True))
 
         def value(entry: Entry) -> Any:
             if entry.tensor is not None:

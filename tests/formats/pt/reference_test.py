@@ -366,7 +366,7 @@ class Scripts(Case):
 class Trees(Case):
     def test_thalia_checkpoint_loads_the_tree(self):
         try:
-            from thalia_checkpoint.torch import _tree
+            from thalia_checkpoint.torch._decode import decode
         except ImportError as missing:
             self.skipTest(f"the package is not built here: {missing}")
         weight = torch.nn.Parameter(torch.rand(2, 3))
@@ -384,7 +384,7 @@ class Trees(Case):
             data = bytearray((self.folder / "dump" / f"s{place}").read_bytes())
             tensors[facts["name"]] = torch.frombuffer(data, dtype=DTYPES[facts["dtype"]]).reshape(facts["shape"])
         tree = index["metadata"]["thalia_checkpoint"]["tree"]
-        loaded = _tree.decode(tree, tensors.__getitem__, lambda name: tensors[name].numpy())
+        loaded = decode(tree, tensors.__getitem__, lambda name: tensors[name].numpy())
         self.same(value, loaded)
         self.assertIs(loaded["w"][0], loaded["w"][1])
         loaded["views"][0][1] = 77

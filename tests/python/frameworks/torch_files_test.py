@@ -10,7 +10,7 @@ import thalia_checkpoint as thalia
 import thalia_checkpoint.torch as thalia_torch
 import torch
 from states import lies_in, same_state
-from thalia_checkpoint.torch import _tree
+from thalia_checkpoint.torch._decode import decode
 
 DATA = Path(__file__).resolve().parents[2] / "data/formats/pt"
 
@@ -157,7 +157,7 @@ def test_attributes_that_cannot_be_are_passed_over_or_refused():
     tree = {"ordered": [["a", 1], ["b", {"ordered": []}]]}
 
     def decoded(attributes, tree=tree):
-        return _tree.decode(tree, lambda _: torch.ones(2, dtype=torch.int64), lambda _: None, attributes)
+        return decode(tree, lambda _: torch.ones(2, dtype=torch.int64), lambda _: None, attributes)
 
     for junk in (None, 3, {}, "x", [], [3], [[1, 2]], [["b"]], [["a", {}]], [["nothing", 1]], [["", 1, 2]]):
         assert attributes(decoded(junk)) == {}

@@ -14,6 +14,8 @@ import thalia_checkpoint.torch as thalia_torch
 import torch
 from thalia_checkpoint._leaves import tree_rules
 from thalia_checkpoint.torch import _tree as _torch_tree
+from thalia_checkpoint.torch._decode import decode
+from thalia_checkpoint.torch._encode import encode
 
 JUNK = [
     None, True, -1, 2**70, 1e308, "", "x", [], {}, [[]], [1], [[1, 2]], {"dict": [[1]]}, {"tensor": 3},
@@ -49,7 +51,7 @@ def saved():
         "standard": [Counter({2: 1}), deque([flat[:2]], maxlen=3), Path("a/b"), io.BytesIO(b"ab")],
         "arrays": [np.arange(3), np.float32(2)],
     }
-    encoded = _torch_tree.encode(state)
+    encoded = encode(state)
     arrays = {t.name: np.frombuffer(t.data, np.uint8) for t in encoded.tensors}
     return encoded.tree, arrays
 
@@ -68,9 +70,7 @@ def test_a_tree_with_anything_in_it_is_an_error_of_ours_or_a_state(saved):
         for junk in JUNK:
             hostile = replaced(tree, path, junk)
             for read in (
-                lambda tree: _torch_tree.decode(
-                    tree, lambda n: torch.from_numpy(arrays[n].copy()), lambda n: arrays[n]
-                ),
+                lambda tree: decode(tree, lambda n: torch.from_numpy(arrays[n].copy()), lambda n: arrays[n]),
                 names,
             ):
                 try:
@@ -90,7 +90,7 @@ def test_a_module_takes_no_tree_that_breaks_the_rules(tmp_path):
         "_extra_state": {"a": (1, None)},
         "more": [flat],
     }
-    tree = _torch_tree.encode({"model": state}).tree
+    tree = encode({"model": state}).tree
     told = [["model", {"dict": [["", {"dict": [["version", 1]]}]]}]]
     path, outcomes = tmp_path / "s.thalia", set()
     module = torch.nn.BatchNorm1d(3)  # looks at the version
@@ -101,7 +101,7 @@ def test_a_module_takes_no_tree_that_breaks_the_rules(tmp_path):
     for member, attributes in hostile:
         with thalia.Writer(path, durability="none", checksum="none") as writer:
             writer.metadata = {"thalia_checkpoint": {"version": 1, "tree": member}, "pt": {"attributes": attributes}}
-            for tensor in _torch_tree.encode({"model": state}).tensors:
+            for tensor in encode({"model": state}).tensors:
                 writer.add_bytes(*tensor, region="r")
         try:
             thalia_torch.load_into(module, path, prefix="model.", strict=False)
