@@ -141,7 +141,7 @@ Comparison of_validate(const Settings& settings) {
 bool add_subject(const Settings& settings, PairedSuite& suite) {
   suite.add("save, 1M neurons, 2.0 GB", [=] { return of_save(settings, "b.thalia", {}); });
   suite.add("save as fp16, 1M neurons", [=] {
-    return of_save(settings, "b.thalia", {.precision_policy = precision_policy("fp16")});
+    return of_save(settings, "b.thalia", {.precision_policy = parse_precision_policy("fp16")});
   });
   suite.add("load, warm, 1M neurons, 2.0 GB", [=] { return of_load(settings, false); });
   suite.add("load, cold, 1M neurons, 2.0 GB", [=] { return of_load(settings, true); });

@@ -44,11 +44,11 @@ int run(const std::filesystem::path& folder, std::uint32_t neurons) {
   };
   save("dense.thalia", {.sparse = SparseStorage::dense});
   save("dense.fp16.thalia",
-       {.precision_policy = precision_policy("fp16"), .sparse = SparseStorage::dense});
+       {.precision_policy = parse_precision_policy("fp16"), .sparse = SparseStorage::dense});
   save("sparse.thalia", {});
-  save("sparse.fp16.thalia", {.precision_policy = precision_policy("fp16")});
+  save("sparse.fp16.thalia", {.precision_policy = parse_precision_policy("fp16")});
   save("sparse.zstd.thalia", {.save = {.compression = {.codec = Codec::zstd}}});
-  save("sparse.fp16.zstd.thalia", {.precision_policy = precision_policy("fp16"),
+  save("sparse.fp16.zstd.thalia", {.precision_policy = parse_precision_policy("fp16"),
                                    .save = {.compression = {.codec = Codec::zstd}}});
   convert(folder / "dense.thalia", folder / "dense.safetensors");
   return 0;

@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_precision_policy_narrows_the_file_and_is_undone_on_load) 
   const TemporaryFolder folder;
   const auto path = folder.path() / "a.thalia";
   const BrainSaveResult saved =
-      BrainCheckpoint::save(brain, path, {.precision_policy = precision_policy("fp16")});
+      BrainCheckpoint::save(brain, path, {.precision_policy = parse_precision_policy("fp16")});
   BOOST_TEST(saved.contents.precision_policy == "fp16");
   BOOST_TEST(saved.contents.precision_statistics.share(PrecisionKind::fp16).count > 3);
   const RegionView cortex = Reader::open(path).region("cortex");
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_brain_may_change_while_it_is_saved_in_the_background) {
   const auto path = folder.path() / "a.thalia";
   AsyncSaver saver;
   BrainState brain = sample_brain();
-  BrainSaveOptions options{.precision_policy = precision_policy("fp16")};
+  BrainSaveOptions options{.precision_policy = parse_precision_policy("fp16")};
   BrainCheckpoint::reserve(saver, brain, path, options);
   const std::uint64_t reserved = saver.snapshot_bytes();
   BOOST_TEST(reserved > 0u);

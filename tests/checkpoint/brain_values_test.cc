@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(the_policy_of_an_earlier_file_is_not_the_new_ones) {
   BrainState brain;
   brain.regions.add("r").weights()["half"] = Tensor::zeros(DType::f16, {4});
   brain.regions.at("r").weights()["whole"] = Tensor::zeros(DType::f32, {4});
-  BrainCheckpoint::save(brain, path, {.precision_policy = precision_policy("fp16")});
+  BrainCheckpoint::save(brain, path, {.precision_policy = parse_precision_policy("fp16")});
   const BrainState loaded = BrainCheckpoint::load(path);
   BOOST_TEST((loaded.regions == brain.regions));
   // Saved as it is, it comes back as it is: f16 was widened where the metadata named a policy.

@@ -70,8 +70,8 @@ std::vector<Case> cases() {
           {"zstd chunks", ".thalia", {.save = {.compression = {.codec = Codec::zstd}}}},
           {"lz4 chunks", ".thalia", {.save = {.compression = {.codec = Codec::lz4}}}},
           {"wrapped", ".thalia.zst", {}},
-          {"fp16", ".thalia", {.precision_policy = precision_policy("fp16")}},
-          {"fp16, wrapped", ".thalia.lz4", {.precision_policy = precision_policy("fp16")}}};
+          {"fp16", ".thalia", {.precision_policy = parse_precision_policy("fp16")}},
+          {"fp16, wrapped", ".thalia.lz4", {.precision_policy = parse_precision_policy("fp16")}}};
 }
 
 }  // namespace
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(training_saves_a_chain_of_ten_without_reading_what_it_wrote
 
 BOOST_AUTO_TEST_CASE(a_file_and_a_snapshot_make_equal_deltas) {
   const TemporaryFolder folder;
-  BrainSaveOptions options{.precision_policy = precision_policy("mixed")};
+  BrainSaveOptions options{.precision_policy = parse_precision_policy("mixed")};
   options.save.timestamp = 1;
   options.save.file_uuid.emplace();
   BrainState brain = first_state();
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_chain_keeps_the_policy_that_it_began_with) {
     return Reader::open(path).region("cortex").at("large").dtype();
   };
   BrainState brain = first_state();
-  const BrainSaveOptions half{.precision_policy = precision_policy("fp16")};
+  const BrainSaveOptions half{.precision_policy = parse_precision_policy("fp16")};
   const BrainSaveResult full = BrainCheckpoint::save(brain, base, half);
   const SavedBrain snapshot = saved(brain, base, full, half);
   train(brain, 1);
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_policy_that_begins_with_a_delta_leaves_it_a_delta) {
   BrainState brain = first_state();
   BrainCheckpoint::save(brain, folder / "base.thalia");
   weights(brain).mutable_as<float>()[5] += 1;
-  const BrainSaveOptions half{.precision_policy = precision_policy("fp16"),
+  const BrainSaveOptions half{.precision_policy = parse_precision_policy("fp16"),
                               .save = {.compression = {.level = 9}}};
   const BrainDeltaResult result = BrainCheckpoint::save_delta(
       brain, folder / "d.delta.thalia", folder / "base.thalia", {.brain = half});
@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(a_delta_is_converted_and_cut_as_its_state) {
   extract(delta, {"cortex"}, folder / "part.thalia");
   const BrainState part = BrainCheckpoint::load(folder / "part.thalia");
   BOOST_TEST((part.regions.at("cortex") == brain.regions.at("cortex")));
-  convert(delta, folder / "half.thalia", {.precision = precision_policy("fp16")});
+  convert(delta, folder / "half.thalia", {.precision = parse_precision_policy("fp16")});
   BOOST_TEST(
       (Reader::open(folder / "half.thalia").region("cortex").at("large").dtype() == DType::f16));
   BOOST_CHECK_THROW(convert(delta, folder / "all.safetensors"), UnsupportedError);  // csr

@@ -75,7 +75,7 @@ struct Files {
 };
 
 BrainSaveOptions with_policy(const char* name) {
-  return {.precision_policy = precision_policy(name)};
+  return {.precision_policy = parse_precision_policy(name)};
 }
 
 }  // namespace
@@ -320,7 +320,8 @@ BOOST_AUTO_TEST_CASE(corrupted_delta_checkpoint) {
 }
 
 BOOST_AUTO_TEST_CASE(invalid_precision_policy) {
-  const auto& error = expect<UsageError>([] { precision_policy("fp8"); }, ErrorCode::bad_argument);
+  const auto& error =
+      expect<UsageError>([] { parse_precision_policy("fp8"); }, ErrorCode::bad_argument);
   BOOST_TEST(std::string(error.what()).find("mixed") != std::string::npos);
 }
 

@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(counts_losses_through_a_state_in_memory) {
   BrainCheckpoint::save(brain, folder / "exact.thalia.zst", {.save = quiet_save()});
   brain = BrainCheckpoint::load(folder / "exact.thalia.zst");
   BrainSaveOptions half = lossy(4);
-  half.precision_policy = precision_policy("fp16");
+  half.precision_policy = parse_precision_policy("fp16");
   BrainCheckpoint::save(brain, folder / "2.thalia.zst", half);
   brain = BrainCheckpoint::load(folder / "2.thalia.zst");
   BOOST_CHECK(weights(brain).dtype() == DType::f32);

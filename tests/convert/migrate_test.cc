@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(a_precision_leaves_the_numbers_of_a_state_as_readers_expect
   const TemporaryFolder folder;
   migrate(v01_data("full.thalia"), folder / "a.thalia", kCurrent, quick());
   ConvertOptions options;
-  options.precision = precision_policy("fp16");
+  options.precision = parse_precision_policy("fp16");
   convert(folder / "a.thalia", folder / "b.thalia", options);
   const Reader reader = Reader::open(folder / "b.thalia");
   for (const char* name : {"cortex/theta.phase", "cortex/dopamine"})
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(a_policy_does_to_0_1_what_it_does_to_what_that_becomes) {
   ConvertOptions options;
   options.save.output.durability = Durability::none;
   convert(v01_data("full.thalia"), folder / "new.thalia", options);
-  options.precision = precision_policy("fp16");
+  options.precision = parse_precision_policy("fp16");
   const ConvertResult one = convert(v01_data("full.thalia"), folder / "one.thalia", options);
   options.save.timestamp = 1765000000u;  // which is that of the 0.1 file
   const ConvertResult two = convert(folder / "new.thalia", folder / "two.thalia", options);

@@ -227,7 +227,7 @@ const std::vector<Way>& ways() {
       {"precision",
        [](const Path& file, const Path& folder) {
          ConvertOptions options = converting();
-         options.precision = precision_policy("fp16");
+         options.precision = parse_precision_policy("fp16");
          convert(file, folder / "half.thalia", options);
        }},
       {"migrate",

@@ -1,6 +1,6 @@
 // PrecisionPolicy: which floating point type each tensor of a state is stored in.
 //
-//   auto policy = thalia::precision_policy("mixed");
+//   auto policy = thalia::parse_precision_policy("mixed");
 //   auto custom = thalia::parse_precision_policy("weights=fp16,traces=bf16,default=fp32");
 //   DType stored = thalia::stored_dtype(policy, "regions.cortex.weights.w_ff", Role::weights,
 //                                 DType::f32, element_count);
@@ -82,13 +82,11 @@ struct PrecisionPolicy {
   friend bool operator==(const PrecisionPolicy&, const PrecisionPolicy&) = default;
 };
 
-/// By name: fp32, fp16, bf16 (or another name of these), mixed, keep. @throws UsageError
-/// (bad_argument) listing them.
-PrecisionPolicy precision_policy(std::string_view name);
-/// Such a name, or items KEY=PRECISION with commas between them. KEY is a category, or a pattern,
-/// which has '*', '?', '.' or '/' in it, or is in double quotes, where \" and \\ stand for " and \;
-/// "match=original" sets the matching. Categories that are not
-/// named get what "default" gets, or are kept where that is not named either.
+/// By name: fp32, fp16, bf16 (or another name of these), mixed, keep; or by items KEY=PRECISION
+/// with commas between them. KEY is a category, or a pattern, which has '*', '?', '.' or '/' in it,
+/// or is in double quotes, where \" and \\ stand for " and \; "match=original" sets the matching.
+/// Categories that are not named get what "default" gets, or are kept where that is not named
+/// either.
 /// @throws UsageError (bad_argument, duplicate) naming the item and what it can be.
 PrecisionPolicy parse_precision_policy(std::string_view text);
 /// The text that parses to an equal policy, whatever its patterns are: a name if there is one.

@@ -262,11 +262,6 @@ bool PrecisionPolicy::keeps_all() const noexcept {
   });
 }
 
-PrecisionPolicy precision_policy(std::string_view name) {
-  if (const Named* named = find_policy(name)) return named->policy;
-  fail_policy(name, policy_names(), "unknown precision policy");
-}
-
 PrecisionPolicy parse_precision_policy(std::string_view text) {
   if (const Named* named = find_policy(text)) return named->policy;
   ItemReader items;

@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(decides_as_the_original_program_does) {
     for (const std::string_view policy : {"fp32", "fp16", "mixed"}) {
       BOOST_REQUIRE(fields >> expected);
       if (expected == "-") continue;
-      const DType dtype = stored(precision_policy(policy), path, DType::f32, count);
+      const DType dtype = stored(parse_precision_policy(policy), path, DType::f32, count);
       BOOST_TEST(dtype_name(dtype) == expected, policy << ": " << path);
     }
     ++rows;
@@ -52,22 +52,23 @@ BOOST_AUTO_TEST_CASE(decides_as_the_original_program_does) {
 
 BOOST_AUTO_TEST_CASE(predefined_policies_are_the_table_of_the_document) {
   using enum Precision;
-  BOOST_TEST(
-      (precision_policy("fp32") == PrecisionPolicy{fp32, fp32, fp32, fp32, fp32, fp32, fp32}));
-  BOOST_TEST(
-      (precision_policy("fp16") == PrecisionPolicy{fp16, fp32, fp32, fp16, fp32, fp16, fp32}));
-  BOOST_TEST(
-      (precision_policy("bf16") == PrecisionPolicy{bf16, fp32, fp32, bf16, fp32, bf16, fp32}));
-  BOOST_TEST((precision_policy("mixed") ==
+  BOOST_TEST((parse_precision_policy("fp32") ==
+              PrecisionPolicy{fp32, fp32, fp32, fp32, fp32, fp32, fp32}));
+  BOOST_TEST((parse_precision_policy("fp16") ==
+              PrecisionPolicy{fp16, fp32, fp32, fp16, fp32, fp16, fp32}));
+  BOOST_TEST((parse_precision_policy("bf16") ==
+              PrecisionPolicy{bf16, fp32, fp32, bf16, fp32, bf16, fp32}));
+  BOOST_TEST((parse_precision_policy("mixed") ==
               PrecisionPolicy{automatic, fp32, fp32, fp16, fp32, fp16, fp32}));
-  BOOST_TEST((precision_policy("keep") == PrecisionPolicy{}));
-  BOOST_CHECK_EXCEPTION(precision_policy("fp8"), UsageError,
+  BOOST_TEST((parse_precision_policy("keep") == PrecisionPolicy{}));
+  BOOST_CHECK_EXCEPTION(parse_precision_policy("fp8"), UsageError,
                         says(ErrorCode::bad_argument, "unknown precision policy: got 'fp8'",
                              "fp32, fp16, bf16, mixed, keep"));
 }
 
 BOOST_AUTO_TEST_CASE(touches_floating_point_numbers_only) {
-  const PrecisionPolicy fp16 = precision_policy("fp16"), fp32 = precision_policy("fp32");
+  const PrecisionPolicy fp16 = parse_precision_policy("fp16"),
+                        fp32 = parse_precision_policy("fp32");
   for (std::uint8_t code = 0; code < kDTypeCount; ++code) {
     const auto dtype = static_cast<DType>(code);
     const bool touched =
@@ -79,7 +80,7 @@ BOOST_AUTO_TEST_CASE(touches_floating_point_numbers_only) {
 }
 
 BOOST_AUTO_TEST_CASE(automatic_halves_what_is_above_a_mebibyte) {
-  const PrecisionPolicy mixed = precision_policy("mixed");
+  const PrecisionPolicy mixed = parse_precision_policy("mixed");
   const auto weights = [&](DType dtype, std::uint64_t count) {
     return stored(mixed, "weights", dtype, count);
   };
@@ -93,7 +94,7 @@ BOOST_AUTO_TEST_CASE(automatic_halves_what_is_above_a_mebibyte) {
 }
 
 BOOST_AUTO_TEST_CASE(the_first_fitting_pattern_counts_before_the_category) {
-  PrecisionPolicy policy = precision_policy("fp16");
+  PrecisionPolicy policy = parse_precision_policy("fp16");
   policy.patterns = {{"cortex/*/w_keep", Precision::keep},
                      {"weights/w_*", Precision::bf16},
                      {"w_ff", Precision::fp32}};
@@ -130,7 +131,7 @@ BOOST_AUTO_TEST_CASE(roles_decide) {
                           Role::optimizer, Role::buffer, Role::other})
     is(role, "weights.w_theta", Category::other);
 
-  const PrecisionPolicy fp16 = precision_policy("fp16");
+  const PrecisionPolicy fp16 = parse_precision_policy("fp16");
   BOOST_TEST((stored_by_role(fp16, Role::region_state, "raw_membrane") == DType::f32));
   BOOST_TEST((stored_by_role(fp16, Role::weights, "m") == DType::f16));
 }
@@ -159,15 +160,15 @@ BOOST_AUTO_TEST_CASE(categories_are_found_in_any_case_and_in_order) {
 BOOST_AUTO_TEST_CASE(types_go_by_all_their_names) {
   for (const char* name : {"fp16", "f16", "float16", "half"}) {
     BOOST_TEST((precision_from_name(name) == Precision::fp16));
-    BOOST_TEST((parse_precision_policy(name) == precision_policy("fp16")));
+    BOOST_TEST((parse_precision_policy(name) == parse_precision_policy("fp16")));
   }
-  BOOST_TEST((precision_policy("bfloat16") == precision_policy("bf16")));
-  BOOST_TEST((parse_precision_policy("float32") == precision_policy("fp32")));
+  BOOST_TEST((parse_precision_policy("bfloat16") == parse_precision_policy("bf16")));
+  BOOST_TEST((parse_precision_policy("float32") == parse_precision_policy("fp32")));
   BOOST_TEST((parse_precision_policy("weights=bfloat16,default=f32").weights == Precision::bf16));
 }
 
 BOOST_AUTO_TEST_CASE(reads_custom_policies) {
-  BOOST_TEST((parse_precision_policy("mixed") == precision_policy("mixed")));
+  BOOST_TEST((parse_precision_policy("mixed") == parse_precision_policy("mixed")));
   BOOST_TEST(
       (parse_precision_policy("weights=fp16") == PrecisionPolicy{.weights = Precision::fp16}));
   const PrecisionPolicy policy = parse_precision_policy(
@@ -190,7 +191,7 @@ BOOST_AUTO_TEST_CASE(texts_parse_to_the_policy_that_they_were_made_of) {
   }
   BOOST_TEST(to_string(PrecisionPolicy{.patterns = {{"w_ff", Precision::fp16}}}) ==
              R"("w_ff"=fp16)");
-  BOOST_TEST(to_string(precision_policy("bf16")) == "bf16");
+  BOOST_TEST(to_string(parse_precision_policy("bf16")) == "bf16");
   const auto shortened = [](std::string_view text) {
     return to_string(parse_precision_policy(text));
   };
@@ -251,7 +252,7 @@ BOOST_AUTO_TEST_CASE(knows_whether_anything_can_change) {
   BOOST_TEST(parse_precision_policy("a/*=keep").keeps_all());
   BOOST_TEST(!parse_precision_policy("a/*=fp32").keeps_all());
   BOOST_TEST(!parse_precision_policy("conductances=fp32").keeps_all());
-  BOOST_TEST(!precision_policy("fp32").keeps_all());
+  BOOST_TEST(!parse_precision_policy("fp32").keeps_all());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
