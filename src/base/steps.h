@@ -61,13 +61,13 @@ class Steps {
   enum class State { open, finished, failed };
 
   template <typename Call>
-  auto guarded(Call& call, bool mendable) {
+  auto guarded(Call& call, bool may_go_on) {
     const Busy::Call alone(busy_, what_, path_);
     require_open();
     try {
       return call();
     } catch (Error& error) {
-      if (mendable && dynamic_cast<const UsageError*>(&error) != nullptr) throw;
+      if (may_go_on && dynamic_cast<const UsageError*>(&error) != nullptr) throw;
       if (!path_.empty()) error.add_path(path_);
       fail(error.what());
       throw;

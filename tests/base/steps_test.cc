@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_call_within_another_one_is_refused_and_changes_nothing) {
   BOOST_TEST(!steps.is_open());
 }
 
-BOOST_AUTO_TEST_CASE(arguments_that_are_refused_may_be_mended) {
+BOOST_AUTO_TEST_CASE(arguments_that_are_refused_may_be_corrected) {
   Steps steps("the file");
   BOOST_CHECK_THROW(steps.check_and_run(fail_usage), UsageError);
   BOOST_TEST(steps.is_open());

@@ -310,7 +310,7 @@ class Json(unittest.TestCase):
             ("store latest runs/a", "store_latest", (0,)),
             ("store restore runs/a restored.thalia", "store_restore", (0,)),
             ("store verify runs/a", "store_check", (0,)),
-            ("store doctor runs/a --fix", "store_check", (0,)),
+            ("store repair runs/a", "store_check", (0,)),
             ("store prune runs/a --keep 1 --dry-run", "store_prune", (0,)),
             ("store save runs/h record.thalia --phase phase1 --step 10000 --metric 0.5", "store_save", (0,)),
             ("store promote runs/h", "store_promote", (0,)),

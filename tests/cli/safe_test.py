@@ -112,7 +112,7 @@ class Safe(unittest.TestCase):
             "restore run back.thalia --phase a --step 2",
             "save run basic.thalia --phase a --step 2 --force",
             "prune run --phase a --keep 1",
-            "doctor run",
+            "repair run --dry-run",
             "pool run add --phase a --step 2 --mu 25 --sigma 8",
             "pool run",
         ):
@@ -121,7 +121,7 @@ class Safe(unittest.TestCase):
             beside.unlink()
         for beside in self.folder.glob("run/gates/*.json"):
             beside.write_text("{}")
-        self.maps_nothing("store doctor run --fix")
+        self.maps_nothing("store repair run")
 
     def test_a_file_that_the_address_space_does_not_hold(self):
         large = self.folder / "large.safetensors"

@@ -316,7 +316,7 @@ class Keeping(Store):
         self.run_of_three()
         with open(self.folder / "r" / LOCK, "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            for command in ("save r basic.thalia --step 400", "prune r", "promote r", "doctor r --fix"):
+            for command in ("save r basic.thalia --step 400", "prune r", "promote r", "repair r"):
                 self.assertIn("taking the lock, which", self.error(command, 3), command)
             for command in "list r", "latest r", "prune r --help", "verify r", "restore r out.thalia":
                 self.text(command)
@@ -324,7 +324,7 @@ class Keeping(Store):
             self.text("save r basic.thalia --step 400 --wait")
         self.assertTrue(self.checkpoint(400).exists())
 
-    def test_verify_and_doctor_find_what_is_wrong(self):
+    def test_verify_and_repair_find_what_is_wrong(self):
         self.run_of_three()
         self.text("promote r")
         self.assertRegex(self.text("verify r"), r"^r: ok: 4 checkpoints, [\d.]+ KiB checked in \d+\.\d\d s\n$")
@@ -338,13 +338,13 @@ class Keeping(Store):
         kept = digest.read_text()
         digest.unlink()
         self.checkpoint(1).with_name("ckpt_a_step00000050.thalia.sha256").write_text("0" * 64 + "  x\n")
-        self.assertIn("; --fix repairs it", self.text("doctor r", 1))
+        self.assertIn("; can be repaired", self.text("repair r --dry-run", 1))
         self.assertFalse(digest.exists())
-        kinds = {one["kind"]: one["mended"] for one in self.json("doctor r --fix", 1)["findings"]}
+        kinds = {one["kind"]: one["repaired"] for one in self.json("repair r", 1)["findings"]}
         self.assertEqual((kinds["missing_digest"], kinds["lone_digest"]), (True, True), kinds)
         self.assertEqual(digest.read_text(), kept)
         flip(self.checkpoint(100))
-        self.text("doctor r")
+        self.text("repair r --dry-run")
 
 
 class Watching(Store):

@@ -99,7 +99,7 @@ Sum print(const std::vector<Row>& rows, std::uint64_t seed) {
   for (const Row& row : rows)
     for (const ModeResult& result : row.results)
       for (const std::string& violation : result.violations) fmt::print("{}\n", violation);
-  fmt::print("{} states from seed {}, {} files that recover() mended, {} violations\n", states,
+  fmt::print("{} states from seed {}, {} files that recover() repaired, {} violations\n", states,
              seed, recoveries(), violations);
   return {states, violations};
 }

@@ -50,7 +50,7 @@ void require_latest(const Run& run, const std::string& phase) {
           "latest does not lead to " + latest->file);
 }
 
-// What mending may change: lines of the journal, and what leads to checkpoints.
+// What repairing may change: lines of the journal, and what leads to checkpoints.
 std::string unchanged_part(const std::string& description) {
   std::string text;
   for (std::size_t at = 0; at < description.size();) {
@@ -101,15 +101,17 @@ void go_on_with_run(const fs::path& folder) {
   const std::string before = description_of_run(folder);
   if (before.empty()) create_run(folder, crash_config());
   { const RunWriter first(folder); }
-  const std::string mended = description_of_run(folder);
+  const std::string repaired = description_of_run(folder);
   {
     RunWriter writer(folder);
     const std::string again = description_of_run(folder);
-    require(again == mended, "mending twice changes what is there: " + mended + "to " + again);
+    require(again == repaired,
+            "repairing twice changes what is there: " + repaired + "to " + again);
     const Run& run = writer.run();
     require_swept(run, false);
     if (!before.empty())
-      require(unchanged_part(mended) == unchanged_part(before), "mending changes what is there");
+      require(unchanged_part(repaired) == unchanged_part(before),
+              "repairing changes what is there");
     for (const PhaseConfig& phase : run.config().phases) require_latest(run, phase.name);
     const std::string& phase = run.config().phases[0].name;
     save_next(writer, phase, kNext);

@@ -96,7 +96,7 @@ PUBLIC_PLACES = {
     "state/tensor_value.h": "state/tensor",
     "state/value.h": "state/value",
     "store/config.h": "store/run",
-    "store/doctor.h": "store/pool",
+    "store/repair.h": "store/pool",
     "store/entry.h": "store/run",
     "store/pool.h": "store/pool",
     "store/record.h": "store/run",

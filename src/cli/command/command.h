@@ -100,7 +100,7 @@ Run declare_store_watch(CLI::App& app);
 Run declare_store_latest(CLI::App& app);
 Run declare_store_restore(CLI::App& app);
 Run declare_store_verify(CLI::App& app);
-Run declare_store_doctor(CLI::App& app);
+Run declare_store_repair(CLI::App& app);
 Run declare_store_prune(CLI::App& app);
 Run declare_store_promote(CLI::App& app);
 Run declare_store_pool(CLI::App& app);

@@ -1,4 +1,4 @@
-// thalia store verify and thalia store doctor: what is wrong with a run; the second one can mend.
+// thalia store verify and thalia store repair: what is wrong with a run; the second one repairs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/store/store_arguments.h"
-#include "thalia/store/doctor.h"
+#include "thalia/store/repair.h"
 #include "thalia/verify.h"
 
 namespace thalia::cli {
@@ -22,7 +22,7 @@ struct CheckArguments {
   std::string run;
   std::string phase;
   bool quick = false;
-  bool fix = false;
+  bool repair = false;
 };
 
 void print_findings(Output& out, const CheckArguments& arguments, const StoreReport& report,
@@ -31,15 +31,15 @@ void print_findings(Output& out, const CheckArguments& arguments, const StoreRep
     const bool is_error = finding.severity == Severity::error;
     out.print("{}: ", escape(finding.path.string()));
     out.write(is_error ? Style::error : Style::warning, severity_name(finding.severity));
-    const char* mended = "";
-    if (finding.is_mended) {
-      mended = "; repaired";
-    } else if (arguments.fix) {
-      mended = "; not repaired";
-    } else if (can_fix && finding.can_be_mended) {
-      mended = "; --fix repairs it";
+    const char* repaired = "";
+    if (finding.is_repaired) {
+      repaired = "; repaired";
+    } else if (arguments.repair) {
+      repaired = "; not repaired";
+    } else if (can_fix && finding.can_be_repaired) {
+      repaired = "; can be repaired";
     }
-    out.print(": {}: {}{}\n", finding.kind, escape(finding.message), mended);
+    out.print(": {}: {}{}\n", finding.kind, escape(finding.message), repaired);
   }
   if (!report.ok()) return;
   out.print("{}: ok: {}, {} checked in {:.2f} s\n", escape(arguments.run),
@@ -59,24 +59,24 @@ void print_findings_json(Output& out, const char* schema, const CheckArguments& 
       json.begin_object().member("severity", severity_name(finding.severity));
       json.member("kind", finding.kind).member("path", as_utf8(finding.path.string()));
       json.member("message", as_utf8(finding.message));
-      json.member("can_be_mended", finding.can_be_mended);
-      json.member("mended", finding.is_mended).end_object();
+      json.member("can_be_repaired", finding.can_be_repaired);
+      json.member("repaired", finding.is_repaired).end_object();
     }
     json.end_array();
     warnings.add_to(json);
   });
 }
 
-// What went when the run was opened to be changed, before anybody looked: it was mended, too.
+// What went when the run was opened to be changed, before anybody looked: it was repaired, too.
 void add_swept(StoreReport& report, const StoreReport& before) {
   std::vector<StoreFinding> swept;
   for (const StoreFinding& was : before.findings) {
     const bool is_told = std::ranges::any_of(report.findings, [&](const StoreFinding& finding) {
       return finding.kind == was.kind && finding.path == was.path;
     });
-    if (is_told || !was.can_be_mended) continue;
+    if (is_told || !was.can_be_repaired) continue;
     swept.push_back(was);
-    swept.back().is_mended = true;
+    swept.back().is_repaired = true;
   }
   report.findings.insert(report.findings.begin(), swept.begin(), swept.end());
 }
@@ -88,14 +88,14 @@ StoreReport check(const CheckArguments& arguments, const Session& session, Warni
   options.quick = arguments.quick;
   options.work.progress = bar.callback();
   StoreReport report;
-  if (arguments.fix) {
+  if (arguments.repair) {
     auto quick = session.options<StoreCheckOptions>();
     quick.phase = arguments.phase;
     quick.quick = true;
     const StoreReport before =
         verify_run(thalia::Run::open(arguments.run, session.access()), quick);
     RunWriter writer = writer_of(arguments.run, session, warnings);
-    report = mend_run(writer, options);
+    report = repair_run(writer, options);
     add_swept(report, before);
   } else {
     report = verify_run(thalia::Run::open(arguments.run, session.access()), options);
@@ -136,17 +136,18 @@ Run declare_store_verify(CLI::App& app) {
   };
 }
 
-Run declare_store_doctor(CLI::App& app) {
+Run declare_store_repair(CLI::App& app) {
   app.description(
-      "Finds what 'store verify' does, and says what can be repaired. With --fix it repairs that, "
-      "and nothing is lost: temporary files and digests without a file go, links that lead nowhere "
-      "are led to what there is, and digests that are missing are made for files that are sound. "
-      "What "
-      "is damaged stays as it is. Exit status 1 where an error is left.");
+      "Finds what 'store verify' does, and repairs what can be repaired without a loss: temporary "
+      "files and digests without a file go, links that lead nowhere are led to what there is, and "
+      "digests that are missing are made for files that are sound. What is damaged stays as it "
+      "is. Exit status 1 where an error is left.");
   const auto arguments = declare_check(app);
-  app.add_flag("--fix", arguments->fix, "Repair what can be repaired");
-  return [arguments](const Session& session) {
-    return run_check("thalia.store.doctor.1", true, *arguments, session);
+  auto dry_run = std::make_shared<bool>(false);
+  add_dry_run(app, *dry_run);
+  return [arguments, dry_run](const Session& session) {
+    arguments->repair = !*dry_run;
+    return run_check("thalia.store.repair.1", true, *arguments, session);
   };
 }
 

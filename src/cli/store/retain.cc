@@ -131,7 +131,7 @@ Run declare_store_prune(CLI::App& app) {
   const auto arguments = std::make_shared<RetainArguments>();
   add_run(app, arguments->run);
   add_phase(app, arguments->phase, "This phase alone; default all");
-  app.add_flag("--dry-run", arguments->dry_run, "Say what would be done, and change nothing");
+  add_dry_run(app, arguments->dry_run);
   arguments->retention.declare(app);
   return [arguments](const Session& session) { return run_retain(*arguments, session); };
 }

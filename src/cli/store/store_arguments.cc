@@ -30,6 +30,10 @@ CLI::Option* add_quick(CLI::App& app, bool& quick) {
   return app.add_flag("--quick", quick, "Names, links and texts only: no checkpoint is read");
 }
 
+CLI::Option* add_dry_run(CLI::App& app, bool& dry_run) {
+  return app.add_flag("--dry-run", dry_run, "Say what would be done, and change nothing");
+}
+
 void add_rating(CLI::App& app, std::optional<double>& mu, std::optional<double>& sigma) {
   add_option(app, "--mu X", mu, "The estimate of the model's skill, as OpenSkill has it");
   add_option(app, "--sigma X", sigma, "How uncertain that is");

@@ -219,7 +219,7 @@ void check_input(const std::vector<SinkTensor>& tensors, const OnnxMetadata& met
   }
 }
 
-void mend_versions(OnnxModel& model) {
+void correct_versions(OnnxModel& model) {
   model.ir_version = std::clamp(model.ir_version, kLeastIr, kNewestIr);
   std::erase_if(model.opset_imports, [](const OnnxOpset& opset) {
     return opset.version < 1 || opset.version > kMostOpset;

@@ -39,7 +39,7 @@ inline constexpr std::uint64_t kLeastExternalBytes = 1024;
 void check_input(const std::vector<SinkTensor>& tensors, const OnnxMetadata& metadata,
                  OnnxModel& model);
 /// Sets versions that check_input() would refuse to ones that it takes.
-void mend_versions(OnnxModel& model);
+void correct_versions(OnnxModel& model);
 
 /// @param location name of the data file; empty: all elements are in the model.
 OnnxPlan make_plan(const std::vector<SinkTensor>& tensors, const OnnxMetadata& metadata,

@@ -40,7 +40,7 @@ std::uint64_t write_onnx(const std::filesystem::path& output, const SinkInput& i
                          const SinkOptions& options, const EmitPayload& emit) {
   onnx::OnnxOrigin origin = onnx::origin_from_json(input.metadata, options.limits.max_json_depth);
   // The model may be of a version that this library does not know.
-  onnx::mend_versions(origin.model);
+  onnx::correct_versions(origin.model);
   if (input.training_steps) {
     const bool is_taken = std::ranges::any_of(
         origin.metadata, [](const auto& one) { return one.first == onnx::kTrainingSteps; });

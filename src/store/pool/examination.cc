@@ -1,7 +1,7 @@
-// A finding is noted before it is mended, and a mending that fails is told with it: an examination
-// goes on to its end, whatever it finds. Other processes may prune meanwhile, so a file that is
-// gone when it is read is no finding. Files are read last, together, so that progress is of all
-// bytes.
+// A finding is noted before it is repaired, and a repair that fails is reported with it: an
+// examination goes on to its end, whatever it finds. Other processes may prune meanwhile, so a file
+// that is gone when it is read is no finding. Files are read last, together, so that progress is of
+// all bytes.
 #include "store/pool/examination.h"
 
 #include <cerrno>
@@ -67,14 +67,14 @@ void Examination::find(Severity severity, std::string kind, const std::filesyste
 }
 
 void Examination::find(Severity severity, std::string kind, const std::filesystem::path& path,
-                       std::string message, const std::function<void(const SaveSession&)>& mend) {
+                       std::string message, const std::function<void(const SaveSession&)>& repair) {
   find(severity, std::move(kind), path, std::move(message));
   StoreFinding& finding = report_.findings.back();
-  finding.can_be_mended = true;
+  finding.can_be_repaired = true;
   if (session_ == nullptr) return;
   try {
-    mend(*session_);
-    finding.is_mended = true;
+    repair(*session_);
+    finding.is_repaired = true;
   } catch (const CancelledError&) {
     throw;
   } catch (const Error& error) {

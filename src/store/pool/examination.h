@@ -1,4 +1,4 @@
-// What the doctor finds, and how a finding is put right. docs/format/store.md, "Doctor".
+// What is wrong with a run, and how a finding is repaired. docs/format/store.md, "Repair".
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 #include "io/folder/folder.h"
 #include "store/save/session.h"
-#include "thalia/store/doctor.h"
+#include "thalia/store/repair.h"
 
 namespace thalia::store {
 
@@ -36,12 +36,12 @@ class Examination {
 
   void find(Severity severity, std::string kind, const std::filesystem::path& path,
             std::string message);
-  /// The same, which mend(session) puts right, where something is to be changed.
+  /// The same, which repair(session) puts right, where something is to be changed.
   void find(Severity severity, std::string kind, const std::filesystem::path& path,
-            std::string message, const std::function<void(const SaveSession&)>& mend);
+            std::string message, const std::function<void(const SaveSession&)>& repair);
   /// Temporary files of processes that do not hold the lock.
   void find_temporaries(const std::filesystem::path& folder);
-  /// A name that is of no use to anybody, which mending removes.
+  /// A name that is of no use to anybody, which a repair removes.
   void find_useless(std::string kind, const std::filesystem::path& path, std::string message);
 
   /// Reads the file at the end, with the others; if the check is quick, its digest's text alone

@@ -1,6 +1,6 @@
 // Holds what a phase's folder says of its checkpoints (journal, latest, best, digests) against the
-// files that are there. The files are the truth: mending changes what is said of them, and never a
-// checkpoint.
+// files that are there. The files are the truth: repairing changes what is said of them, and never
+// a checkpoint.
 #include <algorithm>
 #include <utility>
 
@@ -118,7 +118,7 @@ class PhaseExamination {
       if (line == listing_.journal.saved.end()) {
         examination_.find(Severity::warning, "journal", path,
                           fmt::format("it does not know {}", entry.file),
-                          [&](const SaveSession& session) { mend(session, phase_.name, false); });
+                          [&](const SaveSession& session) { repair(session, phase_.name, false); });
       } else if (line->second.bytes != entry.bytes) {
         examination_.find(Severity::warning, "journal", path,
                           fmt::format("{} has {} bytes, and had {} when it was saved", entry.file,

@@ -19,7 +19,7 @@
 #include "store/retention/prune.h"
 #include "store/run/names.h"
 #include "store/run/sidecar.h"
-#include "store/save/mend_gates.h"
+#include "store/save/repair_gates.h"
 #include "thalia/paths.h"
 #include "thalia/text.h"
 
@@ -71,10 +71,10 @@ RunWriter::Impl::Impl(const std::filesystem::path& folder, RunWriterOptions opti
       files.sync_name(folder_of(checkpoints));
       files.sync_name(checkpoints);
     }
-    store::mend(own, phase.name, is_alone());
+    store::repair(own, phase.name, is_alone());
   }
   if (is_alone()) {
-    store::mend_gates(own);
+    store::repair_gates(own);
     sweep();
   }
 }

@@ -14,8 +14,8 @@
 #include "store/run/names.h"
 #include "store/run/sidecar.h"
 #include "store/save/impl.h"
-#include "store/save/mend_gates.h"
 #include "store/save/payload.h"
+#include "store/save/repair_gates.h"
 #include "thalia/paths.h"
 #include "thalia/text.h"
 
@@ -108,7 +108,7 @@ PromoteResult RunWriter::promote(std::string_view phase, const PromoteOptions& o
     return {.gate = std::move(gate), .is_cloned = written.is_cloned};
   } catch (...) {
     try {
-      store::mend_gate(session, name);
+      store::repair_gate(session, name);
     } catch (const Error&) {
       // The next writer does it.
     }

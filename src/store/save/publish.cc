@@ -1,4 +1,4 @@
-// A crash may come between any two steps: the journal's line, latest, best. So mend() can do each
+// A crash may come between any two steps: the journal's line, latest, best. So repair() can do each
 // of them again, from the files and the journal alone; and what a checkpoint is protected by is on
 // the disk before retention removes anything.
 #include "store/save/publish.h"
@@ -215,7 +215,7 @@ Newest newest_of(const io::Folder& folder, const RunListing& listing) {
 
 // Files of temporary names are of saves that were killed: this process holds the lock, and has not
 // begun to save.
-void mend(const SaveSession& session, std::string_view phase, bool may_sweep) {
+void repair(const SaveSession& session, std::string_view phase, bool may_sweep) {
   RunListing listing = session.run.list(phase);
   if (listing.entries.empty() && listing.temporaries.empty() && listing.lone_digests.empty())
     return;

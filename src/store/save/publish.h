@@ -24,7 +24,7 @@ void go_on_from(const SaveSession& session, std::string_view phase, const std::s
 
 /// Of a phase whose last save a crash cut short: what it left behind goes, and what it did not get
 /// to is done, but for retention. @param may_sweep no other process can be saving. @throws IoError.
-void mend(const SaveSession& session, std::string_view phase, bool may_sweep);
+void repair(const SaveSession& session, std::string_view phase, bool may_sweep);
 
 /// The best of the checkpoints that are there, by what the journal knows of them. @throws IoError.
 void choose_best(const SaveSession& session, std::string_view phase);

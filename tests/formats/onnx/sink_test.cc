@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(metadata_of_others_become_properties) {
     BOOST_TEST(found[0].second == "onnx");
     BOOST_TEST(found[1].first == "onnx");
   }
-  // Versions that no ONNX has are mended.
+  // Versions that no ONNX has are corrected.
   const std::string odd = R"({"format":"onnx","onnx":{"ir_version":99,"opset_imports":)"
                           R"([{"domain":"","version":-1},{"domain":"x","version":3}]}})";
   carried(test::onnx_vector("sparse.onnx"), folder / "m.onnx", &odd);

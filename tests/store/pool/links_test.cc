@@ -7,7 +7,7 @@
 #include <string>
 
 #include "store/pool/runs.h"
-#include "thalia/store/doctor.h"
+#include "thalia/store/repair.h"
 
 using namespace thalia;
 using namespace thalia::test;
@@ -57,7 +57,7 @@ void do_everything(const fs::path& path, const fs::path& elsewhere) {
       attempt([&] { HydraRun::save(writer, 600); });
       attempt([&] { pool.add("phase3", 600, {.mu = 32, .sigma = 3}); });
     });
-    attempt([&] { mend_run(writer); });
+    attempt([&] { repair_run(writer); });
     attempt([&] { writer.reset_best("phase1"); });
   });
   attempt([&] { verify_run(Run::open(path)); });

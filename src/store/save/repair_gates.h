@@ -10,8 +10,8 @@
 namespace thalia::store {
 
 /// Of one gate. @throws IoError; UsageError where it cannot be told: the gate is left alone.
-void mend_gate(const SaveSession& session, const std::string& name);
+void repair_gate(const SaveSession& session, const std::string& name);
 /// Of all of them; what a killed process left in gates/ goes. @throws IoError.
-void mend_gates(const SaveSession& session);
+void repair_gates(const SaveSession& session);
 
 }  // namespace thalia::store

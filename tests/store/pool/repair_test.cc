@@ -1,14 +1,14 @@
-// Each kind of what can be wrong with a run: it is found, and what can be mended without a loss is
-// mended by the next one who may.
+// Each kind of what can be wrong with a run: it is found, and what can be repaired without a loss
+// is repaired by the next one who may.
 #include <algorithm>
 
 #include "store/pool/runs.h"
-#include "thalia/store/doctor.h"
+#include "thalia/store/repair.h"
 
 using namespace thalia;
 using namespace thalia::test;
 
-BOOST_AUTO_TEST_SUITE(store_doctor)
+BOOST_AUTO_TEST_SUITE(store_repair)
 
 namespace {
 
@@ -38,9 +38,9 @@ class PlayedRun : public HydraRun {
   StoreReport verify(const StoreCheckOptions& options = {}) const {
     return verify_run(run(), options);
   }
-  StoreReport mend() const {
+  StoreReport repair() const {
     RunWriter writing = writer();
-    return mend_run(writing);
+    return repair_run(writing);
   }
 };
 
@@ -57,33 +57,33 @@ void damage(const fs::path& path) {
   write_file(path, bytes);
 }
 
-// What is done to a run while a writer is open leads to one finding of this kind, which mending
+// What is done to a run while a writer is open leads to one finding of this kind, which repairing
 // puts right.
 template <typename Harm>
-void check_mended(const PlayedRun& run, const std::string& kind, Severity severity,
-                  const Harm& harm) {
+void check_repaired(const PlayedRun& run, const std::string& kind, Severity severity,
+                    const Harm& harm) {
   RunWriter writer = run.writer();
   harm();
   StoreReport found = run.verify();
   std::erase_if(found.findings, [](const StoreFinding& finding) { return finding.kind == "lock"; });
   BOOST_TEST((kinds(found) == Names{kind}));
   BOOST_TEST((found.findings.at(0).severity == severity));
-  BOOST_TEST(found.findings.at(0).can_be_mended);
-  BOOST_TEST(!found.findings.at(0).is_mended);
+  BOOST_TEST(found.findings.at(0).can_be_repaired);
+  BOOST_TEST(!found.findings.at(0).is_repaired);
   BOOST_TEST(found.ok() == (severity != Severity::error));
-  const StoreReport mended = mend_run(writer);
-  BOOST_TEST((kinds(mended) == Names{kind}));
-  BOOST_TEST(mended.findings.at(0).is_mended);
-  BOOST_TEST(mended.ok());
-  BOOST_TEST(mend_run(writer).findings.empty());
+  const StoreReport repaired = repair_run(writer);
+  BOOST_TEST((kinds(repaired) == Names{kind}));
+  BOOST_TEST(repaired.findings.at(0).is_repaired);
+  BOOST_TEST(repaired.ok());
+  BOOST_TEST(repair_run(writer).findings.empty());
 }
 
 // One finding, which stays.
 void check_stays(const PlayedRun& run, const std::string& kind, const fs::path& path) {
-  for (const StoreReport& report : {run.verify(), run.mend(), run.verify()}) {
+  for (const StoreReport& report : {run.verify(), run.repair(), run.verify()}) {
     BOOST_TEST((kinds(report) == Names{kind}));
     BOOST_TEST(report.findings.at(0).path == path);
-    BOOST_TEST(!report.findings.at(0).can_be_mended);
+    BOOST_TEST(!report.findings.at(0).can_be_repaired);
     BOOST_TEST(!report.findings.at(0).message.empty());
   }
 }
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_wrong_with_a_run_that_was_played) {
   BOOST_TEST(report.checkpoints == 5u + 2 + 2 + 4);
   BOOST_TEST(report.bytes_checked >= 13u * 1000);
   BOOST_TEST(last == total);
-  BOOST_TEST(run.mend().findings.empty());
+  BOOST_TEST(run.repair().findings.empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_phase_is_checked_by_itself) {
@@ -148,12 +148,12 @@ BOOST_AUTO_TEST_CASE(a_digest_that_is_missing_is_made_of_what_vouches_for_itself
   const PlayedRun run;
   const fs::path digest = run.checkpoint(100).string() + ".sha256";
   const std::string text = read_file(digest);
-  check_mended(run, "missing_digest", Severity::warning, [&] { fs::remove(digest); });
+  check_repaired(run, "missing_digest", Severity::warning, [&] { fs::remove(digest); });
   BOOST_TEST(read_file(digest) == text);
-  check_mended(run, "missing_digest", Severity::error,
-               [&] { fs::remove(run.path() / "gates" / "bc_best.thalia.sha256"); });
-  check_mended(run, "missing_digest", Severity::warning,
-               [&] { fs::remove(run.pool() / "pool_v0002_step00001000.thalia.sha256"); });
+  check_repaired(run, "missing_digest", Severity::error,
+                 [&] { fs::remove(run.path() / "gates" / "bc_best.thalia.sha256"); });
+  check_repaired(run, "missing_digest", Severity::warning,
+                 [&] { fs::remove(run.pool() / "pool_v0002_step00001000.thalia.sha256"); });
 }
 
 BOOST_AUTO_TEST_CASE(a_damaged_file_gets_no_digest) {
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_file_gets_no_digest) {
 BOOST_AUTO_TEST_CASE(a_text_that_is_no_digest_is_made_anew) {
   const PlayedRun run;
   const fs::path digest = run.checkpoint(100).string() + ".sha256";
-  check_mended(run, "bad_digest", Severity::error, [&] {
+  check_repaired(run, "bad_digest", Severity::error, [&] {
     write_file(digest, read_file(digest).substr(0, 30));
     BOOST_TEST(
         (kinds(run.verify({.phase = "phase1", .quick = true})) == Names{"bad_digest", "lock"}));
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(what_killed_saves_left_goes) {
   const StoreReport report = run.verify();
   BOOST_TEST((kinds(report) == Names(5, "temporary")));
   BOOST_TEST(report.ok());
-  run.mend();
+  run.repair();
   BOOST_TEST(run.verify().findings.empty());
 }
 
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(digests_and_metadata_without_a_file_go) {
   // The roster and the journal knew of them.
   BOOST_TEST(
       (kinds(run.verify()) == Names{"journal", "lone_digest", "lone_digest", "pool", "pool"}));
-  run.mend();
+  run.repair();
   BOOST_TEST(run.verify().findings.empty());
   BOOST_TEST(!has_file(run.pool(), "pool_v0001_step00000500.thalia.meta.json"));
   BOOST_TEST(read_pool(run.run()).next_version == 3u);
@@ -230,18 +230,18 @@ BOOST_AUTO_TEST_CASE(a_delta_without_its_base_is_told_of) {
 BOOST_AUTO_TEST_CASE(links_that_lead_nowhere_are_led_to_what_there_is) {
   const PlayedRun run;
   const fs::path latest = run.checkpoints() / "latest.thalia";
-  check_mended(run, "dangling_latest", Severity::warning, [&] {
+  check_repaired(run, "dangling_latest", Severity::warning, [&] {
     fs::remove(latest);
     fs::create_symlink("ckpt_phase1_step00000300.thalia", latest);
   });
   BOOST_TEST(fs::read_symlink(latest) == "ckpt_phase1_step00000200.thalia");
-  check_mended(run, "dangling_latest", Severity::warning, [&] { fs::remove(latest); });
+  check_repaired(run, "dangling_latest", Severity::warning, [&] { fs::remove(latest); });
 
   const fs::path best = run.checkpoints() / "best.thalia";
-  check_mended(run, "dangling_best", Severity::warning, [&] { fs::remove(best); });
+  check_repaired(run, "dangling_best", Severity::warning, [&] { fs::remove(best); });
   BOOST_TEST(fs::read_symlink(best) == "ckpt_phase1_step00000200.thalia");
-  check_mended(run, "dangling_best", Severity::warning,
-               [&] { write_file(run.checkpoints() / "best.meta.json", "{"); });
+  check_repaired(run, "dangling_best", Severity::warning,
+                 [&] { write_file(run.checkpoints() / "best.meta.json", "{"); });
   BOOST_TEST(run.run().best("phase1")->step == 200u);
 }
 
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(where_the_best_is_gone_the_best_of_the_others_is_it) {
   fs::remove(run.checkpoint(200));
   BOOST_TEST((kinds(run.verify({.phase = "phase1"})) ==
               Names{"dangling_best", "dangling_latest", "journal", "lone_digest"}));
-  run.mend();
+  run.repair();
   BOOST_TEST(run.verify({.phase = "phase1"}).findings.empty());
   BOOST_TEST(run.run().best("phase1")->step == 100u);
   BOOST_TEST(run.run().latest("phase1")->step == 100u);
@@ -284,18 +284,19 @@ BOOST_AUTO_TEST_CASE(gates_that_are_gone_or_tell_of_others_are_told_of) {
 
 BOOST_AUTO_TEST_CASE(texts_of_the_pool_are_written_anew) {
   const PlayedRun run;
-  check_mended(run, "pool", Severity::warning, [&] { write_file(run.pool() / "VERSION", "1\n"); });
+  check_repaired(run, "pool", Severity::warning,
+                 [&] { write_file(run.pool() / "VERSION", "1\n"); });
   BOOST_TEST(read_file(run.pool() / "VERSION") == "2\n");
-  check_mended(run, "pool", Severity::warning, [&] { fs::remove(run.pool() / "roster.json"); });
+  check_repaired(run, "pool", Severity::warning, [&] { fs::remove(run.pool() / "roster.json"); });
   fs::remove(run.pool() / "pool_v0001_step00000500.thalia.meta.json");
   BOOST_TEST((kinds(run.verify()) == Names{"pool", "pool"}));  // the roster knew its rating
-  run.mend();
+  run.repair();
   BOOST_TEST(run.verify().findings.empty());
   const fs::path meta = run.pool() / "pool_v0002_step00001000.thalia.meta.json";
   write_file(meta, "{\"mu\": 3");
-  const StoreReport torn = run.mend();
+  const StoreReport torn = run.repair();
   BOOST_TEST(torn.findings.at(0).path == meta);
-  BOOST_TEST(!torn.findings.at(0).can_be_mended);
+  BOOST_TEST(!torn.findings.at(0).can_be_repaired);
   BOOST_TEST(read_file(meta) == "{\"mu\": 3");
 }
 
@@ -303,7 +304,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_that_the_journal_does_not_know_gets_a_line) {
   const PlayedRun run;
   fs::remove(run.checkpoints() / "journal.jsonl");
   BOOST_TEST((kinds(run.verify()) == Names{"journal", "journal"}));
-  run.mend();
+  run.repair();
   BOOST_TEST(run.verify().findings.empty());
 }
 
@@ -345,7 +346,7 @@ BOOST_AUTO_TEST_CASE(files_of_other_kinds_are_held_against_their_digests) {
   fs::remove(path.string() + ".sha256");
   const StoreReport report = verify_run(run.run());
   BOOST_TEST((kinds(report) == Names{"missing_digest"}));
-  BOOST_TEST(!report.findings.at(0).can_be_mended);
+  BOOST_TEST(!report.findings.at(0).can_be_repaired);
 }
 
 BOOST_AUTO_TEST_CASE(a_run_that_cannot_be_read_is_an_error) {

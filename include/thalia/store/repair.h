@@ -1,4 +1,4 @@
-// What is wrong with a run, and what of it can be put right. docs/format/store.md, "Doctor".
+// What is wrong with a run, and what of it can be put right. docs/format/store.md, "Repair".
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct StoreFinding {
   std::string kind;
   std::filesystem::path path;
   std::string message;  ///< a sentence
-  bool can_be_mended = false;
-  bool is_mended = false;
+  bool can_be_repaired = false;
+  bool is_repaired = false;
 };
 
 struct StoreReport {
@@ -43,6 +43,6 @@ StoreReport verify_run(const Run& run, const StoreCheckOptions& options = {});
 /// The same, and repairs what can be repaired without a loss: temporary files and digests without a
 /// file go, links that lead nowhere are led to what there is, digests that are missing are made for
 /// files that their own checks vouch for.
-StoreReport mend_run(RunWriter& run, const StoreCheckOptions& options = {});
+StoreReport repair_run(RunWriter& run, const StoreCheckOptions& options = {});
 
 }  // namespace thalia

@@ -1,4 +1,4 @@
-#include "thalia/store/doctor.h"
+#include "thalia/store/repair.h"
 
 #include <algorithm>
 
@@ -30,7 +30,7 @@ StoreReport examine(store::Examination& examination) {
 
 bool StoreReport::ok() const noexcept {
   return std::ranges::none_of(findings, [](const StoreFinding& finding) {
-    return finding.severity == Severity::error && !finding.is_mended;
+    return finding.severity == Severity::error && !finding.is_repaired;
   });
 }
 
@@ -43,7 +43,7 @@ StoreReport verify_run(const Run& run, const StoreCheckOptions& options) {
   return examine(examination);
 }
 
-StoreReport mend_run(RunWriter& run, const StoreCheckOptions& options) {
+StoreReport repair_run(RunWriter& run, const StoreCheckOptions& options) {
   const auto& impl = store::impl_of(run);
   const auto held = impl.lock();
   const store::SaveSession session = impl.session();

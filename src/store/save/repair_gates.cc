@@ -1,4 +1,4 @@
-#include "store/save/mend_gates.h"
+#include "store/save/repair_gates.h"
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@
 
 namespace thalia::store {
 
-void mend_gate(const SaveSession& session, const std::string& name) {
+void repair_gate(const SaveSession& session, const std::string& name) {
   const std::optional<GateMeta> meta = read_gate_meta(session.run, name);
   if (!meta || !meta->before) return;
   const std::filesystem::path path =
@@ -38,7 +38,7 @@ void mend_gate(const SaveSession& session, const std::string& name) {
   files.write_text(text, gate_text({.gate = gate}), session.options.durability);
 }
 
-void mend_gates(const SaveSession& session) {
+void repair_gates(const SaveSession& session) {
   const std::optional<io::Folder> folder = session.files().find_folder(session.run.gates());
   if (!folder) return;
   bool has_changed = false;
@@ -47,7 +47,7 @@ void mend_gates(const SaveSession& session) {
     if (io::temporary_process(found.name)) {
       has_changed |= folder->remove(found.name);
     } else if (found.name.ends_with(kMetaEnding)) {
-      mend_gate(session, found.name.substr(0, found.name.size() - kMetaEnding.size()));
+      repair_gate(session, found.name.substr(0, found.name.size() - kMetaEnding.size()));
     }
   }
   if (has_changed && session.syncs_folders()) folder->sync();
