@@ -13,7 +13,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
-#include "container/draft/check_options.h"
+#include "container/plan/check_options.h"
 #include "python/bindings.h"
 #include "python/calls.h"
 #include "python/objects.h"

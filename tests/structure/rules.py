@@ -145,7 +145,7 @@ LENT = {
         "base/suggestion.h",
         "checkpoint/validate.h",
         "container/file/short_name.h",
-        "container/draft/check_options.h",
+        "container/plan/check_options.h",
         "container/wrap/unwrap.h",
         "formats/source/dtype_names.h",
         "io/folder/lock.h",

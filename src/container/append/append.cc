@@ -14,9 +14,9 @@
 #include "container/append/commit.h"
 #include "container/append/copied_tensor.h"
 #include "container/append/plan.h"
-#include "container/draft/check_options.h"
-#include "container/draft/sparse_pieces.h"
 #include "container/file/open_bytes.h"
+#include "container/plan/check_options.h"
+#include "container/plan/sparse_pieces.h"
 
 namespace thalia {
 namespace {
@@ -56,7 +56,7 @@ class Appender::Impl {
   RegionId copy(const detail::OpenFile& from, const RegionView& region) {
     steps_.require_open();
     // Reading may fail. Done before the plan is changed, so that the appender can go on.
-    std::vector<container::DraftTensor> tensors = container::region_to_copy(from, region);
+    std::vector<container::TensorPlan> tensors = container::region_to_copy(from, region);
     RegionSpec spec = container::region_to_write(region);
     return {change([&](container::AppendPlan& plan) {
       return plan.copy_region(std::move(spec), std::move(tensors));
@@ -67,7 +67,7 @@ class Appender::Impl {
     steps_.require_open();
     source.tensor(i);  // refuses what is no tensor of the region
     const std::uint32_t first = from.directory_region(source.index()).first_tensor;
-    container::DraftTensor tensor = container::tensor_to_copy(from, source.index(), first + i);
+    container::TensorPlan tensor = container::tensor_to_copy(from, source.index(), first + i);
     if (!name.empty()) tensor.spec.name = name;
     return {change([&](container::AppendPlan& plan) {
       return plan.copy_tensor(region.value, std::move(tensor));
@@ -78,8 +78,8 @@ class Appender::Impl {
     const Stopwatch watch;
     return steps_.finish([&] {
       AppendResult result = file_->named([&] {
-        container::Draft draft = plan_->compose();
-        return container::write_append(*lock_, *file_, draft, options_);
+        container::FilePlan plan = plan_->compose();
+        return container::write_append(*lock_, *file_, plan, options_);
       });
       close();
       result.seconds = watch.seconds();

@@ -13,14 +13,14 @@
 
 #include "base/fail.h"
 #include "base/parallel.h"
-#include "container/draft/borrowed_indices.h"
-#include "container/draft/chunk_layout.h"
-#include "container/draft/draft.h"
-#include "container/draft/header_builder.h"
-#include "container/draft/layout.h"
 #include "container/file/block_choice.h"
 #include "container/file/closing_checksum.h"
 #include "container/file/dead_bytes.h"
+#include "container/plan/borrowed_indices.h"
+#include "container/plan/chunk_layout.h"
+#include "container/plan/file_plan.h"
+#include "container/plan/header_builder.h"
+#include "container/plan/layout.h"
 #include "container/write/chunk_encoder.h"
 #include "container/write/file_pieces.h"
 #include "container/write/payload_digest.h"
@@ -46,7 +46,7 @@ namespace {
 /// Compresses a tensor that is digested and lies in its pieces: afterwards they are its chunks.
 /// Nothing changes where no chunk shrinks. @return the chunks' bytes, which the pieces borrow.
 /// @throws CancelledError.
-std::vector<std::vector<std::byte>> compress_tensor(DraftTensor& tensor,
+std::vector<std::vector<std::byte>> compress_tensor(TensorPlan& tensor,
                                                     const AppendOptions& options) {
   const std::uint64_t chunk_bytes = options.compression.chunk_bytes;
   const std::size_t count = (tensor.logical_length + chunk_bytes - 1) / chunk_bytes;
@@ -89,19 +89,19 @@ BlockGaps gaps_of(const format::Header& old) {
 
 class AppendWriter {
  public:
-  AppendWriter(const io::LockedFile& file, const detail::OpenFile& old, Draft& draft,
+  AppendWriter(const io::LockedFile& file, const detail::OpenFile& old, FilePlan& plan,
                const AppendOptions& options)
       : file_(file),
         old_(old),
-        draft_(draft),
+        plan_(plan),
         options_(options),
-        layout_(draft, gaps_of(old.header())),
+        layout_(plan, gaps_of(old.header())),
         image_(file.fd(), file.path()) {}
 
   AppendResult run() {
     // First, before a byte is written: a new checksum over old damage would hide it.
     old_.verify_for_append();
-    check_borrowed_indices(draft_, options_.change.work.threads);
+    check_borrowed_indices(plan_, options_.change.work.threads);
     // Digested before compression replaces the pieces by chunks; placed after it, since stored
     // lengths are known then.
     digest();
@@ -124,7 +124,7 @@ class AppendWriter {
     result.dead_bytes = dead_bytes(header_, std::move(regions));
     result.generation = header_.generation;
     result.regions = header_.num_regions;
-    result.tensors = static_cast<std::uint32_t>(draft_.tensors.size());
+    result.tensors = static_cast<std::uint32_t>(plan_.tensors.size());
     result.closing_checksum = checksum_;
     result.sync_seconds = sync_seconds_;
     return result;
@@ -134,7 +134,7 @@ class AppendWriter {
   bool tree() const { return header_.checksum_type == ChecksumType::block_tree; }
 
   void write_behind_end() {
-    Sections sections(draft_, layout_);
+    Sections sections(plan_, layout_);
     sections.add_sections(image_, true);
     complete_header(sections.build_directory());
     sections.add_tables(image_, header_);
@@ -156,7 +156,7 @@ class AppendWriter {
   }
 
   void digest() {
-    PayloadDigest payloads(draft_, layout_.file_order());
+    PayloadDigest payloads(plan_, layout_.file_order());
     parallel_for(payloads.piece_count(), options_.change.work.threads, [&](std::size_t piece) {
       stop_if_cancelled(options_.change.work.cancel);
       integrity::Xxh3 hasher;
@@ -166,16 +166,16 @@ class AppendWriter {
 
   void place() {
     for (const std::uint32_t i : layout_.file_order()) {
-      DraftTensor& tensor = draft_.tensors[i];
+      TensorPlan& tensor = plan_.tensors[i];
       if (options_.compression.codec != Codec::none && !tensor.in_chunks)
         compressed_.push_back(compress_tensor(tensor, options_));
     }
-    place_tensors(draft_, layout_);
+    place_tensors(plan_, layout_);
   }
 
   void complete_header(std::uint64_t directory_length) {
     const format::Header& old = old_.header();
-    header_ = draft_header(draft_, layout_);
+    header_ = build_header(plan_, layout_);
     const auto place = [&](std::optional<unsigned> block_log2) {
       place_tables(header_, layout_.end(), directory_length, old.checksum_type, old.leaf_algorithm,
                    block_log2);
@@ -295,11 +295,11 @@ class AppendWriter {
 
   const io::LockedFile& file_;
   const detail::OpenFile& old_;
-  Draft& draft_;
+  FilePlan& plan_;
   const AppendOptions& options_;
   Layout layout_;
   FilePieces image_;
-  std::vector<std::vector<std::vector<std::byte>>> compressed_;  ///< what the draft borrows of it
+  std::vector<std::vector<std::vector<std::byte>>> compressed_;  ///< what the plan borrows of it
   format::Header header_{};
   Digest256 checksum_{};
   double sync_seconds_ = 0;
@@ -307,9 +307,9 @@ class AppendWriter {
 
 }  // namespace
 
-AppendResult write_append(const io::LockedFile& file, const detail::OpenFile& old, Draft& draft,
+AppendResult write_append(const io::LockedFile& file, const detail::OpenFile& old, FilePlan& plan,
                           const AppendOptions& options) {
-  return AppendWriter(file, old, draft, options).run();
+  return AppendWriter(file, old, plan, options).run();
 }
 
 }  // namespace thalia::container

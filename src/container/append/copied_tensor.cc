@@ -41,7 +41,7 @@ namespace {
                           .bound = std::move(bound)});
 }
 
-void check_digest(const DraftTensor& tensor, ByteSpan bytes, unsigned threads) {
+void check_digest(const TensorPlan& tensor, ByteSpan bytes, unsigned threads) {
   const integrity::ContentDigest found = integrity::content_digest(bytes, threads);
   if (found.crc32 != tensor.digest.crc32 || found.hash != tensor.digest.hash) {
     throw IntegrityError(ErrorCode::checksum_mismatch,
@@ -95,14 +95,14 @@ void require_utf8(std::string_view name, std::string_view region = {}) {
 // Calls make(entry, tensor) with what the directory says of a tensor, checked. Refuses encodings
 // that need a base: their bytes mean nothing elsewhere.
 template <typename Make>
-DraftTensor from_entry(const detail::OpenFile& file, std::uint32_t region, std::uint32_t number,
-                       Make make) {
+TensorPlan from_entry(const detail::OpenFile& file, std::uint32_t region, std::uint32_t number,
+                      Make make) {
   const TensorView view = file.tensor_view(region, number);
   return with_names(file, Reader::region_name(view), view.name(), [&] {
     const bool quantized = view.encoding() == Encoding::quantized;
     if (!quantized && !is_plain(view.encoding())) fail_unresolved(view.encoding());
     const format::TensorEntry& entry = file.tensor_entry(number);
-    DraftTensor tensor;
+    TensorPlan tensor;
     tensor.spec = TensorSpec::of(name_to_write(view), view.layout(), view.role());
     if (quantized) {
       tensor.quantized = std::make_unique<format::QuantizedSideData>(file.quantized_tensor(entry));
@@ -139,18 +139,18 @@ void check_can_be_rewritten(const format::Header& header) {
 
 #undef HEADER_AT
 
-DraftTensor tensor_in_place(const detail::OpenFile& file, std::uint32_t region,
-                            std::uint32_t number) {
-  return from_entry(file, region, number, [](const format::TensorEntry&, DraftTensor& tensor) {
+TensorPlan tensor_in_place(const detail::OpenFile& file, std::uint32_t region,
+                           std::uint32_t number) {
+  return from_entry(file, region, number, [](const format::TensorEntry&, TensorPlan& tensor) {
     tensor.in_place = true;
     tensor.move_chunks(tensor.stored_offset);
   });
 }
 
-DraftTensor tensor_to_copy(const detail::OpenFile& file, std::uint32_t region,
-                           std::uint32_t number) {
+TensorPlan tensor_to_copy(const detail::OpenFile& file, std::uint32_t region,
+                          std::uint32_t number) {
   return from_entry(
-      file, region, number, [&](const format::TensorEntry& entry, DraftTensor& tensor) {
+      file, region, number, [&](const format::TensorEntry& entry, TensorPlan& tensor) {
         const ByteSpan stored =
             file.verified_payload(entry, tensor.stored_offset, tensor.stored_length);
         tensor.pieces = stored;
@@ -193,59 +193,59 @@ std::string name_to_write(const TensorView& tensor) {
   return name;
 }
 
-std::vector<DraftTensor> region_to_copy(const detail::OpenFile& file, const RegionView& region) {
-  std::vector<DraftTensor> tensors;
+std::vector<TensorPlan> region_to_copy(const detail::OpenFile& file, const RegionView& region) {
+  std::vector<TensorPlan> tensors;
   for (const std::uint32_t number : tensors_by_offset(file, region.index()))
     tensors.push_back(tensor_to_copy(file, region.index(), number));
   return tensors;
 }
 
-void add_copied(Draft& draft, std::uint32_t id, std::vector<DraftTensor> tensors) {
-  for (DraftTensor& tensor : tensors) draft.append_tensor(id, std::move(tensor));
+void add_copied(FilePlan& plan, std::uint32_t id, std::vector<TensorPlan> tensors) {
+  for (TensorPlan& tensor : tensors) plan.append_tensor(id, std::move(tensor));
 }
 
 // Appended without a check: the file's own names and shapes were checked when they were read.
-void set_matrices(Draft& draft, DraftTensor weights, std::optional<DraftTensor> delays) {
-  const std::size_t number = draft.connections.size() - 1;
-  const auto add = [&](DraftTensor tensor, const char* what) {
+void set_matrices(FilePlan& plan, TensorPlan weights, std::optional<TensorPlan> delays) {
+  const std::size_t number = plan.connections.size() - 1;
+  const auto add = [&](TensorPlan tensor, const char* what) {
     tensor.region = kConnectivity;
     tensor.spec.name = fmt::format("{}.{}", number, what);
-    draft.tensors.push_back(std::move(tensor));
-    return static_cast<std::uint32_t>(draft.tensors.size() - 1);
+    plan.tensors.push_back(std::move(tensor));
+    return static_cast<std::uint32_t>(plan.tensors.size() - 1);
   };
-  draft.connections.back().weights = add(std::move(weights), "weights");
-  if (delays) draft.connections.back().delays = add(*std::move(delays), "delays");
+  plan.connections.back().weights = add(std::move(weights), "weights");
+  if (delays) plan.connections.back().delays = add(*std::move(delays), "delays");
 }
 
-void add_stored_connection(Draft& draft, const detail::OpenFile& file, std::uint32_t number,
+void add_stored_connection(FilePlan& plan, const detail::OpenFile& file, std::uint32_t number,
                            TakeTensor& take) {
   const StoredConnection stored = stored_connection(file, number);
   const std::uint32_t matrices = file.region_count();
-  draft.connections.push_back({.source = stored.source, .target = stored.target});
-  std::optional<DraftTensor> delays;
+  plan.connections.push_back({.source = stored.source, .target = stored.target});
+  std::optional<TensorPlan> delays;
   if (stored.delays) delays = take(file, matrices, *stored.delays);
-  set_matrices(draft, take(file, matrices, stored.weights), std::move(delays));
+  set_matrices(plan, take(file, matrices, stored.weights), std::move(delays));
 }
 
-Draft copied_file(const detail::OpenFile& file,
-                  const std::function<void(const RegionView&, DraftTensor&)>& change) {
+FilePlan copied_file(const detail::OpenFile& file,
+                     const std::function<void(const RegionView&, TensorPlan&)>& change) {
   const format::Header& header = file.header();
   check_can_be_rewritten(header);
-  Draft draft;
+  FilePlan plan;
   if (header.metadata_length != 0)
-    draft.metadata = file.json({header.metadata_offset, header.metadata_length}, "metadata");
-  draft.training_steps = header.training_steps;
+    plan.metadata = file.json({header.metadata_offset, header.metadata_length}, "metadata");
+  plan.training_steps = header.training_steps;
   for (std::uint32_t r = 0; r < file.region_count(); ++r) {
     const RegionView region = file.region_view(r);
-    std::vector<DraftTensor> tensors = region_to_copy(file, region);
+    std::vector<TensorPlan> tensors = region_to_copy(file, region);
     if (change) {
-      for (DraftTensor& tensor : tensors) change(region, tensor);
+      for (TensorPlan& tensor : tensors) change(region, tensor);
     }
-    add_copied(draft, draft.add_region(region_to_write(region)), std::move(tensors));
+    add_copied(plan, plan.add_region(region_to_write(region)), std::move(tensors));
   }
   for (std::uint32_t i = 0; i < file.connection_count(); ++i)
-    add_stored_connection(draft, file, i, tensor_to_copy);
-  return draft;
+    add_stored_connection(plan, file, i, tensor_to_copy);
+  return plan;
 }
 
 }  // namespace thalia::container

@@ -1,4 +1,4 @@
-// Three lists make the new state: the file's regions with their fates, its connections, and a draft
+// Three lists make the new state: the file's regions with their fates, its connections, and a plan
 // of what is new. Kept regions are never copied: the result only says where they lie. added_ knows
 // the names that will be in the file, old ones included, so that it refuses duplicates; every
 // change keeps it so. A region keeps its number while it exists, new ones come last.
@@ -36,7 +36,7 @@ AppendPlan::AppendPlan(std::shared_ptr<const detail::OpenFile> file)
 
 void AppendPlan::set_metadata(std::string json) {
   added_.set_metadata(std::move(json));
-  // The draft has checked it. Kept apart, since a draft has a default where nobody set anything.
+  // The plan has checked it. Kept apart, since a plan has a default where nobody set anything.
   metadata_ = added_.metadata;
 }
 
@@ -66,7 +66,7 @@ std::uint32_t AppendPlan::replace_region(RegionSpec spec) {
 
 // Connections that were added in this append know their regions by name.
 void AppendPlan::check_unused(std::string_view name) const {
-  for (const DraftConnection& connection : added_.connections) {
+  for (const ConnectionPlan& connection : added_.connections) {
     if (connection.source != name && connection.target != name) continue;
     fail_argument(ErrorCode::wrong_state, "region name", fmt::format("'{}'", printable(name)),
                   "a region that no connection of this append names");
@@ -100,7 +100,7 @@ void AppendPlan::remove_connection(std::string_view source, std::string_view tar
   added_.forget_connection(source, target);
 }
 
-std::uint32_t AppendPlan::copy_region(RegionSpec spec, std::vector<DraftTensor> tensors) {
+std::uint32_t AppendPlan::copy_region(RegionSpec spec, std::vector<TensorPlan> tensors) {
   const auto there = file_->find_region(spec.name);
   // A region that was replaced or removed before in this append is not the file's any more: then
   // the name is new, or refused as a duplicate.
@@ -127,9 +127,9 @@ std::uint64_t AppendPlan::kept_neurons() const {
   return neurons;
 }
 
-void AppendPlan::keep_region(std::uint32_t r, Draft& out) const {
+void AppendPlan::keep_region(std::uint32_t r, FilePlan& out) const {
   const format::DirectoryRegion& record = file_->directory_region(r);
-  DraftRegion& region = out.regions.emplace_back();
+  RegionPlan& region = out.regions.emplace_back();
   region.spec.name = file_->name(record.name_offset, record.name_length);
   region.kept = file_->owner_extent(r);
   for (std::uint32_t i = record.first_tensor; i < record.first_tensor + record.tensor_count; ++i) {
@@ -139,11 +139,11 @@ void AppendPlan::keep_region(std::uint32_t r, Draft& out) const {
   }
 }
 
-// Numbers in the added draft are not those of the file to be: tensors get their new ones here.
-void AppendPlan::move_region(std::uint32_t added, Draft& out) {
-  DraftRegion& region = out.regions.emplace_back(std::move(added_.regions[added]));
+// Numbers in the added plan are not those of the file to be: tensors get their new ones here.
+void AppendPlan::move_region(std::uint32_t added, FilePlan& out) {
+  RegionPlan& region = out.regions.emplace_back(std::move(added_.regions[added]));
   for (std::uint32_t& i : region.tensors) {
-    DraftTensor& tensor = out.tensors.emplace_back(std::move(added_.tensors[i]));
+    TensorPlan& tensor = out.tensors.emplace_back(std::move(added_.tensors[i]));
     tensor.region = static_cast<std::uint32_t>(out.regions.size() - 1);
     i = static_cast<std::uint32_t>(out.tensors.size() - 1);
   }
@@ -151,7 +151,7 @@ void AppendPlan::move_region(std::uint32_t added, Draft& out) {
 
 // The connectivity section is one extent, and its matrices are named by number. If a connection
 // comes or goes, all of it is written anew, and old matrices are copied; else all stays in place.
-void AppendPlan::compose_connections(Draft& out) {
+void AppendPlan::compose_connections(FilePlan& out) {
   const bool stays = added_.connections.empty() &&
                      std::all_of(connections_.begin(), connections_.end(),
                                  [](const OldConnection& connection) { return connection.kept; });
@@ -162,19 +162,19 @@ void AppendPlan::compose_connections(Draft& out) {
     if (connections_[i].kept)
       add_stored_connection(out, *file_, i, stays ? tensor_in_place : tensor_to_copy);
   }
-  for (const DraftConnection& added : added_.connections) {
+  for (const ConnectionPlan& added : added_.connections) {
     out.connections.push_back({.source = added.source, .target = added.target});
     set_matrices(out, std::move(added_.tensors[added.weights]),
-                 added.delays == DraftConnection::kNone
+                 added.delays == ConnectionPlan::kNone
                      ? std::nullopt
                      : std::optional(std::move(added_.tensors[added.delays])));
   }
 }
 
-Draft AppendPlan::compose() {
+FilePlan AppendPlan::compose() {
   added_.check_complete();
   const format::Header& header = file_->header();
-  Draft out;
+  FilePlan out;
   out.training_steps = training_steps_.value_or(header.training_steps);
   out.base.begin = format::align_up(header.file_length, format::kAlignment);
   out.base.neurons = kept_neurons();

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "container/draft/draft.h"
 #include "container/file/open_file.h"
+#include "container/plan/file_plan.h"
 #include "thalia/region.h"
 
 namespace thalia::container {
@@ -26,7 +26,7 @@ class AppendPlan {
   explicit AppendPlan(std::shared_ptr<const detail::OpenFile> file);
 
   /// What is new: regions, tensors and connections are declared here.
-  Draft& added() noexcept { return added_; }
+  FilePlan& added() noexcept { return added_; }
   void set_metadata(std::string json);
   void set_training_steps(std::uint64_t steps) { training_steps_ = steps; }
 
@@ -38,17 +38,17 @@ class AppendPlan {
   void remove_connection(std::string_view source, std::string_view target);
   /// Another file's region with the payloads as region_to_copy() gives them, replacing one of that
   /// name.
-  std::uint32_t copy_region(RegionSpec spec, std::vector<DraftTensor> tensors);
+  std::uint32_t copy_region(RegionSpec spec, std::vector<TensorPlan> tensors);
 
   /// A tensor of an open file for a region that is new in this append.
-  std::uint32_t copy_tensor(std::uint32_t region, DraftTensor tensor) {
+  std::uint32_t copy_tensor(std::uint32_t region, TensorPlan tensor) {
     return added_.add_copy(region, std::move(tensor));
   }
 
   /// The whole file to be: what is kept, in place, and what is new. To be called once, last.
   /// @throws FormatError, IntegrityError, UnsupportedError; UsageError (wrong_state) for a
   /// connection without weights.
-  Draft compose();
+  FilePlan compose();
 
  private:
   enum class Fate : std::uint8_t { kept, replaced, removed };
@@ -65,12 +65,12 @@ class AppendPlan {
   std::uint32_t find_kept(std::string_view name) const;
   void check_unused(std::string_view name) const;
   std::uint64_t kept_neurons() const;
-  void keep_region(std::uint32_t region, Draft& out) const;
-  void move_region(std::uint32_t added, Draft& out);
-  void compose_connections(Draft& out);
+  void keep_region(std::uint32_t region, FilePlan& out) const;
+  void move_region(std::uint32_t added, FilePlan& out);
+  void compose_connections(FilePlan& out);
 
   std::shared_ptr<const detail::OpenFile> file_;
-  Draft added_;
+  FilePlan added_;
   std::optional<std::string> metadata_;
   std::optional<std::uint64_t> training_steps_;
   std::vector<OldRegion> regions_;

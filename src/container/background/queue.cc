@@ -131,7 +131,7 @@ SaveHandle<> SaveQueue::save(std::unique_ptr<container::BackgroundSave> save) {
     job->link.emplace(save->work().cancel, RequestStop{state->stop()});
     const MutableByteSpan memory = job->arena ? job->arena->memory.bytes() : MutableByteSpan{};
     save->copy(memory, options_.snapshot_threads);
-    // Nothing fails from here on: a draft that borrows from the arena must not go back to the
+    // Nothing fails from here on: a plan that borrows from the arena must not go back to the
     // caller.
     save->begin(memory, std::move(work));
     job->save = std::move(save);
@@ -330,7 +330,7 @@ void SaveQueue::reserve(std::uint64_t bytes, unsigned snapshots, const std::stop
 
 void SaveQueue::reserve(const Writer& declared, unsigned snapshots, const std::stop_token& cancel) {
   const std::uint64_t bytes =
-      container::SnapshotPlan(container::file_save_of(declared).draft()).bytes();
+      container::SnapshotPlan(container::file_save_of(declared).plan()).bytes();
   reserve(bytes, bytes, snapshots, cancel);
 }
 

@@ -18,10 +18,10 @@ constexpr std::uint64_t kCopyBytes = 4 << 20;
 
 }  // namespace
 
-SnapshotPlan::SnapshotPlan(const Draft& draft) {
-  pieces_.reserve(draft.tensors.size());
-  payloads_.reserve(draft.tensors.size());
-  for (const DraftTensor& tensor : draft.tensors) {
+SnapshotPlan::SnapshotPlan(const FilePlan& plan) {
+  pieces_.reserve(plan.tensors.size());
+  payloads_.reserve(plan.tensors.size());
+  for (const TensorPlan& tensor : plan.tensors) {
     const bool is_streamed = tensor.pieces.empty();
     begin_payload(is_streamed ? 0 : tensor.logical_length);
     for (const ByteSpan piece : tensor.pieces) add_piece(piece);
@@ -69,9 +69,9 @@ void SnapshotPlan::copy_range(MutableByteSpan memory, std::uint64_t begin,
   settle_stream_copies();
 }
 
-void SnapshotPlan::adopt(Draft& draft, ByteSpan memory) const noexcept {
-  for (std::size_t i = 0; i < draft.tensors.size(); ++i) {
-    DraftTensor& tensor = draft.tensors[i];
+void SnapshotPlan::adopt(FilePlan& plan, ByteSpan memory) const noexcept {
+  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+    TensorPlan& tensor = plan.tensors[i];
     if (tensor.pieces.empty()) continue;
     tensor.pieces = payload(i, memory);
   }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "container/draft/draft.h"
+#include "container/plan/file_plan.h"
 #include "thalia/types.h"
 
 namespace thalia::container {
@@ -15,7 +15,7 @@ class SnapshotPlan {
   SnapshotPlan() = default;
   /// Payloads that the file aligns to pages are aligned to pages here too, so that a direct write
   /// takes them from here; the others to what any element type wants.
-  explicit SnapshotPlan(const Draft& draft);
+  explicit SnapshotPlan(const FilePlan& plan);
 
   /// One more payload, placed in the same way.
   void add(ByteSpan payload);
@@ -28,8 +28,8 @@ class SnapshotPlan {
 
   /// The copy of the payload that was added as the `index`-th.
   ByteSpan payload(std::size_t index, ByteSpan memory) const noexcept;
-  /// From here on the draft borrows its payloads from `memory`.
-  void adopt(Draft& draft, ByteSpan memory) const noexcept;
+  /// From here on the plan borrows its payloads from `memory`.
+  void adopt(FilePlan& plan, ByteSpan memory) const noexcept;
 
  private:
   struct Place {

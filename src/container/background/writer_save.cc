@@ -9,7 +9,7 @@ namespace thalia::container {
 
 WriterSave::WriterSave(Writer& writer, Snapshot snapshot, std::function<void()> ready)
     : writer_(&writer), file_(settle(writer)), ready_(std::move(ready)) {
-  if (snapshot == Snapshot::copy) plan_.emplace(file_.draft());
+  if (snapshot == Snapshot::copy) plan_.emplace(file_.plan());
 }
 
 void WriterSave::copy(MutableByteSpan memory, unsigned threads) {
@@ -17,7 +17,7 @@ void WriterSave::copy(MutableByteSpan memory, unsigned threads) {
 }
 
 void WriterSave::begin(ByteSpan memory, Work work) noexcept {
-  if (plan_) plan_->adopt(file_.draft(), memory);
+  if (plan_) plan_->adopt(file_.plan(), memory);
   file_.set_work(std::move(work));
   own_.emplace(std::move(*writer_));
 }

@@ -5,8 +5,8 @@
 #include <bit>
 
 #include "base/fail.h"
-#include "container/draft/directory_builder.h"
-#include "container/draft/draft.h"
+#include "container/plan/directory_builder.h"
+#include "container/plan/file_plan.h"
 #include "container/verify/region_facts.h"
 #include "format/payload.h"
 #include "format/tensor.h"
@@ -18,7 +18,7 @@ namespace {
 #define AT(Type, field) #field, offsetof(format::Type, field)
 
 format::TensorHeader header_of(const format::TensorEntry& entry) {
-  DraftTensor tensor;
+  TensorPlan tensor;
   tensor.spec = TensorSpec::of({}, format::layout_of(entry));
   tensor.digest.crc32 = entry.crc32;
   return payload_header(tensor);

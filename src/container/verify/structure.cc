@@ -10,8 +10,8 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "container/draft/draft.h"
 #include "container/file/short_name.h"
+#include "container/plan/file_plan.h"
 #include "container/read/chunk_reader.h"
 #include "container/read/tensor_reading.h"
 #include "container/verify/payload_header.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "codec/chunk/codec.h"
-#include "container/draft/piece_range.h"
+#include "container/plan/piece_range.h"
 #include "integrity/crc32.h"
 
 namespace thalia::container {

@@ -1,5 +1,5 @@
 // Threads of the pool encode jobs in any order; the calling thread alone submits, and stores them
-// in the order of submission. So layout, sink and draft.chunks are touched by one thread, and a
+// in the order of submission. So layout, sink and plan.chunks are touched by one thread, and a
 // chunk's offset is known when it is stored. A full pool makes the caller store the oldest job
 // first: this limits memory, and lets compressing and writing overlap. docs/contribute/design.md,
 // "One pass".
@@ -9,7 +9,7 @@
 
 #include "base/fail.h"
 #include "base/parallel.h"
-#include "container/draft/chunk_layout.h"
+#include "container/plan/chunk_layout.h"
 #include "container/write/chunk_encoder.h"
 
 namespace thalia::container {
@@ -21,13 +21,13 @@ constexpr std::uint64_t kJobBytes = 256 * 1024;
 
 }  // namespace
 
-ChunkPipeline::ChunkPipeline(Draft& draft, Layout& layout, PayloadSink& sink,
+ChunkPipeline::ChunkPipeline(FilePlan& plan, Layout& layout, PayloadSink& sink,
                              const SaveOptions& options, ProgressMeter& progress,
                              std::uint64_t memory_bytes)
-    : draft_(draft),
+    : plan_(plan),
       layout_(layout),
       options_(options),
-      digest_(draft, layout.file_order()),
+      digest_(plan, layout.file_order()),
       sink_(sink),
       progress_(progress),
       pool_(options.work.threads, capacity(options, memory_bytes),
@@ -75,25 +75,25 @@ void ChunkPipeline::add_chunk(Job& job, std::uint32_t tensor, std::uint64_t begi
   chunk.tensor = tensor;
   chunk.begin = begin;
   chunk.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-      options_.compression.chunk_bytes, draft_.tensors[tensor].logical_length - begin));
+      options_.compression.chunk_bytes, plan_.tensors[tensor].logical_length - begin));
   job.raw_bytes += chunk.length;
 }
 
 void ChunkPipeline::add(std::uint32_t tensor) {
-  if (draft_.tensors[tensor].in_chunks) return add_stored(tensor);
+  if (plan_.tensors[tensor].in_chunks) return add_stored(tensor);
   std::uint64_t begin = 0;
   do {  // a tensor without bytes is a chunk too, so that it gets its place in order
     Job& job = open_job();
     add_chunk(job, tensor, begin);
     begin += options_.compression.chunk_bytes;
     if (job.raw_bytes >= kJobBytes) submit();
-  } while (begin < draft_.tensors[tensor].logical_length);
+  } while (begin < plan_.tensors[tensor].logical_length);
 }
 
 // Copied from another file: compressed, digested and checked there.
 void ChunkPipeline::add_stored(std::uint32_t id) {
   finish();  // its place is behind theirs
-  DraftTensor& tensor = draft_.tensors[id];
+  TensorPlan& tensor = plan_.tensors[id];
   tensor.stored_offset = layout_.begin_tensor(id);
   tensor.move_chunks(tensor.stored_offset);
   sink_.begin(tensor.stored_offset);
@@ -104,7 +104,7 @@ void ChunkPipeline::add_stored(std::uint32_t id) {
 }
 
 void ChunkPipeline::append(std::uint32_t tensor, ByteSpan piece) {
-  const std::uint64_t length = draft_.tensors[tensor].logical_length;
+  const std::uint64_t length = plan_.tensors[tensor].logical_length;
   while (!piece.empty()) {
     const std::uint64_t begin = streamed_ - streamed_ % options_.compression.chunk_bytes;
     // A streamed chunk gathers its bytes here, in a job of its own, until it is whole.
@@ -130,7 +130,7 @@ void ChunkPipeline::finish() {
   while (!pool_.empty()) store_oldest();
 }
 
-// On a thread of the pool. It reads the draft's specs and pieces, which do not change meanwhile. It
+// On a thread of the pool. It reads the plan's specs and pieces, which do not change meanwhile. It
 // writes to its job, to the digests of its own pieces, and, with a tensor's last piece, to that
 // tensor's digest. Streamed payloads are digested by the store.
 void ChunkPipeline::encode(Job& job) {
@@ -138,7 +138,7 @@ void ChunkPipeline::encode(Job& job) {
   std::vector<std::byte> joined;
   for (std::size_t i = 0; i < job.count; ++i) {
     Chunk& chunk = job.chunks[i];
-    const DraftTensor& tensor = draft_.tensors[chunk.tensor];
+    const TensorPlan& tensor = plan_.tensors[chunk.tensor];
     ByteSpan raw = job.streamed;
     if (!tensor.streamed) {
       digest_.digest_from(chunk.tensor, chunk.begin, chunk.begin + chunk.length, hasher);
@@ -161,7 +161,7 @@ void ChunkPipeline::store_oldest() {
 }
 
 void ChunkPipeline::store(const Chunk& chunk) {
-  DraftTensor& tensor = draft_.tensors[chunk.tensor];
+  TensorPlan& tensor = plan_.tensors[chunk.tensor];
   if (chunk.begin == 0) {
     tensor.stored_offset = layout_.begin_tensor(chunk.tensor);
     tensor.stored_length = 0;

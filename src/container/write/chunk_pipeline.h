@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/ordered_pool.h"
-#include "container/draft/draft.h"
-#include "container/draft/layout.h"
+#include "container/plan/file_plan.h"
+#include "container/plan/layout.h"
 #include "container/write/payload_digest.h"
 #include "container/write/payload_sink.h"
 #include "container/write/progress.h"
@@ -17,11 +17,11 @@
 
 namespace thalia::container {
 
-/// Stores the payloads of a draft in file order, one after the other. Externally synchronised.
+/// Stores the payloads of a plan in file order, one after the other. Externally synchronised.
 class ChunkPipeline {
  public:
   /// All are borrowed. Holds as many chunks as `memory_bytes` allow, and at least one.
-  ChunkPipeline(Draft& draft, Layout& layout, PayloadSink& sink, const SaveOptions& options,
+  ChunkPipeline(FilePlan& plan, Layout& layout, PayloadSink& sink, const SaveOptions& options,
                 ProgressMeter& progress, std::uint64_t memory_bytes);
 
   /// The next tensor in file order, whole, from borrowed memory that is not touched until finish().
@@ -58,7 +58,7 @@ class ChunkPipeline {
   void store_oldest();
   void store(const Chunk& chunk);
 
-  Draft& draft_;
+  FilePlan& plan_;
   Layout& layout_;
   const SaveOptions& options_;
   PayloadDigest digest_;

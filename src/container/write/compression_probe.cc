@@ -11,8 +11,8 @@
 #include "base/parallel.h"
 #include "base/stopwatch.h"
 #include "codec/chunk/codec.h"
-#include "container/draft/chunk_layout.h"
-#include "container/draft/piece_range.h"
+#include "container/plan/chunk_layout.h"
+#include "container/plan/piece_range.h"
 #include "container/write/extent_writer.h"
 #include "container/write/file_pieces.h"
 #include "io/direct/direct_file.h"
@@ -38,11 +38,11 @@ struct Sample {
 };
 
 // Evenly from all borrowed payloads, as if they were one.
-std::vector<Sample> take_samples(const Draft& draft, std::uint64_t total) {
+std::vector<Sample> take_samples(const FilePlan& plan, std::uint64_t total) {
   std::vector<Sample> out;
   std::uint64_t wanted = 0;  // in all payloads joined
   std::uint64_t at = 0;
-  for (const DraftTensor& tensor : draft.tensors) {
+  for (const TensorPlan& tensor : plan.tensors) {
     if (tensor.streamed || tensor.in_chunks) continue;
     const std::uint64_t end = at + tensor.logical_length;
     for (; wanted < end; wanted += total / kSamples) {
@@ -116,19 +116,19 @@ std::optional<Trial> fastest(std::span<const Trial> trials, double target_speed,
   return best;
 }
 
-void settle_compression(SaveOptions& options, const Draft& draft, int fd,
+void settle_compression(SaveOptions& options, const FilePlan& plan, int fd,
                         const std::filesystem::path& path) {
   if (options.compression.codec) return;
   options.compression.codec = Codec::none;
   if (!options.automatic_codec) return;
   std::uint64_t total = 0;
-  for (const DraftTensor& tensor : draft.tensors)
+  for (const TensorPlan& tensor : plan.tensors)
     if (!tensor.streamed && !tensor.in_chunks) total += tensor.logical_length;
   // What is not synced goes to memory, which is faster than any of the codecs.
   if (total < kSmallest || options.output.durability == Durability::none || io::is_in_memory(fd))
     return;
 
-  const std::vector<Sample> samples = take_samples(draft, total);
+  const std::vector<Sample> samples = take_samples(plan, total);
   const std::array trials{
       measure(Codec::packed_exponents, 0, samples),
       measure(Codec::plane_entropy, 0, samples),

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "container/draft/draft.h"
+#include "container/plan/file_plan.h"
 #include "io/file/posix_file.h"
 
 namespace thalia::container {

@@ -1,4 +1,4 @@
-// Owns everything of one save: options, target, draft, store. The store borrows the other three and
+// Owns everything of one save: options, target, plan, store. The store borrows the other three and
 // is made late, when nothing is declared any more: layout and codec are settled then. It is
 // destroyed first.
 #include "container/write/file_save.h"
@@ -12,9 +12,9 @@
 
 #include "base/fail.h"
 #include "codec/chunk/codec.h"
-#include "container/draft/draft.h"
-#include "container/draft/header_builder.h"
 #include "container/file/closing_checksum.h"
+#include "container/plan/file_plan.h"
+#include "container/plan/header_builder.h"
 #include "container/write/compression_probe.h"
 #include "container/write/extent_scheduler.h"
 #include "container/write/extent_writer.h"
@@ -49,25 +49,25 @@ using ImageSink = std::function<double(const FilePieces& image, std::uint64_t le
 /// @param file null where it has no name: then it is neither synced nor put anywhere.
 /// @param sink where the image is in memory alone: gets it once it is complete.
 /// @return what SaveResult says, but for `seconds`. @throws IoError, UsageError.
-SaveResult finalize(io::AtomicFile* file, Draft& draft, PayloadStore& store,
+SaveResult finalize(io::AtomicFile* file, FilePlan& plan, PayloadStore& store,
                     const SaveOptions& options, const ImageSink& sink = {});
 
 using format::struct_bytes;
 
 class Finalizer {
  public:
-  Finalizer(io::AtomicFile* file, Draft& draft, PayloadStore& store, const SaveOptions& options,
+  Finalizer(io::AtomicFile* file, FilePlan& plan, PayloadStore& store, const SaveOptions& options,
             const ImageSink& sink)
       : file_(file),
         sink_(sink),
-        draft_(draft),
+        plan_(plan),
         layout_(store.layout()),
         options_(options),
         image_(store.image()),
         extents_(store.extents()),
         progress_(store.progress()),
-        sections_(draft, layout_),
-        header_(draft_header(draft, layout_)) {}
+        sections_(plan, layout_),
+        header_(build_header(plan, layout_)) {}
 
   SaveResult run() {
     // Zeros for now: leaves are hashed with a zero header, and a crash leaves no file that opens.
@@ -79,11 +79,11 @@ class Finalizer {
     image_.sort();
     extents_.set_end(header_.integrity_offset, header_.integrity_block_log2);
     if (options_.sha256) {
-      digest_.emplace(image_, draft_.delta ? ByteSpan(draft_.delta->prefix) : ByteSpan(),
+      digest_.emplace(image_, plan_.delta ? ByteSpan(plan_.delta->prefix) : ByteSpan(),
                       struct_bytes(header_), extents_.end(), extents_.extent_bytes());
     }
     // Compressed payloads were digested while they were compressed.
-    PayloadDigest payloads(draft_, raw() ? layout_.file_order() : std::span<const std::uint32_t>());
+    PayloadDigest payloads(plan_, raw() ? layout_.file_order() : std::span<const std::uint32_t>());
     write_extents(extents_, payloads, late_bytes(), options_, progress_);
     // Of a block tree, this hashes the leaves. The other types cover the whole file, and cost one
     // more pass over it.
@@ -106,9 +106,9 @@ class Finalizer {
     if (file_) result.sync_seconds += file_->commit(synced.has_value());
     if (sink_) result.sync_seconds += sink_(image_, header_.file_length);
     result.file_bytes = header_.file_length;
-    for (const DraftTensor& tensor : draft_.tensors) result.payload_bytes += tensor.logical_length;
+    for (const TensorPlan& tensor : plan_.tensors) result.payload_bytes += tensor.logical_length;
     result.regions = header_.num_regions;
-    result.tensors = static_cast<std::uint32_t>(draft_.tensors.size());
+    result.tensors = static_cast<std::uint32_t>(plan_.tensors.size());
     result.total_neurons = header_.total_neurons;
     result.total_synapses = header_.total_synapses;
     result.closing_checksum = checksum_;
@@ -122,7 +122,7 @@ class Finalizer {
   }
 
  private:
-  bool raw() const { return options_.compression.codec == Codec::none && !draft_.delta; }
+  bool raw() const { return options_.compression.codec == Codec::none && !plan_.delta; }
 
   FileIdentity identity() const {
     return {.closing_checksum = checksum_,
@@ -135,8 +135,8 @@ class Finalizer {
   // Of the tensors that a reader gets; a delta's stored bytes have digests of their own.
   std::vector<TensorDigest> digests() const {
     std::vector<TensorDigest> out;
-    out.reserve(draft_.tensors.size());
-    for (const DraftTensor& tensor : draft_.tensors) {
+    out.reserve(plan_.tensors.size());
+    for (const TensorPlan& tensor : plan_.tensors) {
       TensorDigest& digest =
           out.emplace_back(TensorDigest{tensor.digest.crc32, tensor.digest.hash});
       if (!tensor.delta) continue;
@@ -172,7 +172,7 @@ class Finalizer {
 
   io::AtomicFile* file_;
   const ImageSink& sink_;
-  Draft& draft_;
+  FilePlan& plan_;
   const Layout& layout_;
   const SaveOptions& options_;
   FilePieces& image_;
@@ -186,29 +186,26 @@ class Finalizer {
   std::optional<FileDigest> digest_;  ///< destroyed first: its thread reads the rest
 };
 
-SaveResult finalize(io::AtomicFile* file, Draft& draft, PayloadStore& store,
+SaveResult finalize(io::AtomicFile* file, FilePlan& plan, PayloadStore& store,
                     const SaveOptions& options, const ImageSink& sink) {
-  return Finalizer(file, draft, store, options, sink).run();
+  return Finalizer(file, plan, store, options, sink).run();
 }
 
 }  // namespace
 
-FileSave::FileSave(const std::filesystem::path& target, CheckedOptions options, Draft draft)
+FileSave::FileSave(const std::filesystem::path& target, CheckedOptions options, FilePlan plan)
     : options_(std::move(options).get()),
       target_(std::in_place, target,
               io::AtomicFileOptions{.output = options_.output, .cancel = options_.work.cancel}),
-      draft_(std::move(draft)) {
+      plan_(std::move(plan)) {
   if (options_.sha256) check_sha256_name(path(), options_.output);
 }
 
-FileSave::FileSave(int fd, std::filesystem::path name, CheckedOptions options, Draft draft)
-    : options_(std::move(options).get()),
-      fd_(fd),
-      name_(std::move(name)),
-      draft_(std::move(draft)) {}
+FileSave::FileSave(int fd, std::filesystem::path name, CheckedOptions options, FilePlan plan)
+    : options_(std::move(options).get()), fd_(fd), name_(std::move(name)), plan_(std::move(plan)) {}
 
-FileSave::FileSave(const FramesTarget& target, CheckedOptions options, Draft draft)
-    : options_(std::move(options).get()), draft_(std::move(draft)) {
+FileSave::FileSave(const FramesTarget& target, CheckedOptions options, FilePlan plan)
+    : options_(std::move(options).get()), plan_(std::move(plan)) {
   if (options_.sha256) {
     fail_argument(ErrorCode::bad_argument, "sha256", "true",
                   "false for a file that is compressed as a whole");
@@ -222,14 +219,14 @@ FileSave::FileSave(const FramesTarget& target, CheckedOptions options, Draft dra
 PayloadStore& FileSave::store() {
   process_.require("the file that is written", path().native());
   if (!store_) {
-    draft_.check_complete();
-    if (frames_ && std::ranges::any_of(draft_.tensors, &DraftTensor::streamed)) {
+    plan_.check_complete();
+    if (frames_ && std::ranges::any_of(plan_.tensors, &TensorPlan::streamed)) {
       throw UsageError(ErrorCode::wrong_state, "a streamed payload of a file in frames",
                        {.path = path().string()});
     }
     // First, since it writes to the file and empties it again.
-    settle_compression(options_, draft_, fd(), path());
-    store_.emplace(draft_, fd(), path(), options_);
+    settle_compression(options_, plan_, fd(), path());
+    store_.emplace(plan_, fd(), path(), options_);
   }
   return *store_;
 }
@@ -239,7 +236,7 @@ SaveResult FileSave::commit() {
   if (target_ && options_.sha256 && options_.output.replace)
     remove_sha256_file(path(), options_.output);
   if (frames_) {
-    SaveResult result = finalize(nullptr, draft_, *store_, options_,
+    SaveResult result = finalize(nullptr, plan_, *store_, options_,
                                  [this](const FilePieces& image, std::uint64_t length) {
                                    return write_frames(image, length);
                                  });
@@ -247,7 +244,7 @@ SaveResult FileSave::commit() {
     result.codec = form_.codec;
     return result;
   }
-  SaveResult result = finalize(target_ ? &*target_ : nullptr, draft_, *store_, options_);
+  SaveResult result = finalize(target_ ? &*target_ : nullptr, plan_, *store_, options_);
   // After the file has its name: a sum without its file would be worse than a file without its sum.
   if (target_ && result.sha256) write_sha256_file(path(), *result.sha256, options_.output);
   return result;

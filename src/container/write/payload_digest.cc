@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "container/draft/piece_range.h"
+#include "container/plan/piece_range.h"
 #include "format/constants.h"
 #include "integrity/crc32.h"
 
@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kDigestStride = 64 * 1024;
 
 // Logical bytes of a tensor that its stored bytes in front of an offset of the file stand for.
-std::uint64_t logical_before(const DraftTensor& tensor, std::uint64_t offset) {
+std::uint64_t logical_before(const TensorPlan& tensor, std::uint64_t offset) {
   if (offset <= tensor.stored_offset) return 0;
   const std::uint64_t stored = offset - tensor.stored_offset;
   if (stored >= tensor.stored_length) return tensor.logical_length;
@@ -28,17 +28,17 @@ std::uint64_t logical_before(const DraftTensor& tensor, std::uint64_t offset) {
 
 }  // namespace
 
-PayloadDigest::PayloadDigest(Draft& draft, std::span<const std::uint32_t> file_order)
-    : draft_(draft), slots_(draft.tensors.size(), kNone) {
+PayloadDigest::PayloadDigest(FilePlan& plan, std::span<const std::uint32_t> file_order)
+    : plan_(plan), slots_(plan.tensors.size(), kNone) {
   static_assert(format::kContentPiece <= UINT32_MAX);
   for (const std::uint32_t i : file_order) {
     // Streamed ones are digested as they come.
-    if (draft.tensors[i].streamed) continue;
-    if (draft.tensors[i].digested) {
-      if (draft.tensors[i].stored_length != 0) known_.push_back(i);
+    if (plan.tensors[i].streamed) continue;
+    if (plan.tensors[i].digested) {
+      if (plan.tensors[i].stored_length != 0) known_.push_back(i);
       continue;
     }
-    if (draft.tensors[i].logical_length == 0) {
+    if (plan.tensors[i].logical_length == 0) {
       complete(i, 0);
       continue;
     }
@@ -47,7 +47,7 @@ PayloadDigest::PayloadDigest(Draft& draft, std::span<const std::uint32_t> file_o
   }
   progress_ = std::make_unique<Progress[]>(tensors_.size());
   for (std::size_t slot = 0; slot < tensors_.size(); ++slot) {
-    const DraftTensor& tensor = draft.tensors[tensors_[slot]];
+    const TensorPlan& tensor = plan.tensors[tensors_[slot]];
     progress_[slot].first_piece = pieces_.size();
     for (std::uint64_t at = 0; at < tensor.logical_length; at += format::kContentPiece) {
       pieces_.push_back({at, tensors_[slot],
@@ -60,7 +60,7 @@ PayloadDigest::PayloadDigest(Draft& draft, std::span<const std::uint32_t> file_o
 
 std::size_t PayloadDigest::first_piece(std::uint64_t offset) const noexcept {
   const auto found = std::partition_point(pieces_.begin(), pieces_.end(), [&](const Piece& piece) {
-    return draft_.tensors[piece.tensor].stored_offset + piece.begin < offset;
+    return plan_.tensors[piece.tensor].stored_offset + piece.begin < offset;
   });
   return static_cast<std::size_t>(found - pieces_.begin());
 }
@@ -68,18 +68,18 @@ std::size_t PayloadDigest::first_piece(std::uint64_t offset) const noexcept {
 std::uint64_t PayloadDigest::known_bytes(std::uint64_t begin, std::uint64_t end) const noexcept {
   std::uint64_t sum = 0;
   auto found = std::partition_point(known_.begin(), known_.end(), [&](std::uint32_t tensor) {
-    const DraftTensor& known = draft_.tensors[tensor];
+    const TensorPlan& known = plan_.tensors[tensor];
     return known.stored_offset + known.stored_length <= begin;
   });
-  for (; found != known_.end() && draft_.tensors[*found].stored_offset < end; ++found)
+  for (; found != known_.end() && plan_.tensors[*found].stored_offset < end; ++found)
     sum +=
-        logical_before(draft_.tensors[*found], end) - logical_before(draft_.tensors[*found], begin);
+        logical_before(plan_.tensors[*found], end) - logical_before(plan_.tensors[*found], begin);
   return sum;
 }
 
 std::optional<std::uint32_t> PayloadDigest::digest(std::size_t number, integrity::Xxh3& hasher) {
   Piece& piece = pieces_[number];
-  const DraftTensor& tensor = draft_.tensors[piece.tensor];
+  const TensorPlan& tensor = plan_.tensors[piece.tensor];
   bool whole = false;
   hasher.reset();
   for_each_part(tensor.pieces, piece.begin, piece.begin + piece.length, [&](ByteSpan part) {
@@ -113,7 +113,7 @@ void PayloadDigest::digest_from(std::uint32_t tensor, std::uint64_t begin, std::
 }
 
 void PayloadDigest::complete(std::uint32_t id, std::size_t first) {
-  DraftTensor& tensor = draft_.tensors[id];
+  TensorPlan& tensor = plan_.tensors[id];
   const std::size_t count =
       (tensor.logical_length + format::kContentPiece - 1) / format::kContentPiece;
   std::vector<Digest128> digests(count);

@@ -10,17 +10,17 @@
 #include <span>
 #include <vector>
 
-#include "container/draft/draft.h"
+#include "container/plan/file_plan.h"
 #include "integrity/content_hash.h"
 
 namespace thalia::container {
 
-/// The borrowed payloads of a draft, cut into the pieces of the content hash, in file order. Any
+/// The borrowed payloads of a plan, cut into the pieces of the content hash, in file order. Any
 /// number of threads may digest different pieces at once.
 class PayloadDigest {
  public:
-  /// The draft is borrowed. @param file_order of Layout.
-  PayloadDigest(Draft& draft, std::span<const std::uint32_t> file_order);
+  /// The plan is borrowed. @param file_order of Layout.
+  PayloadDigest(FilePlan& plan, std::span<const std::uint32_t> file_order);
 
   std::size_t piece_count() const noexcept { return pieces_.size(); }
   std::uint64_t length(std::size_t piece) const noexcept { return pieces_[piece].length; }
@@ -34,7 +34,7 @@ class PayloadDigest {
   std::uint64_t known_bytes(std::uint64_t begin, std::uint64_t end) const noexcept;
 
   /// Digests a piece, once. @return the tensor whose last piece that was: its digest is in the
-  /// draft now.
+  /// plan now.
   std::optional<std::uint32_t> digest(std::size_t piece, integrity::Xxh3& hasher);
 
   /// Digests the pieces of a tensor that begin in [begin, end) of its logical bytes; none of one
@@ -56,7 +56,7 @@ class PayloadDigest {
   };
   void complete(std::uint32_t tensor, std::size_t first);
 
-  Draft& draft_;
+  FilePlan& plan_;
   std::vector<Piece> pieces_;
   std::vector<std::uint32_t> tensors_;
   std::vector<std::uint32_t> known_;  ///< tensors whose digests are known, in file order

@@ -19,54 +19,54 @@ namespace thalia::container {
 
 namespace {
 
-std::uint64_t logical_bytes(const Draft& draft) {
+std::uint64_t logical_bytes(const FilePlan& plan) {
   std::uint64_t sum = 0;
-  for (const DraftTensor& tensor : draft.tensors) sum += tensor.logical_length;
+  for (const TensorPlan& tensor : plan.tensors) sum += tensor.logical_length;
   return sum;
 }
 
 // Gaps only where the size of blocks follows from the file's. A compressed file's length is not
 // known beforehand, so gaps are measured by what has been placed so far. A delta is small, and
 // useless without its base: gaps would cost more than they save.
-BlockGaps gaps_of(const Draft& draft, const SaveOptions& options) {
-  if (options.checksum != ChecksumType::block_tree || options.block_log2 || draft.delta) return {};
-  return BlockGaps(options.compression.codec == Codec::none ? logical_bytes(draft) : 0);
+BlockGaps gaps_of(const FilePlan& plan, const SaveOptions& options) {
+  if (options.checksum != ChecksumType::block_tree || options.block_log2 || plan.delta) return {};
+  return BlockGaps(options.compression.codec == Codec::none ? logical_bytes(plan) : 0);
 }
 
 }  // namespace
 
-PayloadStore::PayloadStore(Draft& draft, int fd, const std::filesystem::path& path,
+PayloadStore::PayloadStore(FilePlan& plan, int fd, const std::filesystem::path& path,
                            const SaveOptions& options)
-    : draft_(draft),
+    : plan_(plan),
       options_(options),
-      progress_(options.work.progress, logical_bytes(draft)),
-      layout_(draft, gaps_of(draft, options)),
-      image_(fd, path, draft.delta ? draft.delta->prefix.size() : 0),
-      extents_(image_, logical_bytes(draft), options),
+      progress_(options.work.progress, logical_bytes(plan)),
+      layout_(plan, gaps_of(plan, options)),
+      image_(fd, path, plan.delta ? plan.delta->prefix.size() : 0),
+      extents_(image_, logical_bytes(plan), options),
       shares_(options.work),
       tail_(image_, shares_.tails),
-      streams_(draft.tensors.size()),
+      streams_(plan.tensors.size()),
       sinks_left_(shares_.gathered / extents_.extent_bytes()) {
   if (compressing()) {
     queue_ = extents_.make_queue();
     sink_ = std::make_unique<PayloadSink>(extents_, queue_, tail_, true);
     const std::uint64_t sink_bytes = extents_.can_put() ? extents_.extent_bytes() : 0;
     pipeline_ =
-        std::make_unique<ChunkPipeline>(draft_, layout_, *sink_, options_, progress_,
+        std::make_unique<ChunkPipeline>(plan_, layout_, *sink_, options_, progress_,
                                         shares_.gathered - std::min(shares_.gathered, sink_bytes));
   } else {
     // Borrowed payloads are not touched here: they are part of the image, and are hashed and
     // written in one pass.
-    place_tensors(draft_, layout_);
+    place_tensors(plan_, layout_);
   }
 }
 
 void PayloadStore::write(std::uint32_t id, ByteSpan piece) {
-  if (id >= draft_.tensors.size()) {
+  if (id >= plan_.tensors.size()) {
     fail_argument(ErrorCode::bad_argument, "tensor", std::to_string(id),
-                  fmt::format("one of the {} that add_tensor returned", draft_.tensors.size()));
+                  fmt::format("one of the {} that add_tensor returned", plan_.tensors.size()));
   }
-  DraftTensor& tensor = draft_.tensors[id];
+  TensorPlan& tensor = plan_.tensors[id];
   if (!tensor.streamed) {
     // A tensor without bytes needs no stream; writing nothing to it is no error.
     if (piece.empty() && tensor.logical_length == 0) return;
@@ -116,11 +116,11 @@ PayloadStore::Stream& PayloadStore::stream_of(std::uint32_t id) {
     --sinks_left_;
     stream.sink = std::make_unique<PayloadSink>(extents_, queue_, tail_, false);
   }
-  if (stream.sink) stream.sink->begin(draft_.tensors[id].stored_offset);
+  if (stream.sink) stream.sink->begin(plan_.tensors[id].stored_offset);
   return stream;
 }
 
-void PayloadStore::write_raw(const DraftTensor& tensor, Stream& stream, ByteSpan piece) {
+void PayloadStore::write_raw(const TensorPlan& tensor, Stream& stream, ByteSpan piece) {
   if (stream.sink) {
     stream.sink->append(piece);
   } else {
@@ -128,7 +128,7 @@ void PayloadStore::write_raw(const DraftTensor& tensor, Stream& stream, ByteSpan
   }
 }
 
-void PayloadStore::end_raw(const DraftTensor& tensor, Stream& stream) {
+void PayloadStore::end_raw(const TensorPlan& tensor, Stream& stream) {
   if (stream.sink) {
     stream.sink->finish();
     idle_sinks_.push_back(std::move(stream.sink));
@@ -149,20 +149,20 @@ void PayloadStore::write_compressed(std::uint32_t id, ByteSpan piece) {
 void PayloadStore::advance_to(std::uint32_t id) {
   for (; next_ < layout_.file_order().size() && layout_.file_order()[next_] != id; ++next_) {
     const std::uint32_t current = layout_.file_order()[next_];
-    if (draft_.tensors[current].streamed) fail_incomplete(current);
+    if (plan_.tensors[current].streamed) fail_incomplete(current);
     pipeline_->add(current);
   }
-  if (next_ == layout_.file_order().size() && id < draft_.tensors.size()) {
+  if (next_ == layout_.file_order().size() && id < plan_.tensors.size()) {
     fail_argument(ErrorCode::wrong_state, "tensor",
                   fmt::format("'{}', which lies before one that was written",
-                              printable(draft_.tensors[id].spec.name)),
+                              printable(plan_.tensors[id].spec.name)),
                   "when compressing, the order of the file: regions, then roles, as declared");
   }
 }
 
 void PayloadStore::check_complete() const {
-  for (std::uint32_t i = 0; i < draft_.tensors.size(); ++i) {
-    const DraftTensor& tensor = draft_.tensors[i];
+  for (std::uint32_t i = 0; i < plan_.tensors.size(); ++i) {
+    const TensorPlan& tensor = plan_.tensors[i];
     if (tensor.streamed && (!streams_[i] || streams_[i]->written != tensor.logical_length))
       fail_incomplete(i);
   }
@@ -177,7 +177,7 @@ void PayloadStore::settle() {
 void PayloadStore::finish() {
   check_complete();
   if (compressing()) {
-    advance_to(static_cast<std::uint32_t>(draft_.tensors.size()));
+    advance_to(static_cast<std::uint32_t>(plan_.tensors.size()));
   }
   // The last stored length is known once the pipeline is empty, and only then where the layout
   // ends. What held them has served: finalize() has the memory for a queue of each of its threads.
@@ -190,7 +190,7 @@ void PayloadStore::finish() {
 }
 
 void PayloadStore::fail_incomplete(std::uint32_t id) const {
-  const DraftTensor& tensor = draft_.tensors[id];
+  const TensorPlan& tensor = plan_.tensors[id];
   const std::uint64_t written = streams_[id] ? streams_[id]->written : 0;
   fail_argument(ErrorCode::size_mismatch, "payload",
                 fmt::format("{} bytes for tensor '{}'", written, printable(tensor.spec.name)),

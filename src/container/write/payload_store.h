@@ -1,5 +1,5 @@
 // Brings payloads on their way to the file, once the declarations have ended: raw streamed payloads
-// at offsets that are known beforehand, compressed ones one after the other. Sits between the draft
+// at offsets that are known beforehand, compressed ones one after the other. Sits between the plan
 // (what was declared) and finalize() (everything around the payloads). docs/contribute/design.md,
 // "One pass".
 #pragma once
@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "container/draft/draft.h"
-#include "container/draft/layout.h"
+#include "container/plan/file_plan.h"
+#include "container/plan/layout.h"
 #include "container/write/chunk_pipeline.h"
 #include "container/write/extent_writer.h"
 #include "container/write/file_pieces.h"
@@ -25,8 +25,9 @@ namespace thalia::container {
 /// synchronised.
 class PayloadStore {
  public:
-  /// The draft and the options are borrowed.
-  PayloadStore(Draft& draft, int fd, const std::filesystem::path& path, const SaveOptions& options);
+  /// The plan and the options are borrowed.
+  PayloadStore(FilePlan& plan, int fd, const std::filesystem::path& path,
+               const SaveOptions& options);
 
   /// Appends to a streamed payload. @throws UsageError (size_mismatch, wrong_state), IoError.
   void write(std::uint32_t tensor, ByteSpan piece);
@@ -56,16 +57,16 @@ class PayloadStore {
 
   // A delta's parts are compressed too, so their stored lengths are not known beforehand.
   bool compressing() const noexcept {
-    return options_.compression.codec != Codec::none || draft_.delta;
+    return options_.compression.codec != Codec::none || plan_.delta;
   }
   Stream& stream_of(std::uint32_t tensor);
-  void write_raw(const DraftTensor& tensor, Stream& stream, ByteSpan piece);
-  void end_raw(const DraftTensor& tensor, Stream& stream);
+  void write_raw(const TensorPlan& tensor, Stream& stream, ByteSpan piece);
+  void end_raw(const TensorPlan& tensor, Stream& stream);
   void write_compressed(std::uint32_t tensor, ByteSpan piece);
   void advance_to(std::uint32_t tensor);
   [[noreturn]] void fail_incomplete(std::uint32_t tensor) const;
 
-  Draft& draft_;
+  FilePlan& plan_;
   const SaveOptions& options_;
   ProgressMeter progress_;
   Layout layout_;

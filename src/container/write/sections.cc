@@ -13,10 +13,10 @@ namespace thalia::container {
 
 using format::struct_bytes;
 
-Sections::Sections(const Draft& draft, const Layout& layout)
-    : draft_(draft), layout_(layout), payload_headers_(draft.tensors.size()) {
-  for (std::size_t r = 0; r < draft_.regions.size(); ++r) {
-    const ShortName name = short_name(draft_.regions[r].spec.name);
+Sections::Sections(const FilePlan& plan, const Layout& layout)
+    : plan_(plan), layout_(layout), payload_headers_(plan.tensors.size()) {
+  for (std::size_t r = 0; r < plan_.regions.size(); ++r) {
+    const ShortName name = short_name(plan_.regions[r].spec.name);
     format::RegionIndexEntry& entry = index_.emplace_back();
     std::copy(name.begin(), name.end(), entry.region_name);
     entry.data_offset = layout_.regions()[r].extent.offset;
@@ -25,13 +25,13 @@ Sections::Sections(const Draft& draft, const Layout& layout)
 }
 
 void Sections::add_sections(FilePieces& image, bool payloads) {
-  if (!draft_.base.metadata) image.add(layout_.metadata().offset, as_byte_span(draft_.metadata));
-  for (std::uint32_t r = 0; r < draft_.regions.size(); ++r) {
-    if (!draft_.regions[r].kept) add_region(r, image);
+  if (!plan_.base.metadata) image.add(layout_.metadata().offset, as_byte_span(plan_.metadata));
+  for (std::uint32_t r = 0; r < plan_.regions.size(); ++r) {
+    if (!plan_.regions[r].kept) add_region(r, image);
   }
-  if (!draft_.connections.empty() && !draft_.base.connectivity) add_connectivity(image);
-  for (std::uint32_t i = 0; i < draft_.tensors.size(); ++i) {
-    const DraftTensor& tensor = draft_.tensors[i];
+  if (!plan_.connections.empty() && !plan_.base.connectivity) add_connectivity(image);
+  for (std::uint32_t i = 0; i < plan_.tensors.size(); ++i) {
+    const TensorPlan& tensor = plan_.tensors[i];
     // An append leaves its header in the file, too.
     if (tensor.in_place) continue;
     // For tensors whose digest is known already; others are completed once more.
@@ -43,7 +43,7 @@ void Sections::add_sections(FilePieces& image, bool payloads) {
 }
 
 std::uint64_t Sections::build_directory() {
-  directory_ = container::build_directory(draft_);
+  directory_ = container::build_directory(plan_);
   return directory_.bytes.size();
 }
 
@@ -54,20 +54,20 @@ void Sections::add_tables(FilePieces& image, const format::Header& header) {
 }
 
 std::uint64_t Sections::header_offset(std::uint32_t tensor) const noexcept {
-  return draft_.tensors[tensor].stored_offset - sizeof(format::TensorHeader);
+  return plan_.tensors[tensor].stored_offset - sizeof(format::TensorHeader);
 }
 
 // Called by any thread, once a tensor; each touches its own header.
 void Sections::complete_header(std::uint32_t tensor) {
-  payload_headers_[tensor] = payload_header(draft_.tensors[tensor]);
+  payload_headers_[tensor] = payload_header(plan_.tensors[tensor]);
 }
 
 void Sections::complete_directory() {
-  directory_.set_digests(draft_);
+  directory_.set_digests(plan_);
 }
 
 void Sections::add_region(std::uint32_t r, FilePieces& image) {
-  const RegionSpec& spec = draft_.regions[r].spec;
+  const RegionSpec& spec = plan_.regions[r].spec;
   const RegionLayout& place = layout_.regions()[r];
   const std::uint64_t start = place.extent.offset;
   image.add(start, struct_bytes(place.header));
@@ -86,22 +86,22 @@ void Sections::add_region(std::uint32_t r, FilePieces& image) {
 
 void Sections::add_connectivity(FilePieces& image) {
   const std::uint64_t start = layout_.connectivity().offset;
-  connectivity_header_.num_connections = static_cast<std::uint32_t>(draft_.connections.size());
+  connectivity_header_.num_connections = static_cast<std::uint32_t>(plan_.connections.size());
   image.add(start, struct_bytes(connectivity_header_));
   // The length in a connection's entry counts the payload header, as the offset points at it.
   const auto matrix = [&](std::uint32_t i, format::le64& offset, format::le64& length) {
-    const DraftTensor& tensor = draft_.tensors[i];
+    const TensorPlan& tensor = plan_.tensors[i];
     offset = tensor.stored_offset - sizeof(format::TensorHeader) - start;
     length = tensor.stored_length + sizeof(format::TensorHeader);
   };
-  for (const DraftConnection& connection : draft_.connections) {
+  for (const ConnectionPlan& connection : plan_.connections) {
     format::ConnectionEntry& entry = connection_entries_.emplace_back();
     const ShortName source = short_name(connection.source);
     const ShortName target = short_name(connection.target);
     std::copy(source.begin(), source.end(), entry.source_region);
     std::copy(target.begin(), target.end(), entry.target_region);
     matrix(connection.weights, entry.weight_offset, entry.weight_length);
-    if (connection.delays != DraftConnection::kNone)
+    if (connection.delays != ConnectionPlan::kNone)
       matrix(connection.delays, entry.delay_offset, entry.delay_length);
   }
   image.add(start + sizeof connectivity_header_, as_byte_span(connection_entries_));

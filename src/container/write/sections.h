@@ -1,4 +1,4 @@
-// A draft as pieces of a file's image, in front of the integrity table: metadata, regions,
+// A plan as pieces of a file's image, in front of the integrity table: metadata, regions,
 // connectivity, payloads, and the tables behind them. What is kept in place, and the header, are no
 // part of it. docs/format/format.md, "Layout".
 #pragma once
@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "container/draft/directory_builder.h"
-#include "container/draft/draft.h"
-#include "container/draft/layout.h"
+#include "container/plan/directory_builder.h"
+#include "container/plan/file_plan.h"
+#include "container/plan/layout.h"
 #include "container/write/file_pieces.h"
 #include "format/connectivity.h"
 #include "format/header.h"
@@ -19,12 +19,12 @@
 
 namespace thalia::container {
 
-/// For a draft whose tensors are placed; draft and layout are borrowed. Lives as long as the image
+/// For a plan whose tensors are placed; plan and layout are borrowed. Lives as long as the image
 /// it was added to. It may be added before digests are known; then payload headers and directory
 /// are completed before their extents are written.
 class Sections {
  public:
-  Sections(const Draft& draft, const Layout& layout);
+  Sections(const FilePlan& plan, const Layout& layout);
   Sections(const Sections&) = delete;
   Sections& operator=(const Sections&) = delete;
 
@@ -45,7 +45,7 @@ class Sections {
   void add_region(std::uint32_t region, FilePieces& image);
   void add_connectivity(FilePieces& image);
 
-  const Draft& draft_;
+  const FilePlan& plan_;
   const Layout& layout_;
   std::vector<format::RegionIndexEntry> index_;  ///< one entry a region, kept ones among them
   std::vector<format::TensorHeader> payload_headers_;

@@ -12,8 +12,8 @@
 #include "base/inside.h"
 #include "base/steps.h"
 #include "base/stopwatch.h"
-#include "container/draft/borrowed_indices.h"
-#include "container/draft/sparse_pieces.h"
+#include "container/plan/borrowed_indices.h"
+#include "container/plan/sparse_pieces.h"
 #include "container/write/file_save.h"
 #include "format/quantized.h"
 
@@ -25,7 +25,7 @@ class Writer::Impl {
       : save_(std::forward<Target>(target)..., options),
         steps_("the save", save_.path().string(), [this] { save_.discard(); }) {}
 
-  /// @param call takes the draft, which changes nothing where it throws UsageError.
+  /// @param call takes the plan, which changes nothing where it throws UsageError.
   template <typename Call>
   auto declare(const char* what, Call call) {
     return steps_.check_and_run([&] {
@@ -34,7 +34,7 @@ class Writer::Impl {
                          fmt::format("{} after a payload was streamed", what),
                          {.path = save_.path().string()});
       }
-      return call(save_.draft());
+      return call(save_.plan());
     });
   }
 
@@ -53,7 +53,7 @@ class Writer::Impl {
       save_.store();
       // As late as possible: borrowed arrays are read when they are written, so this is what will
       // be in the file.
-      container::check_borrowed_indices(save_.draft(), save_.options().work.threads);
+      container::check_borrowed_indices(save_.plan(), save_.options().work.threads);
       SaveResult result = save_.commit();
       result.seconds = watch.seconds();
       return result;
@@ -65,10 +65,10 @@ class Writer::Impl {
   container::FileSave& settle() {
     with_path(save_.path().native(), [&] {
       steps_.check_and_run([&] {
-        save_.draft().check_complete();
+        save_.plan().check_complete();
         // Without a single byte the save has not begun.
         if (save_.has_begun() ||
-            std::ranges::any_of(save_.draft().tensors, &container::DraftTensor::streamed))
+            std::ranges::any_of(save_.plan().tensors, &container::TensorPlan::streamed))
           save_.store().check_complete();
       });
     });
@@ -99,44 +99,44 @@ Writer& Writer::operator=(Writer&&) noexcept = default;
 
 void Writer::set_metadata(std::string json) {
   impl_->declare("set_metadata",
-                 [&](container::Draft& draft) { draft.set_metadata(std::move(json)); });
+                 [&](container::FilePlan& plan) { plan.set_metadata(std::move(json)); });
 }
 
 void Writer::set_training_steps(std::uint64_t steps) {
   impl_->declare("set_training_steps",
-                 [&](container::Draft& draft) { draft.training_steps = steps; });
+                 [&](container::FilePlan& plan) { plan.training_steps = steps; });
 }
 
 RegionId Writer::add_region(RegionSpec spec) {
   return {impl_->declare(
-      "add_region", [&](container::Draft& draft) { return draft.add_region(std::move(spec)); })};
+      "add_region", [&](container::FilePlan& plan) { return plan.add_region(std::move(spec)); })};
 }
 
 TensorId Writer::add_tensor(RegionId region, TensorSpec spec) {
-  return {impl_->declare("add_tensor", [&](container::Draft& draft) {
-    return draft.add_tensor(region.value, std::move(spec), {}, true);
+  return {impl_->declare("add_tensor", [&](container::FilePlan& plan) {
+    return plan.add_tensor(region.value, std::move(spec), {}, true);
   })};
 }
 
 TensorId Writer::add_tensor(RegionId region, TensorSpec spec, ByteSpan payload) {
-  return {impl_->declare("add_tensor", [&](container::Draft& draft) {
-    return draft.add_tensor(region.value, std::move(spec), payload, false);
+  return {impl_->declare("add_tensor", [&](container::FilePlan& plan) {
+    return plan.add_tensor(region.value, std::move(spec), payload, false);
   })};
 }
 
 template <typename Index>
 TensorId Writer::add_csr(RegionId region, TensorSpec spec, CsrArrays<Index> arrays) {
   std::vector<ByteSpan> pieces = container::sparse_pieces(spec, arrays);
-  return {impl_->declare("add_csr", [&](container::Draft& draft) {
-    return draft.add_tensor(region.value, std::move(spec), std::move(pieces), false);
+  return {impl_->declare("add_csr", [&](container::FilePlan& plan) {
+    return plan.add_tensor(region.value, std::move(spec), std::move(pieces), false);
   })};
 }
 
 template <typename Index>
 TensorId Writer::add_coo(RegionId region, TensorSpec spec, CooArrays<Index> arrays) {
   std::vector<ByteSpan> pieces = container::sparse_pieces(spec, arrays);
-  return {impl_->declare("add_coo", [&](container::Draft& draft) {
-    return draft.add_tensor(region.value, std::move(spec), std::move(pieces), false);
+  return {impl_->declare("add_coo", [&](container::FilePlan& plan) {
+    return plan.add_tensor(region.value, std::move(spec), std::move(pieces), false);
   })};
 }
 
@@ -147,21 +147,21 @@ template TensorId Writer::add_coo(RegionId, TensorSpec, CooArrays<std::uint64_t>
 
 ConnectionId Writer::add_connection(std::string_view source_region,
                                     std::string_view target_region) {
-  return {impl_->declare("add_connection", [&](container::Draft& draft) {
-    return draft.add_connection(source_region, target_region);
+  return {impl_->declare("add_connection", [&](container::FilePlan& plan) {
+    return plan.add_connection(source_region, target_region);
   })};
 }
 
 TensorId Writer::add_connection_weights(ConnectionId connection, TensorSpec spec,
                                         ByteSpan payload) {
-  return {impl_->declare("add_connection_weights", [&](container::Draft& draft) {
-    return draft.add_connection_weights(connection.value, std::move(spec), payload);
+  return {impl_->declare("add_connection_weights", [&](container::FilePlan& plan) {
+    return plan.add_connection_weights(connection.value, std::move(spec), payload);
   })};
 }
 
 TensorId Writer::add_connection_delays(ConnectionId connection, TensorSpec spec, ByteSpan payload) {
-  return {impl_->declare("add_connection_delays", [&](container::Draft& draft) {
-    return draft.add_connection_delays(connection.value, std::move(spec), payload);
+  return {impl_->declare("add_connection_delays", [&](container::FilePlan& plan) {
+    return plan.add_connection_delays(connection.value, std::move(spec), payload);
   })};
 }
 
@@ -179,8 +179,8 @@ Writer container::writer_in_frames(const FramesTarget& target, const SaveOptions
 
 TensorId container::add_quantized(Writer& writer, RegionId region, TensorSpec spec,
                                   const format::QuantizedSideData& side, ByteSpan payload) {
-  return {detail::Inside::impl(writer)->declare("add_quantized", [&](Draft& draft) {
-    return draft.add_quantized(region.value, std::move(spec), side, payload);
+  return {detail::Inside::impl(writer)->declare("add_quantized", [&](FilePlan& plan) {
+    return plan.add_quantized(region.value, std::move(spec), side, payload);
   })};
 }
 

@@ -1,6 +1,6 @@
 // Writes a copy of a file in which chosen tensors are quantized; all others are taken over as they
 // are stored, compressed chunks included. The output is a new file that appears when it is
-// complete. The draft borrows payloads: payloads_ keeps them until the commit, in a list so that
+// complete. The plan borrows payloads: payloads_ keeps them until the commit, in a list so that
 // they do not move.
 #include <algorithm>
 #include <list>
@@ -56,8 +56,8 @@ class FileQuantization {
 
   QuantizeFileResult run(const std::filesystem::path& output) {
     container::FileSave file(output, save_);
-    file.draft() = container::copied_file(
-        file_, [&](const RegionView& region, container::DraftTensor& tensor) {
+    file.plan() =
+        container::copied_file(file_, [&](const RegionView& region, container::TensorPlan& tensor) {
           stop_if_cancelled(save_.work.cancel);
           replace(region, tensor);
         });
@@ -66,7 +66,7 @@ class FileQuantization {
     // Nothing was lost where nothing was quantized: the generation stays.
     if (!quantizer_.reports().empty()) {
       state::set_lossy_generation(metadata_, quantizer_.generation());
-      file.draft().metadata = state::metadata_text(metadata_);
+      file.plan().metadata = state::metadata_text(metadata_);
     }
     const SaveResult saved = file.commit();
     QuantizeFileResult result{{.input_bytes = file_.mapping().bytes().size(),
@@ -90,7 +90,7 @@ class FileQuantization {
   }
 
   // A dense tensor that is chosen becomes a quantized one.
-  void replace(const RegionView& region, container::DraftTensor& tensor) {
+  void replace(const RegionView& region, container::TensorPlan& tensor) {
     const TensorSpec& spec = tensor.spec;
     const QuantizationTarget target{
         .path = state::path_in_region(region.name(), component_of_role(spec.role), spec.name),
@@ -105,7 +105,7 @@ class FileQuantization {
     auto payload = quantizer_.quantize(target, Tensor::from(region.at(spec.name), limits_));
     if (!payload) return;
     const state::QuantizedPayload& kept = payloads_.emplace_back(*std::move(payload));
-    container::DraftTensor quantized;
+    container::TensorPlan quantized;
     quantized.spec = spec;
     quantized.spec.encoding = Encoding::quantized;
     quantized.quantized = std::make_unique<format::QuantizedSideData>(kept.side);
@@ -121,7 +121,7 @@ class FileQuantization {
   state::Quantizer quantizer_;
   state::PatternUse include_;
   state::PatternUse exclude_;
-  std::list<state::QuantizedPayload> payloads_;  ///< that the draft borrows
+  std::list<state::QuantizedPayload> payloads_;  ///< that the plan borrows
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A draft of a new file from what is left of an old one. Names and places come from tables that
+// A plan of a new file from what is left of an old one. Names and places come from tables that
 // were checked by all their rules; a tensor is taken where its bytes lie in the file and have the
 // digests of its entry, so whatever was damaged, nothing gets into the output that was not written.
 //
@@ -46,26 +46,26 @@ class Salvage {
   Salvage(const DamagedFile& damaged, const SalvageOptions& options, SalvageResult& result)
       : damaged_(damaged), file_(*damaged.file), options_(options), result_(result) {}
 
-  container::Draft run() {
+  container::FilePlan run() {
     const format::Header& header = file_.header();
     container::check_can_be_rewritten(header);
-    draft_.training_steps = header.training_steps;
+    plan_.training_steps = header.training_steps;
     if (header.metadata_length != 0) {
       take_text("metadata", [&] {
-        draft_.metadata = file_.json({header.metadata_offset, header.metadata_length}, "metadata");
+        plan_.metadata = file_.json({header.metadata_offset, header.metadata_length}, "metadata");
       });
     }
     // Connections first: the brain's own region has an entry for each.
     find_connections();
     for (std::uint32_t r = 0; r < file_.region_count(); ++r) take_region(r);
     for (auto& [connection, tensors] : connections_) add_connection(connection, tensors);
-    return std::move(draft_);
+    return std::move(plan_);
   }
 
  private:
   struct Matrices {
-    container::DraftTensor weights;
-    std::optional<container::DraftTensor> delays;
+    container::TensorPlan weights;
+    std::optional<container::TensorPlan> delays;
   };
 
   // False, with the loss noted, where `take` meets damage.
@@ -86,8 +86,8 @@ class Salvage {
   }
 
   // Nullopt, with the loss noted, for a tensor that is not what was written.
-  std::optional<container::DraftTensor> take(std::uint32_t region, std::uint32_t number,
-                                             const std::string& name) {
+  std::optional<container::TensorPlan> take(std::uint32_t region, std::uint32_t number,
+                                            const std::string& name) {
     stop_if_cancelled(options_.save.work.cancel);
     std::uint64_t bytes = 0;
     try {
@@ -106,7 +106,7 @@ class Salvage {
         lose(name, bytes, "tables name more bytes than the file has");
         return std::nullopt;
       }
-      container::DraftTensor tensor = container::tensor_to_copy(file_, region, number);
+      container::TensorPlan tensor = container::tensor_to_copy(file_, region, number);
       container::check_sound_payload(file_, view, file_.tensor_entry(number),
                                      options_.save.work.threads);
       taken_ += length;
@@ -133,7 +133,7 @@ class Salvage {
       }
       const std::string name = fmt::format("{}->{}", connection.source, connection.target);
       auto weights = take(file_.region_count(), connection.weights, name + ".weights");
-      std::optional<container::DraftTensor> delays;
+      std::optional<container::TensorPlan> delays;
       if (connection.delays) {
         delays = take(file_.region_count(), *connection.delays, name + ".delays");
         if (delays && !weights) lose(name + ".delays", delays->logical_length, "without weights");
@@ -175,26 +175,26 @@ class Salvage {
     take_text("config" + of, [&] { spec.config_json = region->config_json(); });
     take_text("metadata" + of, [&] { spec.metadata_json = region->metadata_json(); });
 
-    std::vector<container::DraftTensor> tensors;
+    std::vector<container::TensorPlan> tensors;
     state::NewNames lost;
     take_tensors(*region, name, tensors, lost);
     take_text("tree" + of, [&] { forget(spec, lost); });
     std::uint32_t id = 0;
     try {
-      id = draft_.add_region(std::move(spec));
+      id = plan_.add_region(std::move(spec));
     } catch (const UsageError& error) {
-      for (const container::DraftTensor& tensor : tensors)
+      for (const container::TensorPlan& tensor : tensors)
         lose(fmt::format("{}/{}", name, tensor.spec.name), tensor.logical_length, reason_of(error));
       result_.lost_texts.push_back(
           fmt::format("region '{}': {}", printable(name), reason_of(error)));
       return;
     }
     short_names_.emplace(container::short_name_string(name), name);
-    for (container::DraftTensor& tensor : tensors) {
+    for (container::TensorPlan& tensor : tensors) {
       const std::string shown = fmt::format("{}/{}", name, tensor.spec.name);
       const std::uint64_t bytes = tensor.logical_length;
       try {
-        draft_.add_copy(id, std::move(tensor));
+        plan_.add_copy(id, std::move(tensor));
       } catch (const UsageError& error) {
         lose(shown, bytes, reason_of(error));
       }
@@ -203,7 +203,7 @@ class Salvage {
 
   // In the order of their bytes, which was that of their declaration.
   void take_tensors(const RegionView& region, const std::string& name,
-                    std::vector<container::DraftTensor>& tensors, state::NewNames& lost) {
+                    std::vector<container::TensorPlan>& tensors, state::NewNames& lost) {
     std::uint32_t first = 0;
     std::uint32_t count = 0;
     try {
@@ -230,7 +230,7 @@ class Salvage {
         lost.emplace(tensor_name, std::nullopt);
       }
     }
-    std::ranges::stable_sort(tensors, {}, &container::DraftTensor::stored_offset);
+    std::ranges::stable_sort(tensors, {}, &container::TensorPlan::stored_offset);
   }
 
   // A text that cannot be changed goes: it would name what is not there.
@@ -257,7 +257,7 @@ class Salvage {
         lose(name + ".weights", matrices.weights.logical_length, "a region of it is lost");
         return;
       }
-      draft_.add_connection(source->second, target->second);
+      plan_.add_connection(source->second, target->second);
     } catch (const UsageError& error) {
       lose(name + ".weights", matrices.weights.logical_length, reason_of(error));
       return;
@@ -265,14 +265,14 @@ class Salvage {
     // What they are follows from where they stand, whatever their entries said.
     matrices.weights.spec.role = Role::weights;
     if (matrices.delays) matrices.delays->spec.role = Role::other;
-    container::set_matrices(draft_, std::move(matrices.weights), std::move(matrices.delays));
+    container::set_matrices(plan_, std::move(matrices.weights), std::move(matrices.delays));
   }
 
   const DamagedFile& damaged_;
   const detail::OpenFile& file_;
   const SalvageOptions& options_;
   SalvageResult& result_;
-  container::Draft draft_;
+  container::FilePlan plan_;
   std::uint64_t taken_ = 0;  ///< stored bytes
   std::map<std::string, std::string> short_names_;
   std::vector<std::pair<container::StoredConnection, Matrices>> connections_;
@@ -306,15 +306,15 @@ SalvageResult salvage(const path& input, const path& output, const SalvageOption
     result.tables_verified = damaged.tables_verified;
     result.generation = damaged.file->header().generation;
     result.input_bytes = file_bytes(input);
-    save.draft() = Salvage(damaged, options, result).run();
-    if (save.draft().tensors.empty() && !result.lost.empty()) {
+    save.plan() = Salvage(damaged, options, result).run();
+    if (save.plan().tensors.empty() && !result.lost.empty()) {
       throw IntegrityError(
           ErrorCode::checksum_mismatch,
           fmt::format("nothing can be got: no tensor of {} is the one that was written; the first, "
                       "'{}': {}",
                       result.lost.size(), printable(result.lost[0].name), result.lost[0].reason));
     }
-    result.regions = static_cast<std::uint32_t>(save.draft().regions.size());
+    result.regions = static_cast<std::uint32_t>(save.plan().regions.size());
     const SaveResult saved = save.commit();
     result.tensors = saved.tensors;
     result.output_bytes = saved.file_bytes;

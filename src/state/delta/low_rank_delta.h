@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "state/delta/low_rank_change.h"
-#include "state/delta/state_draft.h"
+#include "state/delta/state_plan.h"
 
 namespace thalia::state {
 

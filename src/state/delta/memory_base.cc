@@ -10,7 +10,7 @@
 #include "container/file/short_name.h"
 #include "format/payload.h"
 #include "state/delta/base_state.h"
-#include "state/delta/state_draft.h"
+#include "state/delta/state_plan.h"
 
 namespace thalia::state {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "container/write/file_save.h"
 #include "state/delta/save_state.h"
-#include "state/delta/state_draft.h"
+#include "state/delta/state_plan.h"
 #include "state/value/in_order.h"
 #include "thalia/state/delta.h"
 
@@ -21,7 +21,7 @@ constexpr std::uint64_t kReadPiece = 1 << 20;
 // Streams a tensor in pieces, which threads take through all links and which are written in order:
 // neither the tensor nor a stage of it is ever whole in memory.
 void stream(const TensorSource& source, std::uint32_t id, container::FileSave& save) {
-  const std::uint64_t size = save.draft().tensors[id].logical_length;
+  const std::uint64_t size = save.plan().tensors[id].logical_length;
   const Work& work = save.options().work;
   const auto bytes = state::open_source(source, size);
   struct Piece {
@@ -37,7 +37,7 @@ void stream(const TensorSource& source, std::uint32_t id, container::FileSave& s
       },
       [&](const Piece& piece) { save.store().write(id, piece.bytes); });
   if (size == 0 || !source.content_hash) return;
-  if (save.draft().tensors[id].digest.hash == *source.content_hash) return;
+  if (save.plan().tensors[id].digest.hash == *source.content_hash) return;
   throw IntegrityError(ErrorCode::checksum_mismatch,
                        "what the chain makes of the tensor is not what was saved",
                        {.section = "payload", .field = "content_hash"});
@@ -66,14 +66,14 @@ namespace state {
 SaveResult save_state(const StateSource& state, const std::filesystem::path& target,
                       const container::CheckedOptions& options) {
   return with_path(target.native(), [&] {
-    container::FileSave save(target, options, draft_of(state));
+    container::FileSave save(target, options, plan_of(state));
     return thalia::save_state(state, save);
   });
 }
 
 SaveResult save_state(const StateSource& state, int fd, const std::filesystem::path& name,
                       const SaveOptions& options) {
-  container::FileSave save(fd, name, options, draft_of(state));
+  container::FileSave save(fd, name, options, plan_of(state));
   return thalia::save_state(state, save);
 }
 

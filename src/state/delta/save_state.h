@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "container/draft/check_options.h"
+#include "container/plan/check_options.h"
 #include "thalia/state/delta.h"
 #include "thalia/writer.h"
 

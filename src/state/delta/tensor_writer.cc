@@ -38,42 +38,42 @@ double stored_bytes(const ChangeList& list, const DeltaChange::Estimate& estimat
   return estimate.list_raw > 0 ? raw * std::min(1.0, estimate.list / estimate.list_raw) : raw;
 }
 
-// Turns a draft of what comes out into one of what is stored; the length stays for the caller to
+// Turns a plan of what comes out into one of what is stored; the length stays for the caller to
 // change.
-void become(container::DraftTensor& draft, Encoding encoding, const BaseTensor& base) {
+void become(container::TensorPlan& plan, Encoding encoding, const BaseTensor& base) {
   format::DeltaTensor out{};
-  out.encoding = draft.spec.encoding;
-  out.flags = draft.spec.wide_indices ? std::uint8_t{1} : std::uint8_t{0};
-  out.logical_length = draft.logical_length;
-  out.nnz = draft.spec.nnz;
+  out.encoding = plan.spec.encoding;
+  out.flags = plan.spec.wide_indices ? std::uint8_t{1} : std::uint8_t{0};
+  out.logical_length = plan.logical_length;
+  out.nnz = plan.spec.nnz;
   out.base_content_hash = base.digest().hash;
-  draft.delta = std::make_unique<format::DeltaTensor>(out);
-  draft.spec.encoding = encoding;
-  draft.spec.nnz = 0;
-  draft.spec.wide_indices = false;
+  plan.delta = std::make_unique<format::DeltaTensor>(out);
+  plan.spec.encoding = encoding;
+  plan.spec.nnz = 0;
+  plan.spec.wide_indices = false;
 }
 
 // The digest is that of what comes out; the store computes that of the stored bytes.
-void set_digest(container::DraftTensor& draft, const integrity::ContentDigest& digest) {
-  draft.delta->crc32 = digest.crc32;
-  draft.delta->content_hash = digest.hash;
+void set_digest(container::TensorPlan& plan, const integrity::ContentDigest& digest) {
+  plan.delta->crc32 = digest.crc32;
+  plan.delta->content_hash = digest.hash;
 }
 
-Digest128 hash_of_result(const container::DraftTensor& draft) {
-  return draft.delta ? draft.delta->content_hash : draft.digest.hash;
+Digest128 hash_of_result(const container::TensorPlan& plan) {
+  return plan.delta ? plan.delta->content_hash : plan.digest.hash;
 }
 
 }  // namespace
 
 void DeltaTensorWriter::store(std::uint32_t id, const DeltaSource& source) {
   settle(id, source);
-  const container::DraftTensor& draft = draft_.tensors[id];
+  const container::TensorPlan& plan = plan_.tensors[id];
   const std::optional<Digest128>& hash = source.tensor->content_hash;
   // A given content hash is held against what was stored. There is nothing to check of no bytes,
   // and what a threshold leaves is not what was given.
-  if (!hash || (draft.delta ? options_.threshold > 0 : draft.logical_length == 0)) return;
-  if (draft.spec.encoding == Encoding::low_rank_delta) return;  // nor what low rank leaves
-  if (hash_of_result(draft) != *hash) {
+  if (!hash || (plan.delta ? options_.threshold > 0 : plan.logical_length == 0)) return;
+  if (plan.spec.encoding == Encoding::low_rank_delta) return;  // nor what low rank leaves
+  if (hash_of_result(plan) != *hash) {
     throw IntegrityError(ErrorCode::checksum_mismatch,
                          "the tensor's bytes are not those of its content hash",
                          {.section = "payload", .field = "content_hash"});
@@ -81,8 +81,8 @@ void DeltaTensorWriter::store(std::uint32_t id, const DeltaSource& source) {
 }
 
 void DeltaTensorWriter::settle(std::uint32_t id, const DeltaSource& source) {
-  const container::DraftTensor& draft = draft_.tensors[id];
-  const TensorLayout layout = draft.spec.layout();
+  const container::TensorPlan& plan = plan_.tensors[id];
+  const TensorLayout layout = plan.spec.layout();
   const std::unique_ptr<BaseTensor> base = base_.find(source.key);
   const bool based = base && can_be_fitted(base->layout(), layout);
   const bool alike = based && base->layout() == layout;
@@ -90,8 +90,8 @@ void DeltaTensorWriter::settle(std::uint32_t id, const DeltaSource& source) {
   // The given hash alone decides: the tensor is not even opened, and an unchanged state costs no
   // reading.
   if (alike && hash == base->digest().hash) return store_same(id, *base);
-  if (alike && draft.logical_length == 0) return store_same(id, *base);
-  const auto now = open_source(*source.tensor, draft.logical_length);
+  if (alike && plan.logical_length == 0) return store_same(id, *base);
+  const auto now = open_source(*source.tensor, plan.logical_length);
   if (base && !based) ++result_.unlike;
   if (!based || now->size() == 0) return store_whole(id, *now);
   if (base->layout().dtype != layout.dtype) ++result_.converted;
@@ -99,12 +99,12 @@ void DeltaTensorWriter::settle(std::uint32_t id, const DeltaSource& source) {
 }
 
 void DeltaTensorWriter::store_same(std::uint32_t id, const BaseTensor& base) {
-  container::DraftTensor& draft = draft_.tensors[id];
-  become(draft, Encoding::same_as_base, base);
-  set_digest(draft, base.digest());
-  draft.logical_length = 0;
-  draft.streamed = false;
-  draft.digest = integrity::content_digest({}, 1);
+  container::TensorPlan& plan = plan_.tensors[id];
+  become(plan, Encoding::same_as_base, base);
+  set_digest(plan, base.digest());
+  plan.logical_length = 0;
+  plan.streamed = false;
+  plan.digest = integrity::content_digest({}, 1);
   ++result_.same;
 }
 
@@ -129,7 +129,7 @@ void DeltaTensorWriter::store_whole(std::uint32_t id, const ByteSource& now) {
 // counted.
 void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source,
                                      const ByteSource& now, bool may_be_same, BaseTensor& base) {
-  const TensorSpec& spec = draft_.tensors[id].spec;
+  const TensorSpec& spec = plan_.tensors[id].spec;
   const bool dense = spec.encoding == Encoding::dense;
   const bool lossy =
       options_.threshold > 0 && dense && has_threshold(spec.dtype) && may_keep_base(source);
@@ -174,18 +174,18 @@ bool DeltaTensorWriter::may_keep_base(const DeltaSource& source) const {
 
 bool DeltaTensorWriter::store_low_rank(std::uint32_t id, const DeltaSource& source,
                                        const ByteSource& now, BaseTensor& base, double most_bytes) {
-  container::DraftTensor& draft = draft_.tensors[id];
+  container::TensorPlan& plan = plan_.tensors[id];
   if (!may_be_low_rank(source, options_)) return false;
   std::vector<std::byte> buffers[2];
   const auto old = base.open();
   const auto change =
-      low_rank_change(draft.spec.dtype, draft.spec.shape, old->part(0, old->size(), buffers[0]),
+      low_rank_change(plan.spec.dtype, plan.spec.shape, old->part(0, old->size(), buffers[0]),
                       now.part(0, now.size(), buffers[1]), *options_.low_rank, generation_,
                       options_.save.work.threads);
   if (!change || static_cast<double>(change->payload.size()) >= most_bytes) return false;
-  become(draft, Encoding::low_rank_delta, base);
-  set_digest(draft, integrity::content_digest(change->result, options_.save.work.threads));
-  draft.logical_length = change->payload.size();
+  become(plan, Encoding::low_rank_delta, base);
+  set_digest(plan, integrity::content_digest(change->result, options_.save.work.threads));
+  plan.logical_length = change->payload.size();
   write(id, change->payload);
   result_.low_rank.push_back(change->report);
   result_.low_rank.back().region = source.key.region;
@@ -196,12 +196,12 @@ bool DeltaTensorWriter::store_low_rank(std::uint32_t id, const DeltaSource& sour
 
 void DeltaTensorWriter::store_list(std::uint32_t id, const ChangeList& list,
                                    const BaseTensor& base) {
-  container::DraftTensor& draft = draft_.tensors[id];
-  const auto parts = *format::sparse_delta_parts(draft.spec.dtype, draft.spec.shape, list.count());
-  become(draft, Encoding::sparse_delta, base);
-  set_digest(draft, list.digest());
-  draft.spec.nnz = list.count();
-  draft.logical_length = parts.length;
+  container::TensorPlan& plan = plan_.tensors[id];
+  const auto parts = *format::sparse_delta_parts(plan.spec.dtype, plan.spec.shape, list.count());
+  become(plan, Encoding::sparse_delta, base);
+  set_digest(plan, list.digest());
+  plan.spec.nnz = list.count();
+  plan.logical_length = parts.length;
   const auto write_bytes = [&](ByteSpan bytes) { write(id, bytes); };
   write_bytes(as_byte_span(list.pointers()));
   list.write_positions(write_bytes);
@@ -216,8 +216,8 @@ void DeltaTensorWriter::store_list(std::uint32_t id, const ChangeList& list,
 
 void DeltaTensorWriter::store_difference(std::uint32_t id, const DeltaChange& change,
                                          const BaseTensor& base) {
-  container::DraftTensor& draft = draft_.tensors[id];
-  become(draft, Encoding::xor_base, base);
+  container::TensorPlan& plan = plan_.tensors[id];
+  become(plan, Encoding::xor_base, base);
   std::vector<integrity::PieceDigest> digests(change.pieces());
   struct Piece {
     DeltaChange::Pair pair;
@@ -234,7 +234,7 @@ void DeltaTensorWriter::store_difference(std::uint32_t id, const DeltaChange& ch
         xor_into(piece.difference, piece.pair.now);
       },
       [&](const Piece& piece) { write(id, piece.difference); });
-  set_digest(draft, integrity::join_pieces(digests));
+  set_digest(plan, integrity::join_pieces(digests));
   ++result_.differences;
   changed_.insert(id);
 }

@@ -5,36 +5,37 @@
 #include <memory>
 #include <unordered_set>
 
-#include "container/draft/draft.h"
+#include "container/plan/file_plan.h"
 #include "container/write/payload_store.h"
 #include "state/delta/base_state.h"
 #include "state/delta/change.h"
 #include "state/delta/change_list.h"
-#include "state/delta/state_draft.h"
+#include "state/delta/state_plan.h"
 #include "state/quantize/payload.h"
 #include "thalia/state/delta.h"
 
 namespace thalia::state {
 
-/// Takes the tensors of a draft in the order of the file. What is not in memory passes in pieces
+/// Takes the tensors of a plan in the order of the file. What is not in memory passes in pieces
 /// and is never made whole, but for matrices that are tried at low rank. Borrows everything;
 /// externally synchronised.
 class DeltaTensorWriter {
  public:
-  DeltaTensorWriter(container::Draft& draft, container::PayloadStore& store, const BaseState& base,
-                    const DeltaOptions& options, LossyGeneration generation, DeltaResult& result)
-      : draft_(draft),
+  DeltaTensorWriter(container::FilePlan& plan, container::PayloadStore& store,
+                    const BaseState& base, const DeltaOptions& options, LossyGeneration generation,
+                    DeltaResult& result)
+      : plan_(plan),
         store_(store),
         base_(base),
         options_(options),
         generation_(generation),
         result_(result) {}
 
-  /// Finds out what is to be stored of tensor `id` of the draft, and stores it.
+  /// Finds out what is to be stored of tensor `id` of the plan, and stores it.
   /// @throws what source and base throw; UsageError, IoError, CancelledError.
   void store(std::uint32_t id, const DeltaSource& source);
 
-  /// Tensors of the draft that are not the base's.
+  /// Tensors of the plan that are not the base's.
   const std::unordered_set<std::uint32_t>& changed() const noexcept { return changed_; }
 
  private:
@@ -50,7 +51,7 @@ class DeltaTensorWriter {
   void store_difference(std::uint32_t id, const DeltaChange& change, const BaseTensor& base);
   void write(std::uint32_t id, ByteSpan bytes);
 
-  container::Draft& draft_;
+  container::FilePlan& plan_;
   container::PayloadStore& store_;
   const BaseState& base_;
   const DeltaOptions& options_;

@@ -14,9 +14,9 @@
 #include "base/fail.h"
 #include "base/stopwatch.h"
 #include "base/utf8.h"
-#include "container/draft/draft.h"
 #include "container/file/delta_prefix.h"
 #include "container/file/short_name.h"
+#include "container/plan/file_plan.h"
 #include "container/write/file_save.h"
 #include "format/constants.h"
 #include "format/delta.h"
@@ -25,7 +25,7 @@
 #include "state/delta/base_state.h"
 #include "state/delta/low_rank_delta.h"
 #include "state/delta/save_state.h"
-#include "state/delta/state_draft.h"
+#include "state/delta/state_plan.h"
 #include "state/delta/tensor_writer.h"
 #include "thalia/paths.h"
 #include "thalia/state/delta.h"
@@ -43,16 +43,16 @@ using Pair = std::pair<std::string, std::string>;
 
 class Changes {
  public:
-  Changes(const container::Draft& draft, const BaseNames& base,
+  Changes(const container::FilePlan& plan, const BaseNames& base,
           const std::unordered_set<std::uint32_t>& changed)
-      : draft_(draft), base_(base), changed_(changed) {
+      : plan_(plan), base_(base), changed_(changed) {
     for (const BaseNames::Region& region : base.regions) regions_.emplace(region.name, &region);
   }
 
   std::vector<std::string> changed_regions() {
     find_changed_ends();
     std::vector<std::string> out;
-    for (const container::DraftRegion& region : draft_.regions) {
+    for (const container::RegionPlan& region : plan_.regions) {
       if (is_changed(region)) out.push_back(region.spec.name);
     }
     return out;
@@ -60,7 +60,7 @@ class Changes {
 
   // Whatever is left of the base's regions; this empties the index, and so comes last.
   std::vector<std::string> removed_regions() {
-    for (const container::DraftRegion& region : draft_.regions) regions_.erase(region.spec.name);
+    for (const container::RegionPlan& region : plan_.regions) regions_.erase(region.spec.name);
     std::vector<std::string> out;
     for (const BaseNames::Region& region : base_.regions) {
       if (regions_.contains(region.name)) out.push_back(region.name);
@@ -69,11 +69,11 @@ class Changes {
   }
 
  private:
-  bool is_changed(const container::DraftRegion& region) const {
+  bool is_changed(const container::RegionPlan& region) const {
     const auto found = regions_.find(region.spec.name);
     if (found == regions_.end()) return true;
     const auto has = [&](std::uint32_t tensor) { return changed_.contains(tensor); };
-    const auto lost = [&](const std::string& name) { return !draft_.has_tensor(region, name); };
+    const auto lost = [&](const std::string& name) { return !plan_.has_tensor(region, name); };
     const auto& tensors = found->second->tensors;
     return std::any_of(region.tensors.begin(), region.tensors.end(), has) ||
            std::any_of(tensors.begin(), tensors.end(), lost) ||
@@ -82,13 +82,13 @@ class Changes {
 
   // The regions at both ends of connections that are not the base's.
   void find_changed_ends() {
-    constexpr std::uint32_t kNone = container::DraftConnection::kNone;
+    constexpr std::uint32_t kNone = container::ConnectionPlan::kNone;
     std::set<Pair> kept;
     std::set<Pair> had_delays;
     for (const BaseNames::Connection& connection : base_.connections) {
       if (connection.delays) had_delays.emplace(connection.source, connection.target);
     }
-    for (const container::DraftConnection& connection : draft_.connections) {
+    for (const container::ConnectionPlan& connection : plan_.connections) {
       Pair pair(container::short_name_string(connection.source),
                 container::short_name_string(connection.target));
       const bool has_delays = connection.delays != kNone;
@@ -109,18 +109,18 @@ class Changes {
     ends_.insert(pair.second);
   }
 
-  const container::Draft& draft_;
+  const container::FilePlan& plan_;
   const BaseNames& base_;
   const std::unordered_set<std::uint32_t>& changed_;
   std::unordered_map<std::string, const BaseNames::Region*> regions_;
   std::set<std::string> ends_;  ///< short names
 };
 
-/// Fills in changed_regions and removed_regions. @param changed tensors of the draft that are not
+/// Fills in changed_regions and removed_regions. @param changed tensors of the plan that are not
 /// the base's.
-void note_changed_regions(const container::Draft& draft, const BaseNames& base,
+void note_changed_regions(const container::FilePlan& plan, const BaseNames& base,
                           const std::unordered_set<std::uint32_t>& changed, DeltaResult& result) {
-  Changes changes(draft, base, changed);
+  Changes changes(plan, base, changed);
   result.changed_regions = changes.changed_regions();
   result.removed_regions = changes.removed_regions();
 }
@@ -169,7 +169,7 @@ class DeltaWriter {
         identity_(base.identity()),
         options_(settled(options)),
         save_(save_options(options_)),
-        draft_(state::draft_of(state)),
+        plan_(state::plan_of(state)),
         sources_(state::sources_of(state)) {
     // Replacing a file of the chain would make the delta the last trace of its own base.
     for (const fs::path& path : base.files()) {
@@ -185,35 +185,35 @@ class DeltaWriter {
     }
     result_.base_bytes = base.file_bytes();
     result_.depth = identity_.depth + 1;
-    for (const container::DraftTensor& tensor : draft_.tensors)
+    for (const container::TensorPlan& tensor : plan_.tensors)
       logical_bytes_ += tensor.logical_length;
     state::check_patterns(sources_, options);
-    if (options.low_rank) generation_ = state::mark_low_rank(sources_, options, draft_.metadata);
+    if (options.low_rank) generation_ = state::mark_low_rank(sources_, options, plan_.metadata);
   }
 
   /// @param place of the file; its base is named as from `target`.
   DeltaResult run(const fs::path& place, const fs::path& target) {
     const Stopwatch watch;
-    container::FileSave file(place, save_, std::move(draft_));
-    container::Draft& draft = file.draft();
-    draft.delta = {
-        .prefix = build_prefix(place == target ? file.path() : target, draft.training_steps),
+    container::FileSave file(place, save_, std::move(plan_));
+    container::FilePlan& plan = file.plan();
+    plan.delta = {
+        .prefix = build_prefix(place == target ? file.path() : target, plan.training_steps),
         .base_checksum = identity_.closing_checksum,
         .base_step = identity_.training_steps};
-    io::pwrite_all(file.fd(), 0, draft.delta->prefix, file.path());
-    state::DeltaTensorWriter tensors(draft, file.store(), base_, options_, generation_, result_);
+    io::pwrite_all(file.fd(), 0, plan.delta->prefix, file.path());
+    state::DeltaTensorWriter tensors(plan, file.store(), base_, options_, generation_, result_);
     for (const std::uint32_t id : file.store().layout().file_order()) {
       stop_if_cancelled(options_.save.work.cancel);
-      store_tensor(tensors, id, draft.tensors[id].logical_length);
+      store_tensor(tensors, id, plan.tensors[id].logical_length);
     }
     static_cast<SaveResult&>(result_) = file.commit();
     // The save knows the container, and nothing of what it stands for.
-    result_.file_bytes += draft.delta->prefix.size();
+    result_.file_bytes += plan.delta->prefix.size();
     result_.payload_bytes = logical_bytes_;
     result_.identity.depth = result_.depth;
     if (options_.save.io == IoMode::direct)
       result_.io_fallback = "what a delta writes is little beside what it reads";
-    state::note_changed_regions(draft, base_.names(), tensors.changed(), result_);
+    state::note_changed_regions(plan, base_.names(), tensors.changed(), result_);
     result_.seconds = watch.seconds();
     return std::move(result_);
   }
@@ -254,8 +254,8 @@ class DeltaWriter {
   const FileIdentity identity_;
   const DeltaOptions options_;
   const container::CheckedOptions save_;
-  container::Draft draft_;
-  std::vector<state::DeltaSource> sources_;  ///< by tensor of the draft
+  container::FilePlan plan_;
+  std::vector<state::DeltaSource> sources_;  ///< by tensor of the plan
   state::LossyGeneration generation_;
   std::uint64_t logical_bytes_ = 0;  ///< of the state's tensors
   std::uint64_t done_ = 0;

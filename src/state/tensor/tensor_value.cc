@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "container/draft/sparse_pieces.h"
+#include "container/plan/sparse_pieces.h"
 #include "format/payload.h"
 #include "io/memory/allocation_limit.h"
 #include "io/memory/huge_pages.h"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "container/draft/check_options.h"
+#include "container/plan/check_options.h"
 #include "io/folder/line_log.h"
 #include "state/delta/save_state.h"
 #include "store/load/checked_file.h"

@@ -1,4 +1,4 @@
-// Which keys a record has, whatever holds it: a state, a draft of a file, a file.
+// Which keys a record has, whatever holds it: a state, a plan of a file, a file.
 // docs/format/store.md, "Records".
 #pragma once
 

@@ -41,11 +41,11 @@ store::RecordKeys keys_of(const StateSource& state) {
   return keys;
 }
 
-store::RecordKeys keys_of(const container::Draft& draft) {
+store::RecordKeys keys_of(const container::FilePlan& plan) {
   store::RecordKeys keys;
-  keys.add_metadata_text(draft.metadata);
-  for (const container::DraftRegion& region : draft.regions) keys.add_path(region.spec.name);
-  for (const container::DraftTensor& tensor : draft.tensors) keys.add_path(tensor.spec.name);
+  keys.add_metadata_text(plan.metadata);
+  for (const container::RegionPlan& region : plan.regions) keys.add_path(region.spec.name);
+  for (const container::TensorPlan& tensor : plan.tensors) keys.add_path(tensor.spec.name);
   return keys;
 }
 
@@ -154,8 +154,7 @@ Writer RunWriter::new_checkpoint(std::string_view phase, std::uint64_t step, Sav
 
 StoredCheckpoint RunWriter::commit(Writer&& writer, const SaveInfo& info) {
   store::SavePlace place = impl_->place_of(writer, info);
-  require_keys(run(), place.phase,
-               [&] { return keys_of(container::file_save_of(writer).draft()); });
+  require_keys(run(), place.phase, [&] { return keys_of(container::file_save_of(writer).plan()); });
   return impl_->save(std::move(place), [&](const store::SavePlace&) {
     impl_->session().step(SaveStep::write);
     return saved_file(writer.commit());
@@ -166,8 +165,7 @@ SaveHandle<StoredCheckpoint> RunWriter::commit_async(AsyncSaver& saver, Writer&&
                                                      const SaveInfo& info, Snapshot snapshot,
                                                      std::function<void()> ready) {
   store::SavePlace place = impl_->place_of(writer, info);
-  require_keys(run(), place.phase,
-               [&] { return keys_of(container::file_save_of(writer).draft()); });
+  require_keys(run(), place.phase, [&] { return keys_of(container::file_save_of(writer).plan()); });
   impl_->session().step(SaveStep::write);
   impl_->begin_replacing(place);
   const SaveHandle<> save = saver.save_async(std::move(writer), snapshot, std::move(ready));

@@ -9,7 +9,7 @@
 
 using namespace thalia;
 using namespace thalia::test;
-using container::Draft;
+using container::FilePlan;
 using container::SharedArena;
 using container::SnapshotArenas;
 using container::SnapshotPlan;
@@ -18,11 +18,11 @@ BOOST_AUTO_TEST_SUITE(snapshot)
 
 namespace {
 
-void add(Draft& draft, const std::string& name, std::vector<ByteSpan> pieces) {
+void add(FilePlan& file_plan, const std::string& name, std::vector<ByteSpan> pieces) {
   std::uint64_t bytes = 0;
   for (const ByteSpan piece : pieces) bytes += piece.size();
-  draft.add_tensor(0, {.name = name, .dtype = DType::u8, .shape = {bytes}}, std::move(pieces),
-                   false);
+  file_plan.add_tensor(0, {.name = name, .dtype = DType::u8, .shape = {bytes}}, std::move(pieces),
+                       false);
 }
 
 }  // namespace
@@ -30,27 +30,27 @@ void add(Draft& draft, const std::string& name, std::vector<ByteSpan> pieces) {
 BOOST_AUTO_TEST_CASE(payloads_lie_whole_and_aligned_as_in_the_file) {
   const std::vector<std::byte> bytes = random_bytes(20 << 20);
   const ByteSpan all = bytes;
-  Draft draft;
-  draft.add_region({.name = "r"});
-  add(draft, "odd", {all.subspan(1, 3)});
-  add(draft, "none", {});
-  add(draft, "large", {all.subspan(5, 9 << 20)});
-  add(draft, "pieces", {all.subspan(7, 10), all.subspan(100, 1), all.subspan(4097, 70'001)});
-  add(draft, "page", {all.subspan(3, 64 << 10)});
-  draft.add_tensor(0, {.name = "streamed", .dtype = DType::u8, .shape = {100}}, {}, true);
+  FilePlan file_plan;
+  file_plan.add_region({.name = "r"});
+  add(file_plan, "odd", {all.subspan(1, 3)});
+  add(file_plan, "none", {});
+  add(file_plan, "large", {all.subspan(5, 9 << 20)});
+  add(file_plan, "pieces", {all.subspan(7, 10), all.subspan(100, 1), all.subspan(4097, 70'001)});
+  add(file_plan, "page", {all.subspan(3, 64 << 10)});
+  file_plan.add_tensor(0, {.name = "streamed", .dtype = DType::u8, .shape = {100}}, {}, true);
   std::vector<std::vector<std::byte>> expected;
-  for (const container::DraftTensor& tensor : draft.tensors) {
+  for (const container::TensorPlan& tensor : file_plan.tensors) {
     auto& copy = expected.emplace_back();
     for (const ByteSpan piece : tensor.pieces) copy.insert(copy.end(), piece.begin(), piece.end());
   }
 
-  const SnapshotPlan plan(draft);
+  const SnapshotPlan plan(file_plan);
   const io::AnonymousMemory memory(plan.bytes());
   plan.copy(memory.bytes(), 3);
-  plan.adopt(draft, memory.bytes());
-  for (std::size_t i = 0; i < draft.tensors.size(); ++i) {
-    const auto& pieces = draft.tensors[i].pieces;
-    BOOST_TEST_CONTEXT(draft.tensors[i].spec.name) {
+  plan.adopt(file_plan, memory.bytes());
+  for (std::size_t i = 0; i < file_plan.tensors.size(); ++i) {
+    const auto& pieces = file_plan.tensors[i].pieces;
+    BOOST_TEST_CONTEXT(file_plan.tensors[i].spec.name) {
       BOOST_TEST_REQUIRE(pieces.size() == (expected[i].empty() ? 0u : 1u));
       if (pieces.empty()) continue;
       const ByteSpan payload = pieces.front();

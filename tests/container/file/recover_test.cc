@@ -8,7 +8,7 @@
 
 #include "boost_test.h"
 #include "container/append/check.h"
-#include "container/draft/header_builder.h"
+#include "container/plan/header_builder.h"
 #include "container/write/same_as_sample.h"
 #include "format/header.h"
 #include "support/bytes.h"

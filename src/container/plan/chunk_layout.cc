@@ -1,6 +1,6 @@
 // Filters work on elements, so the encoder has to know which array a chunk lies in. A wrong answer
 // costs bytes and never correctness: the entry names the filter that was used.
-#include "container/draft/chunk_layout.h"
+#include "container/plan/chunk_layout.h"
 
 #include <algorithm>
 #include <array>
@@ -25,7 +25,7 @@ Arrays sparse_arrays(const format::SparseParts& parts, bool wide, ElementLayout 
   return {Array{parts.row_pointers, indices}, {parts.indices, indices}, {parts.values, values}};
 }
 
-Arrays arrays_of(const DraftTensor& tensor) {
+Arrays arrays_of(const TensorPlan& tensor) {
   const TensorSpec& spec = tensor.spec;
   const ElementLayout elements = codec::element_layout(spec.dtype);
   TensorLayout layout = spec.layout();
@@ -54,7 +54,7 @@ std::uint64_t overlap(format::Extent extent, std::uint64_t begin, std::uint64_t 
 
 }  // namespace
 
-ElementLayout chunk_layout(const DraftTensor& tensor, std::uint64_t begin, std::uint64_t end) {
+ElementLayout chunk_layout(const TensorPlan& tensor, std::uint64_t begin, std::uint64_t end) {
   const Arrays arrays = arrays_of(tensor);
   const Array* greatest = &arrays.front();
   for (const Array& array : arrays) {

@@ -1,9 +1,9 @@
 // A state that is given as sources, declared to a container: what a Writer would check is checked
 // here, before a file is made. Tensors are numbered in one order by both functions, regions first
-// and then each connection's weights and delays: sources_of()[i] gives the bytes of the draft's
+// and then each connection's weights and delays: sources_of()[i] gives the bytes of the plan's
 // tensor i.
 
-#include "state/delta/state_draft.h"
+#include "state/delta/state_plan.h"
 
 #include <optional>
 #include <utility>
@@ -17,10 +17,10 @@
 namespace thalia::state {
 namespace {
 
-// A connection's matrix has no name in a region: the draft keeps it apart from the regions'
+// A connection's matrix has no name in a region: the plan keeps it apart from the regions'
 // tensors.
-container::DraftTensor matrix(const TensorSource& source, Role role) {
-  container::DraftTensor tensor;
+container::TensorPlan matrix(const TensorSource& source, Role role) {
+  container::TensorPlan tensor;
   tensor.spec = source.spec;
   tensor.spec.role = role;
   container::check_codes(tensor.spec);
@@ -67,21 +67,21 @@ std::vector<DeltaSource> sources_of(const StateSource& state) {
   return out;
 }
 
-container::Draft draft_of(const StateSource& state) {
-  container::Draft draft;
-  draft.set_metadata(state.metadata_json);
-  draft.training_steps = state.training_steps;
+container::FilePlan plan_of(const StateSource& state) {
+  container::FilePlan plan;
+  plan.set_metadata(state.metadata_json);
+  plan.training_steps = state.training_steps;
   for (const RegionSource& region : state.regions) {
-    const std::uint32_t id = draft.add_region(region.spec);
-    for (const TensorSource& tensor : region.tensors) draft.add_tensor(id, tensor.spec, {}, true);
+    const std::uint32_t id = plan.add_region(region.spec);
+    for (const TensorSource& tensor : region.tensors) plan.add_tensor(id, tensor.spec, {}, true);
   }
   for (const ConnectionSource& connection : state.connections) {
-    draft.add_connection(connection.source, connection.target);
-    std::optional<container::DraftTensor> delays;
+    plan.add_connection(connection.source, connection.target);
+    std::optional<container::TensorPlan> delays;
     if (connection.delays) delays = matrix(*connection.delays, Role::other);
-    container::set_matrices(draft, matrix(connection.weights, Role::weights), std::move(delays));
+    container::set_matrices(plan, matrix(connection.weights, Role::weights), std::move(delays));
   }
-  return draft;
+  return plan;
 }
 
 std::shared_ptr<const ByteSource> open_source(const TensorSource& source, std::uint64_t size) {

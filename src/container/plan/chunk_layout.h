@@ -4,13 +4,12 @@
 #include <cstdint>
 
 #include "codec/cpu/element_layout.h"
-#include "container/draft/draft.h"
+#include "container/plan/file_plan.h"
 
 namespace thalia::container {
 
 /// Of the logical bytes [begin, end) of a tensor: of its elements, or of the index array in which
 /// they lie. A range across two arrays has the layout of its greater part.
-codec::ElementLayout chunk_layout(const DraftTensor& tensor, std::uint64_t begin,
-                                  std::uint64_t end);
+codec::ElementLayout chunk_layout(const TensorPlan& tensor, std::uint64_t begin, std::uint64_t end);
 
 }  // namespace thalia::container

@@ -1,6 +1,6 @@
 // Where everything in front of the directory lies. This follows from names, types, shapes and
 // stored lengths alone; no payload is looked at. For an append, it is where the new parts lie: from
-// draft.base.begin on, while kept parts stay in their places. docs/format/format.md, "Placement".
+// plan.base.begin on, while kept parts stay in their places. docs/format/format.md, "Placement".
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "container/draft/draft.h"
 #include "container/file/block_choice.h"
+#include "container/plan/file_plan.h"
 #include "format/extent.h"
 #include "format/region.h"
 #include "format/state.h"
@@ -30,7 +30,7 @@ struct RegionLayout {
 /// finish().
 class Layout {
  public:
-  explicit Layout(const Draft& draft, BlockGaps gaps = {});
+  explicit Layout(const FilePlan& plan, BlockGaps gaps = {});
 
   /// The tensors to be placed, by region; in a region first parameters, then homeostatic, then
   /// dynamic state by role, then the others; within these as declared.
@@ -61,7 +61,7 @@ class Layout {
     return absolute - regions_[region_].extent.offset;
   }
 
-  const Draft& draft_;
+  const FilePlan& plan_;
   std::vector<std::uint32_t> file_order_;
   std::vector<RegionLayout> regions_;
   format::Extent metadata_;
@@ -77,6 +77,6 @@ class Layout {
 
 /// Places all of layout.file_order() as they are borrowed: raw, or in chunks that are compressed
 /// already. For saves that know every stored length beforehand.
-void place_tensors(Draft& draft, Layout& layout);
+void place_tensors(FilePlan& plan, Layout& layout);
 
 }  // namespace thalia::container

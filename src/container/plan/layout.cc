@@ -5,7 +5,7 @@
 // those without tensors too, so that each gets its headers. The payload's alignment decides where a
 // tensor lies; its 32-byte header is squeezed in directly in front. docs/format/format.md,
 // "Placement" and "Region".
-#include "container/draft/layout.h"
+#include "container/plan/layout.h"
 
 #include <algorithm>
 #include <tuple>
@@ -20,17 +20,17 @@ namespace thalia::container {
 using format::align_up;
 using format::RegionPiece;
 
-Layout::Layout(const Draft& draft, BlockGaps gaps)
-    : draft_(draft), regions_(draft.regions.size()), at_(draft.base.begin), gaps_(gaps) {
-  for (std::uint32_t i = 0; i < draft.tensors.size(); ++i) {
-    if (!draft.tensors[i].in_place) file_order_.push_back(i);
+Layout::Layout(const FilePlan& plan, BlockGaps gaps)
+    : plan_(plan), regions_(plan.regions.size()), at_(plan.base.begin), gaps_(gaps) {
+  for (std::uint32_t i = 0; i < plan.tensors.size(); ++i) {
+    if (!plan.tensors[i].in_place) file_order_.push_back(i);
   }
   // Gaps keep damage to a payload out of the blocks of tables. There is no payload here.
   if (file_order_.empty()) gaps_ = {};
   // Only dynamic state is ordered by role, because its header points at the first tensor of each
   // role. In the other pieces the order of declaration stays.
   const auto key = [&](std::uint32_t i) {
-    const DraftTensor& tensor = draft.tensors[i];
+    const TensorPlan& tensor = plan.tensors[i];
     if (tensor.region == kConnectivity) return std::tuple(kConnectivity, 0, Role::weights, i);
     const RegionPiece piece = format::piece_of(tensor.spec.role);
     const Role role = piece == RegionPiece::dynamic_state ? tensor.spec.role : Role::weights;
@@ -40,22 +40,22 @@ Layout::Layout(const Draft& draft, BlockGaps gaps)
             [&](auto a, auto b) { return key(a) < key(b); });
 
   // The metadata comes first. An append leaves the old text where it is, unless there is a new one.
-  metadata_ = draft.base.metadata.value_or(format::Extent{at_, draft.metadata.size()});
-  if (!draft.base.metadata) at_ += draft.metadata.size();
+  metadata_ = plan.base.metadata.value_or(format::Extent{at_, plan.metadata.size()});
+  if (!plan.base.metadata) at_ += plan.metadata.size();
 }
 
 // A region that an append keeps is not opened: it has its place and its headers in the file.
 void Layout::open_region(std::uint32_t region) {
   opened_ = region + 1;
   RegionLayout& place = regions_[region];
-  if (draft_.regions[region].kept) {
-    place.extent = *draft_.regions[region].kept;
+  if (plan_.regions[region].kept) {
+    place.extent = *plan_.regions[region].kept;
     return;
   }
   at_ = gaps_.behind(align_up(at_, format::kAlignment));
   region_ = region;
   region_open_ = true;
-  const RegionSpec& spec = draft_.regions[region].spec;
+  const RegionSpec& spec = plan_.regions[region].spec;
   place.extent.offset = at_;
   place.header.n_neurons = spec.n_neurons;
   place.header.n_inputs = spec.n_inputs;
@@ -72,7 +72,7 @@ void Layout::close_region() {
   if (!region_open_) return;
   close_piece();
   RegionLayout& place = regions_[region_];
-  const std::string& metadata = draft_.regions[region_].spec.metadata_json;
+  const std::string& metadata = plan_.regions[region_].spec.metadata_json;
   if (!metadata.empty()) {
     at_ = align_up(at_, format::kAlignment);
     place.extension.region_metadata_offset = relative(at_);
@@ -138,7 +138,7 @@ void Layout::open_connectivity() {
   region_ = kConnectivity;
   connectivity_.offset = at_;
   at_ += sizeof(format::ConnectivityHeader) +
-         draft_.connections.size() * sizeof(format::ConnectionEntry);
+         plan_.connections.size() * sizeof(format::ConnectionEntry);
   // Damage to a matrix must not make the list unreadable. So the first payload begins on a block of
   // its own; its header still fits in front.
   at_ = gaps_.behind(at_ + sizeof(format::TensorHeader)) - sizeof(format::TensorHeader);
@@ -165,36 +165,36 @@ void Layout::note_first_tensor(Role role, std::uint64_t header_offset) {
 }
 
 std::uint64_t Layout::begin_tensor(std::uint32_t tensor) {
-  const DraftTensor& draft = draft_.tensors[tensor];
+  const TensorPlan& plan = plan_.tensors[tensor];
   // Everything that lies in front of the tensor is placed now: regions without tensors, the
   // region's own headers, the piece's.
-  if (draft.region == kConnectivity) {
+  if (plan.region == kConnectivity) {
     if (connectivity_.offset == 0) {
       open_remaining_regions();
       open_connectivity();
     }
   } else {
-    if (region_ != draft.region) close_region();
-    while (opened_ <= draft.region) {
+    if (region_ != plan.region) close_region();
+    while (opened_ <= plan.region) {
       close_region();
       open_region(opened_);
     }
-    const RegionPiece piece = format::piece_of(draft.spec.role);
+    const RegionPiece piece = format::piece_of(plan.spec.role);
     if (piece != piece_) {
       close_piece();
       open_piece(piece);
     }
   }
   const std::uint64_t payload =
-      align_up(at_ + sizeof(format::TensorHeader), format::payload_alignment(draft.logical_length));
+      align_up(at_ + sizeof(format::TensorHeader), format::payload_alignment(plan.logical_length));
   const std::uint64_t header = payload - sizeof(format::TensorHeader);
-  if (draft.region != kConnectivity) {
+  if (plan.region != kConnectivity) {
     if (piece_start_ == 0) {
       piece_start_ = header;
       if (piece_ == RegionPiece::weights)
-        regions_[region_].header.encoding_type = draft.result_encoding() == Encoding::csr;
+        regions_[region_].header.encoding_type = plan.result_encoding() == Encoding::csr;
     }
-    note_first_tensor(draft.spec.role, header);
+    note_first_tensor(plan.spec.role, header);
   }
   at_ = payload;
   return payload;
@@ -206,18 +206,18 @@ void Layout::end_tensor(std::uint64_t stored_length) {
 
 void Layout::finish() {
   open_remaining_regions();
-  if (draft_.base.connectivity) {
-    connectivity_ = *draft_.base.connectivity;
-  } else if (!draft_.connections.empty()) {
+  if (plan_.base.connectivity) {
+    connectivity_ = *plan_.base.connectivity;
+  } else if (!plan_.connections.empty()) {
     connectivity_.length = at_ - connectivity_.offset;
   }
   // The directory is a table that every reader needs: it gets a block of its own, too.
   at_ = gaps_.behind(at_);
 }
 
-void place_tensors(Draft& draft, Layout& layout) {
+void place_tensors(FilePlan& plan, Layout& layout) {
   for (const std::uint32_t i : layout.file_order()) {
-    DraftTensor& tensor = draft.tensors[i];
+    TensorPlan& tensor = plan.tensors[i];
     tensor.stored_offset = layout.begin_tensor(i);
     if (tensor.in_chunks) {
       // These are compressed already, so their stored length is known.

@@ -1,8 +1,8 @@
 // What a reader would refuse in names, texts, shapes and counts is refused here, when it is
 // declared: before anything is written, and where the caller can tell which call was wrong. Each
-// call checks everything first and then changes the draft: a caller may catch a UsageError and go
+// call checks everything first and then changes the plan: a caller may catch a UsageError and go
 // on.
-#include "container/draft/draft.h"
+#include "container/plan/file_plan.h"
 
 #include <limits>
 #include <numeric>
@@ -101,12 +101,12 @@ ByteSpan zero_bytes() {
   return kZeros;
 }
 
-void Draft::set_metadata(std::string json) {
+void FilePlan::set_metadata(std::string json) {
   check_json("metadata", json, limits);
   metadata = std::move(json);
 }
 
-std::uint32_t Draft::add_region(RegionSpec spec) {
+std::uint32_t FilePlan::add_region(RegionSpec spec) {
   check_count("regions", regions.size() + 1, limits.max_regions);
   check_name("region name", spec.name);
   if (spec.name.empty() || spec.name.find('\0') != std::string::npos) {
@@ -127,45 +127,46 @@ std::uint32_t Draft::add_region(RegionSpec spec) {
   return static_cast<std::uint32_t>(regions.size() - 1);
 }
 
-std::uint32_t Draft::add_tensor(std::uint32_t region, TensorSpec spec, DraftPieces pieces,
-                                bool streamed) {
+std::uint32_t FilePlan::add_tensor(std::uint32_t region, TensorSpec spec, PayloadPieces pieces,
+                                   bool streamed) {
   return add_named(region, std::move(spec), std::move(pieces), streamed, nullptr);
 }
 
-std::uint32_t Draft::add_quantized(std::uint32_t region, TensorSpec spec,
-                                   const format::QuantizedSideData& side, ByteSpan payload) {
+std::uint32_t FilePlan::add_quantized(std::uint32_t region, TensorSpec spec,
+                                      const format::QuantizedSideData& side, ByteSpan payload) {
   spec.encoding = Encoding::quantized;
   return add_named(region, std::move(spec), payload, false, &side);
 }
 
 // The table keeps places, not names: a state may have a million tensors.
-bool Draft::has_tensor(const DraftRegion& region, std::string_view name, std::uint32_t hash) const {
+bool FilePlan::has_tensor(const RegionPlan& region, std::string_view name,
+                          std::uint32_t hash) const {
   return region.tensor_names.contains(
       hash, [&](std::uint32_t place) { return tensors[region.tensors[place]].spec.name == name; });
 }
 
-void Draft::check_region(std::uint32_t region) const {
+void FilePlan::check_region(std::uint32_t region) const {
   if (region < regions.size()) return;
   fail_argument(ErrorCode::bad_argument, "region", std::to_string(region),
                 fmt::format("one of the {} that add_region returned", regions.size()));
 }
 
-void Draft::check_unique(std::uint32_t region, std::string_view name, std::uint32_t hash) const {
+void FilePlan::check_unique(std::uint32_t region, std::string_view name, std::uint32_t hash) const {
   if (!has_tensor(regions[region], name, hash)) return;
   fail_argument(ErrorCode::duplicate, "tensor name", fmt::format("'{}' twice", printable(name)),
                 "unique names in a region");
 }
 
 // Enters tensors.back() into its region. @return its number.
-std::uint32_t Draft::join_region(std::uint32_t region, std::uint32_t hash) {
-  DraftRegion& owner = regions[region];
+std::uint32_t FilePlan::join_region(std::uint32_t region, std::uint32_t hash) {
+  RegionPlan& owner = regions[region];
   const auto id = static_cast<std::uint32_t>(tensors.size() - 1);
   owner.tensor_names.insert(hash, static_cast<std::uint32_t>(owner.tensors.size()));
   owner.tensors.push_back(id);
   return id;
 }
 
-std::uint32_t Draft::add_copy(std::uint32_t region, DraftTensor tensor) {
+std::uint32_t FilePlan::add_copy(std::uint32_t region, TensorPlan tensor) {
   check_region(region);
   check_count("tensors", tensors.size() + 1, limits.max_tensors);
   check_name("tensor name", tensor.spec.name);
@@ -173,7 +174,7 @@ std::uint32_t Draft::add_copy(std::uint32_t region, DraftTensor tensor) {
   return append_tensor(region, std::move(tensor));
 }
 
-std::uint32_t Draft::append_tensor(std::uint32_t region, DraftTensor tensor) {
+std::uint32_t FilePlan::append_tensor(std::uint32_t region, TensorPlan tensor) {
   tensors.push_back(std::move(tensor));
   tensors.back().region = region;
   return join_region(region, NameTable::hash_of(tensors.back().spec.name));
@@ -182,8 +183,8 @@ std::uint32_t Draft::append_tensor(std::uint32_t region, DraftTensor tensor) {
 // What is declared while the training waits goes through here: 100,000 small tensors are to take no
 // longer than their copy. So the name is hashed once, and its slot comes from memory during the
 // checks.
-std::uint32_t Draft::add_named(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces,
-                               bool streamed, const format::QuantizedSideData* quantized) {
+std::uint32_t FilePlan::add_named(std::uint32_t region, TensorSpec&& spec, PayloadPieces&& pieces,
+                                  bool streamed, const format::QuantizedSideData* quantized) {
   check_region(region);
   try {
     const std::uint32_t hash = NameTable::hash_of(spec.name);
@@ -191,7 +192,7 @@ std::uint32_t Draft::add_named(std::uint32_t region, TensorSpec&& spec, DraftPie
     check_name("tensor name", spec.name);
     const std::uint64_t length = check_tensor(spec, pieces, streamed, quantized);
     check_unique(region, spec.name, hash);
-    DraftTensor& tensor = store(region, std::move(spec), std::move(pieces), streamed, length);
+    TensorPlan& tensor = store(region, std::move(spec), std::move(pieces), streamed, length);
     if (quantized != nullptr) {
       tensor.quantized = std::make_unique<format::QuantizedSideData>(*quantized);
     }
@@ -203,8 +204,9 @@ std::uint32_t Draft::add_named(std::uint32_t region, TensorSpec&& spec, DraftPie
 }
 
 // Returns the logical bytes.
-std::uint64_t Draft::check_tensor(const TensorSpec& spec, const DraftPieces& pieces, bool streamed,
-                                  const format::QuantizedSideData* quantized) const {
+std::uint64_t FilePlan::check_tensor(const TensorSpec& spec, const PayloadPieces& pieces,
+                                     bool streamed,
+                                     const format::QuantizedSideData* quantized) const {
   check_count("tensors", tensors.size() + 1, limits.max_tensors);
   check_codes(spec);
   const std::uint64_t length = checked_length(spec, quantized);
@@ -222,9 +224,9 @@ std::uint64_t Draft::check_tensor(const TensorSpec& spec, const DraftPieces& pie
   return length;
 }
 
-DraftTensor& Draft::store(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces,
-                          bool streamed, std::uint64_t length) {
-  DraftTensor& tensor = tensors.emplace_back();
+TensorPlan& FilePlan::store(std::uint32_t region, TensorSpec&& spec, PayloadPieces&& pieces,
+                            bool streamed, std::uint64_t length) {
+  TensorPlan& tensor = tensors.emplace_back();
   tensor.spec = std::move(spec);
   tensor.region = region;
   tensor.logical_length = length;
@@ -244,20 +246,20 @@ std::string connection_key(std::string_view source, std::string_view target) {
 
 }  // namespace
 
-void Draft::note_region(std::string_view name) {
+void FilePlan::note_region(std::string_view name) {
   region_names_.emplace(name);
 }
-void Draft::forget_region(std::string_view name) {
+void FilePlan::forget_region(std::string_view name) {
   region_names_.erase(std::string(name));
 }
-void Draft::note_connection(std::string_view source, std::string_view target) {
+void FilePlan::note_connection(std::string_view source, std::string_view target) {
   connection_names_.insert(connection_key(source, target));
 }
-void Draft::forget_connection(std::string_view source, std::string_view target) {
+void FilePlan::forget_connection(std::string_view source, std::string_view target) {
   connection_names_.erase(connection_key(source, target));
 }
 
-std::uint32_t Draft::add_connection(std::string_view source, std::string_view target) {
+std::uint32_t FilePlan::add_connection(std::string_view source, std::string_view target) {
   for (const auto& [field, name] :
        {std::pair("source_region", source), std::pair("target_region", target)}) {
     if (!region_names_.contains(std::string(name))) {
@@ -276,7 +278,7 @@ std::uint32_t Draft::add_connection(std::string_view source, std::string_view ta
 
 namespace {
 
-DraftConnection& connection_at(std::vector<DraftConnection>& connections, std::uint32_t i) {
+ConnectionPlan& connection_at(std::vector<ConnectionPlan>& connections, std::uint32_t i) {
   if (i >= connections.size()) {
     fail_argument(ErrorCode::bad_argument, "connection", std::to_string(i),
                   fmt::format("one of the {} that add_connection returned", connections.size()));
@@ -286,16 +288,16 @@ DraftConnection& connection_at(std::vector<DraftConnection>& connections, std::u
 
 }  // namespace
 
-std::uint32_t Draft::add_matrix(TensorSpec&& spec, ByteSpan payload) {
+std::uint32_t FilePlan::add_matrix(TensorSpec&& spec, ByteSpan payload) {
   const std::uint64_t length = check_tensor(spec, payload, false, nullptr);
   store(kConnectivity, std::move(spec), payload, false, length);
   return static_cast<std::uint32_t>(tensors.size() - 1);
 }
 
-std::uint32_t Draft::add_connection_weights(std::uint32_t connection, TensorSpec spec,
-                                            ByteSpan payload) {
-  DraftConnection& entry = connection_at(connections, connection);
-  if (entry.weights != DraftConnection::kNone) {
+std::uint32_t FilePlan::add_connection_weights(std::uint32_t connection, TensorSpec spec,
+                                               ByteSpan payload) {
+  ConnectionPlan& entry = connection_at(connections, connection);
+  if (entry.weights != ConnectionPlan::kNone) {
     fail_argument(ErrorCode::duplicate, "weights", fmt::format("connection {} twice", connection),
                   "one matrix");
   }
@@ -305,10 +307,10 @@ std::uint32_t Draft::add_connection_weights(std::uint32_t connection, TensorSpec
   return entry.weights = add_matrix(std::move(spec), payload);
 }
 
-std::uint32_t Draft::add_connection_delays(std::uint32_t connection, TensorSpec spec,
-                                           ByteSpan payload) {
-  DraftConnection& entry = connection_at(connections, connection);
-  if (entry.delays != DraftConnection::kNone) {
+std::uint32_t FilePlan::add_connection_delays(std::uint32_t connection, TensorSpec spec,
+                                              ByteSpan payload) {
+  ConnectionPlan& entry = connection_at(connections, connection);
+  if (entry.delays != ConnectionPlan::kNone) {
     fail_argument(ErrorCode::duplicate, "delays", fmt::format("connection {} twice", connection),
                   "one matrix");
   }
@@ -318,11 +320,11 @@ std::uint32_t Draft::add_connection_delays(std::uint32_t connection, TensorSpec 
 }
 
 // Counts are checked once more: what an append keeps was added without a check.
-void Draft::check_complete() const {
+void FilePlan::check_complete() const {
   check_count("regions", regions.size(), limits.max_regions);
   check_count("tensors", tensors.size(), limits.max_tensors);
   for (std::size_t i = 0; i < connections.size(); ++i) {
-    if (connections[i].weights == DraftConnection::kNone) {
+    if (connections[i].weights == ConnectionPlan::kNone) {
       fail_argument(ErrorCode::wrong_state, "connection",
                     fmt::format("{} ('{}' to '{}') without weights", i,
                                 printable(connections[i].source), printable(connections[i].target)),

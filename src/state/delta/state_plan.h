@@ -1,11 +1,11 @@
-// A whole state as the draft of a delta's container.
+// A whole state as the plan of a delta's container.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "container/draft/draft.h"
+#include "container/plan/file_plan.h"
 #include "state/delta/byte_source.h"
 #include "state/delta/file_chain.h"
 #include "thalia/state/delta.h"
@@ -21,8 +21,8 @@ struct DeltaSource {
 /// connection's weights and delays. Borrows the state. @throws UsageError for one without bytes.
 std::vector<DeltaSource> sources_of(const StateSource& state);
 
-/// The draft of what the state declares; its tensors are streamed. @throws UsageError as Writer.
-container::Draft draft_of(const StateSource& state);
+/// The plan of what the state declares; its tensors are streamed. @throws UsageError as Writer.
+container::FilePlan plan_of(const StateSource& state);
 
 /// A source's bytes, checked against its spec. @param size logical bytes. @throws UsageError
 /// (size_mismatch); what the source throws.

@@ -1,14 +1,14 @@
 // Nothing is copied: the payload is the caller's arrays with shared zeros between them, in the
 // order and at the offsets that docs/format/format.md gives the encoding. Whether indices make
 // sense is checked at commit.
-#include "container/draft/sparse_pieces.h"
+#include "container/plan/sparse_pieces.h"
 
 #include <cstdint>
 #include <initializer_list>
 #include <utility>
 
 #include "base/fail.h"
-#include "container/draft/draft.h"
+#include "container/plan/file_plan.h"
 #include "format/payload.h"
 
 namespace thalia::container {
@@ -39,7 +39,7 @@ std::vector<ByteSpan> sparse_pieces(TensorSpec& spec, const CsrArrays<Index>& ar
   spec.encoding = Encoding::csr;
   spec.nnz = arrays.column_indices.size();
   spec.wide_indices = sizeof(Index) == 8;
-  // Before sparse_parts(), which relies on a dtype that exists. The draft refuses what has no
+  // Before sparse_parts(), which relies on a dtype that exists. The plan refuses what has no
   // parts, with a message of its own.
   check_codes(spec);
   const auto parts = format::sparse_parts(spec.layout());

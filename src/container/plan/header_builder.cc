@@ -1,6 +1,6 @@
-// The header is filled in three steps: what the draft says, where the tables lie, and what the
+// The header is filled in three steps: what the plan says, where the tables lie, and what the
 // options give (time, uuid). Its CRC comes last, over all of it. docs/format/format.md, "Header".
-#include "container/draft/header_builder.h"
+#include "container/plan/header_builder.h"
 
 #include <algorithm>
 #include <iterator>
@@ -20,12 +20,12 @@
 namespace thalia::container {
 namespace {
 
-// Of an append, the draft holds kept tensors too, so flags and totals are of the whole file.
-std::uint16_t flags_of(const Draft& draft) {
+// Of an append, the plan holds kept tensors too, so flags and totals are of the whole file.
+std::uint16_t flags_of(const FilePlan& plan) {
   std::uint16_t flags = 0;
   bool half = false;
   bool full = false;
-  for (const DraftTensor& tensor : draft.tensors) {
+  for (const TensorPlan& tensor : plan.tensors) {
     if (!tensor.chunks.empty()) flags |= format::kFlagCompressed;
     for (const format::ChunkEntry& chunk : tensor.chunks) {
       if (chunk.codec == Codec::lz4) flags |= format::kFlagLz4;
@@ -37,43 +37,43 @@ std::uint16_t flags_of(const Draft& draft) {
     full |= tensor.spec.dtype == DType::f32;
   }
   if (half && full) flags |= format::kFlagMixedPrecision;
-  if (draft.delta) flags |= format::kFlagDelta;
+  if (plan.delta) flags |= format::kFlagDelta;
   return flags;
 }
 
 // Stored elements of the tensor that a reader gets.
-std::uint64_t synapses_of(const DraftTensor& tensor) {
+std::uint64_t synapses_of(const TensorPlan& tensor) {
   if (!is_sparse(tensor.result_encoding())) return *tensor.spec.shape.element_count();
   return tensor.delta ? std::uint64_t{tensor.delta->nnz} : tensor.spec.nnz;
 }
 
 }  // namespace
 
-format::Header draft_header(const Draft& draft, const Layout& layout) {
+format::Header build_header(const FilePlan& plan, const Layout& layout) {
   format::Header header{};
   std::copy(std::begin(format::kMagic), std::end(format::kMagic), header.magic);
   header.major_version = format::kMajorVersion;
   header.minor_version = format::kMinorVersion;
   header.patch_version = format::kPatchVersion;
-  header.flags = flags_of(draft);
+  header.flags = flags_of(plan);
   header.metadata_offset = layout.metadata().offset;
   header.metadata_length = layout.metadata().length;
   header.connectivity_offset = layout.connectivity().offset;
   header.connectivity_length = layout.connectivity().length;
-  header.training_steps = draft.training_steps;
-  header.num_regions = static_cast<std::uint32_t>(draft.regions.size());
+  header.training_steps = plan.training_steps;
+  header.num_regions = static_cast<std::uint32_t>(plan.regions.size());
   header.generation = 1;
-  std::uint64_t neurons = draft.base.neurons;
-  for (const DraftRegion& region : draft.regions) neurons += region.spec.n_neurons;
+  std::uint64_t neurons = plan.base.neurons;
+  for (const RegionPlan& region : plan.regions) neurons += region.spec.n_neurons;
   header.total_neurons = neurons;
   std::uint64_t synapses = 0;
-  for (const DraftTensor& tensor : draft.tensors) {
+  for (const TensorPlan& tensor : plan.tensors) {
     if (tensor.spec.role == Role::weights) synapses += synapses_of(tensor);
   }
   header.total_synapses = synapses;
-  if (draft.delta) {
-    header.base_checksum = draft.delta->base_checksum;
-    header.base_step = draft.delta->base_step;
+  if (plan.delta) {
+    header.base_checksum = plan.delta->base_checksum;
+    header.base_step = plan.delta->base_step;
   }
   return header;
 }

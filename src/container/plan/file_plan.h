@@ -1,5 +1,5 @@
-// What a writer has been told: regions, tensors and connections, checked as they are declared. No
-// file, no offsets.
+// What a file will hold, before any of it is written: regions, tensors and connections, checked as
+// they are declared. No file, no offsets.
 #pragma once
 
 #include <algorithm>
@@ -90,11 +90,11 @@ class NameTable {
 
 /// Runs of borrowed bytes, one behind the other, none of them empty. Most payloads are one run,
 /// which takes no memory of its own.
-class DraftPieces {
+class PayloadPieces {
  public:
-  DraftPieces() = default;
-  DraftPieces(ByteSpan piece) : one_(piece) {}
-  DraftPieces(std::vector<ByteSpan> pieces) : many_(std::move(pieces)) {
+  PayloadPieces() = default;
+  PayloadPieces(ByteSpan piece) : one_(piece) {}
+  PayloadPieces(std::vector<ByteSpan> pieces) : many_(std::move(pieces)) {
     std::erase_if(many_, [](ByteSpan piece) { return piece.empty(); });
   }
 
@@ -119,10 +119,10 @@ class DraftPieces {
 /// behind all regions.
 inline constexpr std::uint32_t kConnectivity = 0xFFFFFFFF;
 
-struct DraftTensor {
+struct TensorPlan {
   TensorSpec spec;
   std::uint64_t logical_length = 0;
-  DraftPieces pieces;  ///< the borrowed payload; empty where streamed
+  PayloadPieces pieces;  ///< the borrowed payload; empty where streamed
   std::uint32_t region = 0;
   bool streamed = false;
 
@@ -156,14 +156,14 @@ struct DraftTensor {
   }
 };
 
-struct DraftRegion {
+struct RegionPlan {
   RegionSpec spec;                       ///< only the name where it is kept
   std::optional<format::Extent> kept{};  ///< where it lies in the file that is appended to
   std::vector<std::uint32_t> tensors;    ///< in the order of declaration
   NameTable tensor_names;                ///< of places in `tensors`
 };
 
-struct DraftConnection {
+struct ConnectionPlan {
   std::string source;
   std::string target;
   std::uint32_t weights = kNone;
@@ -172,7 +172,7 @@ struct DraftConnection {
 };
 
 /// Where an append begins, and what stays where it lies. Of a new file: nothing.
-struct DraftBase {
+struct AppendBase {
   std::uint64_t begin = sizeof(format::Header);  ///< a multiple of 64; the header of a new file
   std::optional<format::Extent> metadata{};
   std::optional<format::Extent> connectivity{};
@@ -181,7 +181,7 @@ struct DraftBase {
 
 /// What makes the file a delta: its container begins after the header that names the base, which
 /// whoever saves it has written.
-struct DraftDelta {
+struct DeltaContainer {
   std::vector<std::byte> prefix;
   Digest256 base_checksum;
   std::uint64_t base_step = 0;
@@ -189,22 +189,22 @@ struct DraftDelta {
 
 /// Externally synchronised. Every add_ checks its arguments first and changes nothing where it
 /// throws UsageError.
-class Draft {
+class FilePlan {
  public:
   void set_metadata(std::string json);
   std::uint32_t add_region(RegionSpec spec);
   /// `pieces` is ignored where `streamed`.
-  std::uint32_t add_tensor(std::uint32_t region, TensorSpec spec, DraftPieces pieces,
+  std::uint32_t add_tensor(std::uint32_t region, TensorSpec spec, PayloadPieces pieces,
                            bool streamed);
   /// A tensor of encoding quantized: `payload` is its arrays, which `side` describes.
   std::uint32_t add_quantized(std::uint32_t region, TensorSpec spec,
                               const format::QuantizedSideData& side, ByteSpan payload);
   /// A tensor of a file, whose layout was checked when it was read. @throws UsageError for a region
   /// that is not declared, and for a name that it has already.
-  std::uint32_t add_copy(std::uint32_t region, DraftTensor tensor);
+  std::uint32_t add_copy(std::uint32_t region, TensorPlan tensor);
   /// A tensor that needs no check, of a name that the region does not have yet.
-  std::uint32_t append_tensor(std::uint32_t region, DraftTensor tensor);
-  bool has_tensor(const DraftRegion& region, std::string_view name) const {
+  std::uint32_t append_tensor(std::uint32_t region, TensorPlan tensor);
+  bool has_tensor(const RegionPlan& region, std::string_view name) const {
     return has_tensor(region, name, NameTable::hash_of(name));
   }
   std::uint32_t add_connection(std::string_view source, std::string_view target);
@@ -223,14 +223,14 @@ class Draft {
   void check_complete() const;
 
   ReadLimits limits{};  ///< that any reader has: of regions and tensors there are no more
-  DraftBase base;
-  std::optional<DraftDelta> delta{};
+  AppendBase base;
+  std::optional<DeltaContainer> delta{};
   std::string metadata = "{}";
   std::uint64_t training_steps = 0;
-  std::vector<DraftRegion> regions;
+  std::vector<RegionPlan> regions;
   /// A deque: what is declared is not moved when more comes.
-  std::deque<DraftTensor> tensors;
-  std::vector<DraftConnection> connections;
+  std::deque<TensorPlan> tensors;
+  std::vector<ConnectionPlan> connections;
 
   bool is_sparse(std::uint32_t tensor) const {
     return thalia::is_sparse(tensors[tensor].spec.encoding);
@@ -238,15 +238,15 @@ class Draft {
 
  private:
   std::uint32_t add_matrix(TensorSpec&& spec, ByteSpan payload);
-  bool has_tensor(const DraftRegion& region, std::string_view name, std::uint32_t hash) const;
-  std::uint64_t check_tensor(const TensorSpec& spec, const DraftPieces& pieces, bool streamed,
+  bool has_tensor(const RegionPlan& region, std::string_view name, std::uint32_t hash) const;
+  std::uint64_t check_tensor(const TensorSpec& spec, const PayloadPieces& pieces, bool streamed,
                              const format::QuantizedSideData* quantized) const;
-  DraftTensor& store(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces, bool streamed,
-                     std::uint64_t length);
+  TensorPlan& store(std::uint32_t region, TensorSpec&& spec, PayloadPieces&& pieces, bool streamed,
+                    std::uint64_t length);
   std::uint32_t join_region(std::uint32_t region, std::uint32_t hash);
   void check_region(std::uint32_t region) const;
   void check_unique(std::uint32_t region, std::string_view name, std::uint32_t hash) const;
-  std::uint32_t add_named(std::uint32_t region, TensorSpec&& spec, DraftPieces&& pieces,
+  std::uint32_t add_named(std::uint32_t region, TensorSpec&& spec, PayloadPieces&& pieces,
                           bool streamed, const format::QuantizedSideData* quantized);
   std::unordered_set<std::string> region_names_;
   std::unordered_set<std::string> connection_names_;

@@ -1,4 +1,4 @@
-// The directory's bytes from a draft whose payloads are placed and digested. docs/format/format.md,
+// The directory's bytes from a plan whose payloads are placed and digested. docs/format/format.md,
 // "Directory".
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "container/draft/draft.h"
+#include "container/plan/file_plan.h"
 #include "format/tensor.h"
 
 namespace thalia::container {
@@ -15,17 +15,17 @@ namespace thalia::container {
 struct Directory {
   std::vector<std::byte> bytes;
   std::uint64_t tensors_offset;        ///< of the table of tensor entries, in `bytes`
-  std::vector<std::uint32_t> tensors;  ///< of the draft, in the order of that table
+  std::vector<std::uint32_t> tensors;  ///< of the plan, in the order of that table
 
-  /// Takes CRC-32 and content hash of all tensors from the draft.
-  void set_digests(const Draft& draft);
+  /// Takes CRC-32 and content hash of all tensors from the plan.
+  void set_digests(const FilePlan& plan);
 };
 
 /// @throws UsageError (bad_argument) where names or chunks pass what the directory's u32 fields can
 /// hold.
-Directory build_directory(const Draft& draft);
+Directory build_directory(const FilePlan& plan);
 
 /// The 32 bytes in front of a payload; the CSR and the tensor header have the same size.
-format::TensorHeader payload_header(const DraftTensor& tensor);
+format::TensorHeader payload_header(const TensorPlan& tensor);
 
 }  // namespace thalia::container

@@ -1,6 +1,6 @@
 // Numbers from callers are checked once, before a file is touched; everything behind this relies on
 // them.
-#include "container/draft/check_options.h"
+#include "container/plan/check_options.h"
 
 #include "base/fail.h"
 #include "base/parallel.h"

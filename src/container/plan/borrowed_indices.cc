@@ -1,7 +1,7 @@
 // Readers refuse indices that are out of range or out of order. A writer has the arrays in memory
 // and finds such a fault now, by tensor, rather than in a file. Streamed payloads are not checked:
 // they are never whole in memory.
-#include "container/draft/borrowed_indices.h"
+#include "container/plan/borrowed_indices.h"
 
 #include <cstring>
 #include <optional>
@@ -12,7 +12,7 @@
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "base/utf8.h"
-#include "container/draft/piece_range.h"
+#include "container/plan/piece_range.h"
 #include "container/read/sparse_check.h"
 #include "format/payload.h"
 
@@ -45,7 +45,7 @@ class IndexArray {
 };
 
 template <typename Index>
-void check_indices(const DraftTensor& tensor) {
+void check_indices(const TensorPlan& tensor) {
   const TensorSpec& spec = tensor.spec;
   std::optional<std::string> fault;
   if (spec.encoding == Encoding::csr) {
@@ -66,12 +66,12 @@ void check_indices(const DraftTensor& tensor) {
 
 }  // namespace
 
-void check_borrowed_indices(const Draft& draft, unsigned threads) {
-  std::vector<const DraftTensor*> sparse;
-  for (std::uint32_t i = 0; i < draft.tensors.size(); ++i) {
-    const DraftTensor& tensor = draft.tensors[i];
+void check_borrowed_indices(const FilePlan& plan, unsigned threads) {
+  std::vector<const TensorPlan*> sparse;
+  for (std::uint32_t i = 0; i < plan.tensors.size(); ++i) {
+    const TensorPlan& tensor = plan.tensors[i];
     // Digested ones are copied from a file, whose writer is responsible.
-    if (!tensor.digested && !tensor.streamed && draft.is_sparse(i) && !tensor.pieces.empty())
+    if (!tensor.digested && !tensor.streamed && plan.is_sparse(i) && !tensor.pieces.empty())
       sparse.push_back(&tensor);
   }
   // Tensor by tensor: a check of one goes through its indices in order.

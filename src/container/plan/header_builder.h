@@ -4,17 +4,17 @@
 #include <cstdint>
 #include <optional>
 
-#include "container/draft/draft.h"
-#include "container/draft/layout.h"
+#include "container/plan/file_plan.h"
+#include "container/plan/layout.h"
 #include "format/header.h"
 #include "thalia/options.h"
 
 namespace thalia::container {
 
-/// What follows from a draft and its layout: magic, versions, flags, totals, and the places of
+/// What follows from a plan and its layout: magic, versions, flags, totals, and the places of
 /// metadata and connectivity. generation is 1. The fields that the functions below fill in are
 /// zero.
-format::Header draft_header(const Draft& draft, const Layout& layout);
+format::Header build_header(const FilePlan& plan, const Layout& layout);
 
 /// Places the tables behind `end`: directory, region index, commit record, integrity table, closing
 /// checksum. @param block_log2 nullopt: by the file's size.

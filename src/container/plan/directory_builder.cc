@@ -2,7 +2,7 @@
 // their numbers; beside them stands their order by name. Tensors of a region are sorted by name:
 // readers search both in place, by halving. Digests may come later, since directory_crc32 covers
 // the directory's header and no entry. docs/format/format.md, "Directory".
-#include "container/draft/directory_builder.h"
+#include "container/plan/directory_builder.h"
 
 #include <algorithm>
 #include <bit>
@@ -25,13 +25,13 @@ constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
 
 class DirectoryBuilder {
  public:
-  explicit DirectoryBuilder(const Draft& draft) : draft_(draft) {}
+  explicit DirectoryBuilder(const FilePlan& plan) : plan_(plan) {}
 
   Directory build() {
-    const std::size_t named = draft_.regions.size();
+    const std::size_t named = plan_.regions.size();
     for (std::size_t r = 0; r < named; ++r)
-      add_region(draft_.regions[r].spec.name, draft_.regions[r].tensors, 0);
-    if (!draft_.connections.empty())
+      add_region(plan_.regions[r].spec.name, plan_.regions[r].tensors, 0);
+    if (!plan_.connections.empty())
       // Matrices of connections are found like tensors of a region without a name, behind the named
       // ones.
       add_region("", connectivity_tensors(), format::kRegionConnectivity);
@@ -41,9 +41,9 @@ class DirectoryBuilder {
  private:
   std::vector<std::uint32_t> connectivity_tensors() const {
     std::vector<std::uint32_t> out;
-    for (const DraftConnection& connection : draft_.connections) {
+    for (const ConnectionPlan& connection : plan_.connections) {
       out.push_back(connection.weights);
-      if (connection.delays != DraftConnection::kNone) out.push_back(connection.delays);
+      if (connection.delays != ConnectionPlan::kNone) out.push_back(connection.delays);
     }
     return out;
   }
@@ -69,24 +69,24 @@ class DirectoryBuilder {
     region_names_.push_back(name);
 
     const auto name_of = [&](std::uint32_t i) -> std::string_view {
-      return draft_.tensors[i].spec.name;
+      return plan_.tensors[i].spec.name;
     };
     // The order of bytes, as readers compare names.
     std::sort(run.begin(), run.end(), [&](auto a, auto b) { return name_of(a) < name_of(b); });
     std::uint64_t logical = 0;
     std::uint64_t stored = 0;
     for (const std::uint32_t i : run) {
-      add_tensor(draft_.tensors[i]);
+      add_tensor(plan_.tensors[i]);
       out_.tensors.push_back(i);
-      logical += draft_.tensors[i].logical_length;
-      stored += draft_.tensors[i].stored_length;
+      logical += plan_.tensors[i].logical_length;
+      stored += plan_.tensors[i].stored_length;
     }
     record.logical_bytes = logical;
     record.stored_bytes = stored;
     regions_.push_back(record);
   }
 
-  void add_tensor(const DraftTensor& tensor) {
+  void add_tensor(const TensorPlan& tensor) {
     format::TensorEntry entry{};
     entry.name_offset = add_name(tensor.spec.name);
     entry.name_length = static_cast<std::uint16_t>(tensor.spec.name.size());
@@ -153,11 +153,11 @@ class DirectoryBuilder {
     header.side_data_length = side_data_.size();
     header.directory_crc32 = integrity::crc32(format::struct_bytes(header));
     std::memcpy(out.data(), &header, sizeof header);
-    out_.set_digests(draft_);
+    out_.set_digests(plan_);
     return std::move(out_);
   }
 
-  const Draft& draft_;
+  const FilePlan& plan_;
   std::vector<format::DirectoryRegion> regions_;
   std::vector<std::string_view> region_names_;
   std::vector<format::TensorEntry> tensors_;
@@ -180,21 +180,21 @@ std::uint64_t trailing_product(const Shape& shape) {
 
 // Entries are overwritten in place; on-disk structures have alignment 1, so they may be anywhere in
 // the bytes.
-void Directory::set_digests(const Draft& draft) {
+void Directory::set_digests(const FilePlan& plan) {
   auto* entry = reinterpret_cast<format::TensorEntry*>(bytes.data() + tensors_offset);
   for (const std::uint32_t i : tensors) {
-    const integrity::ContentDigest& digest = draft.tensors[i].digest;
+    const integrity::ContentDigest& digest = plan.tensors[i].digest;
     entry->crc32 = digest.crc32;
     entry->content_hash = digest.hash;
     ++entry;
   }
 }
 
-Directory build_directory(const Draft& draft) {
-  return DirectoryBuilder(draft).build();
+Directory build_directory(const FilePlan& plan) {
+  return DirectoryBuilder(plan).build();
 }
 
-format::TensorHeader payload_header(const DraftTensor& tensor) {
+format::TensorHeader payload_header(const TensorPlan& tensor) {
   const Shape& shape = tensor.spec.shape;
   // Of the stored encoding, for programs that find weights without the directory.
   if (tensor.spec.encoding == Encoding::csr) {
