@@ -153,7 +153,7 @@ class ThaliaAsyncCheckpointEngine(ThaliaCheckpointEngine):
     def commit(self, info: CheckpointCommitInfo) -> bool:
         """As ThaliaCheckpointEngine, of what is being written."""
         self._unfinished = None
-        self._settle()
+        self._wait_for_saves()
         return super().commit(info)
 
     def wait(self) -> None:
@@ -184,7 +184,7 @@ class ThaliaAsyncCheckpointEngine(ThaliaCheckpointEngine):
     def cleanup(self) -> None:
         """Of DeepSpeed's destroy(), and at the end of the process: until the files of this rank are
         whole. `latest` stays, as the other ranks may be gone. Raises what a save failed with."""
-        self._settle()
+        self._wait_for_saves()
         self._saver = None
         super().cleanup()
         failed, self._failed = self._failed, None
@@ -197,7 +197,7 @@ class ThaliaAsyncCheckpointEngine(ThaliaCheckpointEngine):
             self._saver = AsyncSaver(when_busy="queue", max_unfinished=1024)
         self._handles.append(self._saver.save(writer))
 
-    def _settle(self) -> None:
+    def _wait_for_saves(self) -> None:
         for handle in self._handles:
             try:
                 handle.wait()

@@ -1,6 +1,6 @@
 // Copies with stores that bypass the caches: the target is a large buffer that is read much later,
 // by the disk or another thread, and would push everything else out of the cache. Such stores are
-// not ordered with others; settle_stream_copies() must come before another thread is told of the
+// not ordered with others; fence_stream_copies() must come before another thread is told of the
 // bytes.
 #include "base/stream_copy.h"
 
@@ -66,7 +66,7 @@ void stream_copy(ByteSpan from, std::byte* to) noexcept {
   if (!from.empty()) std::memcpy(to, from.data(), from.size());
 }
 
-void settle_stream_copies() noexcept {
+void fence_stream_copies() noexcept {
 #ifdef __SSE2__
   _mm_sfence();
 #endif

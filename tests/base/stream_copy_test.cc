@@ -21,7 +21,7 @@ BOOST_AUTO_TEST_CASE(copies_exactly_its_bytes_from_and_to_any_address) {
         std::copy_n(source.begin() + static_cast<std::ptrdiff_t>(from), length,
                     expected.begin() + static_cast<std::ptrdiff_t>(to));
         stream_copy(ByteSpan(source).subspan(from, length), target.data() + to);
-        settle_stream_copies();
+        fence_stream_copies();
         BOOST_TEST_REQUIRE(bool(target == expected),
                            length << " bytes from " << from << " to " << to);
       }
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(copies_many_pages) {
       std::vector<std::byte> expected = target;
       std::copy_n(source.begin() + 3, length, expected.begin() + static_cast<std::ptrdiff_t>(to));
       stream_copy(ByteSpan(source).subspan(3, length), target.data() + to);
-      settle_stream_copies();
+      fence_stream_copies();
       BOOST_TEST_REQUIRE(bool(target == expected), length << " bytes to " << to);
     }
   }

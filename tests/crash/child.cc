@@ -18,7 +18,7 @@ class Announcer : public Teller {
  public:
   void attempt(std::string_view name) override { call("thalia_crash_attempt", name); }
   void promise(std::string_view name) override { call("thalia_crash_promise", name); }
-  void settle(std::string_view) override {}
+  void finish(std::string_view) override {}
 
  private:
   static void call(const char* function, std::string_view name) {

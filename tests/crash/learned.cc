@@ -18,7 +18,7 @@ class Learner : public Teller {
       : operation_(operation), folder_(std::move(folder)), notes_(std::move(notes)) {}
   void attempt(std::string_view) override {}
   void promise(std::string_view name) override { learn(name); }
-  void settle(std::string_view name) override { learn(name); }
+  void finish(std::string_view name) override { learn(name); }
 
  private:
   void learn(std::string_view name) {

@@ -30,7 +30,7 @@ class Teller {
   virtual void attempt(std::string_view name) = 0;
   virtual void promise(std::string_view name) = 0;
   /// Done, with a crash still allowed to undo it: Durability::data, none.
-  virtual void settle(std::string_view name) = 0;
+  virtual void finish(std::string_view name) = 0;
 };
 
 struct Operation {

@@ -75,7 +75,7 @@ void run(const fs::path& folder, Teller& teller) {
     const std::string name = std::to_string(step);
     teller.attempt(name);
     save_model(folder, step, step == 2 ? kFirst : kSecond, kDurability);
-    kDurability == Durability::full ? teller.promise(name) : teller.settle(name);
+    kDurability == Durability::full ? teller.promise(name) : teller.finish(name);
   }
 }
 

@@ -64,7 +64,7 @@ void save_twice(Teller& teller, Durability durability, const Save& save) {
     const std::string name = std::to_string(step);
     teller.attempt(name);
     save(step);
-    durability == Durability::full ? teller.promise(name) : teller.settle(name);
+    durability == Durability::full ? teller.promise(name) : teller.finish(name);
   }
 }
 

@@ -51,7 +51,7 @@ PARTS = {
     "convert/merge_plan.h": ("convert/merge_metadata",),
     "formats/gptrs/parse.h": ("formats/gptrs/version_1",),
     "formats/loom/document.h": ("formats/loom/paths",),
-    "formats/loom/settle.h": ("formats/loom/output",),
+    "formats/loom/load.h": ("formats/loom/output",),
     "formats/loom/weights.h": ("formats/loom/geometry",),
     "formats/mckp/header.h": ("formats/mckp/header_text",),
     "formats/mckp/impl.h": ("formats/mckp/chain", "formats/mckp/file"),

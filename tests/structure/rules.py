@@ -380,7 +380,7 @@ UNCOUNTED_PLACES = {
     "src/checkpoint/brain_checkpoint.cc": "the budget was asked before",
     "src/formats/loom/blocks.cc": "encodes weights that the caller has in memory",
     "src/formats/loom/morph.cc": "converts weights that the caller has in memory",
-    "src/formats/loom/settle.cc": "grid_cells() has counted the grid",
+    "src/formats/loom/load.cc": "grid_cells() has counted the grid",
     "src/formats/mckp/block.cc": "pieces of 4 MiB at most",
     "src/formats/mckp/checkpoint_compressor.cc": "copies what the caller saves",
     "src/formats/mithril_quantized/blob.cc": "extents, of which there are 8 at most",

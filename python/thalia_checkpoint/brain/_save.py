@@ -111,7 +111,7 @@ def plan(
         core.add_region(
             is_pathway,
             region.name.removeprefix(PATHWAY) if is_pathway else region.name,
-            kinds.settled(region.node),
+            kinds.unmarked(region.node),
             region.facts.told_metadata(region.name),
             region.n_neurons,
             region.n_inputs,
@@ -135,7 +135,7 @@ def plan(
     }
     if wires and kinds.torch and not any(is_torch(wire["weights"]) for wire in wires):
         told[_metadata.MEMBER]["connections"] = "numpy"
-    core.set_whole(kinds.settled(own.node), own.facts.told_metadata(BRAIN), told, steps)
+    core.set_whole(kinds.unmarked(own.node), own.facts.told_metadata(BRAIN), told, steps)
     save = {"replace": True, **options, "compression": codec_of(path, compression), "compression_level": level}
     return Plan(
         core,

@@ -41,15 +41,15 @@ class Kinds:
         """What arrays without a mark are, once all were seen."""
         return "torch" if self.torch else "numpy"
 
-    def settled(self, node: Any) -> Any:
+    def unmarked(self, node: Any) -> Any:
         """A node without the marks that say nothing, once all arrays were seen."""
         if self.torch or not self._marked:
             return node
         if isinstance(node, dict):
             if id(node) in self._marked:
                 return node["_value"]
-            return {key: self.settled(member) for key, member in node.items()}
-        return [self.settled(item) for item in node] if isinstance(node, list) else node
+            return {key: self.unmarked(member) for key, member in node.items()}
+        return [self.unmarked(item) for item in node] if isinstance(node, list) else node
 
 
 def python(kind: str, value: Any, **more: Any) -> dict[str, Any]:

@@ -21,7 +21,7 @@
 namespace thalia {
 namespace {
 
-AppendOptions settled(AppendOptions options) {
+AppendOptions with_codec(AppendOptions options) {
   container::check_options({.compression = options.compression});
   // AppendOptions offers no automatic codec, so none named means none.
   if (!options.compression.codec) options.compression.codec = Codec::none;
@@ -33,7 +33,7 @@ AppendOptions settled(AppendOptions options) {
 class Appender::Impl {
  public:
   Impl(const std::filesystem::path& path, const AppendOptions& options)
-      : options_(settled(options)),
+      : options_(with_codec(options)),
         lock_(std::in_place, path, io::LockedFile::Access::read_write, options.change.wait,
               options.change.work.cancel),
         steps_("the append", path.string(), [this] { close(); }) {

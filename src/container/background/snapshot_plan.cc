@@ -66,7 +66,7 @@ void SnapshotPlan::copy_range(MutableByteSpan memory, std::uint64_t begin,
   }
   // Stores past the caches are not ordered with others. This puts them before the end of
   // parallel_for(), which others wait for.
-  settle_stream_copies();
+  fence_stream_copies();
 }
 
 void SnapshotPlan::adopt(FilePlan& plan, ByteSpan memory) const noexcept {

@@ -8,7 +8,7 @@
 namespace thalia::container {
 
 WriterSave::WriterSave(Writer& writer, Snapshot snapshot, std::function<void()> ready)
-    : writer_(&writer), file_(settle(writer)), ready_(std::move(ready)) {
+    : writer_(&writer), file_(finish_streaming(writer)), ready_(std::move(ready)) {
   if (snapshot == Snapshot::copy) plan_.emplace(file_.plan());
 }
 

@@ -14,7 +14,7 @@ namespace thalia::container {
 /// Takes the writer over with begin(); until then it is the caller's.
 class WriterSave final : public BackgroundSave {
  public:
-  /// @throws as settle().
+  /// @throws as finish_streaming().
   WriterSave(Writer& writer, Snapshot snapshot, std::function<void()> ready = {});
 
   std::uint64_t bytes() const noexcept override { return plan_ ? plan_->bytes() : 0; }

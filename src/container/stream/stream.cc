@@ -68,7 +68,7 @@ class StreamReader::Impl {
     collect(container::file_of(reader), sources);
     container::StreamPlan plan =
         container::plan_stream(container::file_of(reader), sources, options);
-    settle(container::file_of(reader), plan);
+    decode_units(container::file_of(reader), plan);
     session_ = std::make_unique<container::StreamSession>(container::shared_file_of(reader),
                                                           std::move(plan), options);
   }
@@ -98,12 +98,12 @@ class StreamReader::Impl {
 
   // A wrapped file is decoded as it is asked for. What the units need is decoded here, on all
   // threads, so that workers find it in memory.
-  static void settle(const detail::OpenFile& file, const container::StreamPlan& plan) {
+  static void decode_units(const detail::OpenFile& file, const container::StreamPlan& plan) {
     if (file.mapping().backing() == io::Backing::file) return;
     file.named([&] {
       parallel_for(plan.units.size(), file.options().work.threads, [&](std::size_t i) {
         const container::StreamUnit& unit = plan.units[i];
-        file.mapping().settle(unit.begin, unit.end - unit.begin);
+        file.mapping().fill_descriptor(unit.begin, unit.end - unit.begin);
       });
     });
   }

@@ -116,8 +116,8 @@ std::optional<Trial> fastest(std::span<const Trial> trials, double target_speed,
   return best;
 }
 
-void settle_compression(SaveOptions& options, const FilePlan& plan, int fd,
-                        const std::filesystem::path& path) {
+void choose_codec(SaveOptions& options, const FilePlan& plan, int fd,
+                  const std::filesystem::path& path) {
   if (options.compression.codec) return;
   options.compression.codec = Codec::none;
   if (!options.automatic_codec) return;

@@ -28,7 +28,7 @@ std::optional<Trial> fastest(std::span<const Trial> trials, double target_speed,
 /// another codec is faster. Samples borrowed payloads that are not compressed yet. If the samples
 /// shrink, a few MiB are written to the save's own file to measure the target; nothing of them
 /// remains. @throws IoError.
-void settle_compression(SaveOptions& options, const FilePlan& plan, int fd,
-                        const std::filesystem::path& path);
+void choose_codec(SaveOptions& options, const FilePlan& plan, int fd,
+                  const std::filesystem::path& path);
 
 }  // namespace thalia::container

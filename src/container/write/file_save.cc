@@ -225,7 +225,7 @@ PayloadStore& FileSave::store() {
                        {.path = path().string()});
     }
     // First, since it writes to the file and empties it again.
-    settle_compression(options_, plan_, fd(), path());
+    choose_codec(options_, plan_, fd(), path());
     store_.emplace(plan_, fd(), path(), options_);
   }
   return *store_;

@@ -25,7 +25,7 @@ struct FramesTarget {
   int level = 0;  ///< 0: the codec's own
 };
 
-/// First the plan is filled. The first call of store() settles it, and streamed payloads are
+/// First the plan is filled. The first call of store() closes it, and streamed payloads are
 /// written. commit() stores the borrowed ones and everything around them. A reader sees the whole
 /// file or none of it. Destroyed before commit(), it leaves nothing. Externally synchronised.
 class FileSave {
@@ -55,7 +55,7 @@ class FileSave {
   /// In a forked child, which shares the file with its parent, and has not the threads of a save
   /// that has begun.
   bool is_foreign() const noexcept { return !process_.is_this(); }
-  /// Ends the declarations, and settles the codec. @throws UsageError for a plan that is not
+  /// Ends the declarations, and chooses the codec. @throws UsageError for a plan that is not
   /// complete; IoError.
   PayloadStore& store();
   /// @return what SaveResult says, but for `seconds`. @throws UsageError for what was not streamed;
@@ -88,7 +88,7 @@ TensorId add_quantized(Writer& writer, RegionId region, TensorSpec spec,
 /// the plan may be made to borrow other memory. The save stays where it is when the writer is
 /// moved. @throws UsageError (wrong_state) for a writer that was committed, has failed, or was
 /// moved from; UsageError for one that is incomplete, which it leaves as it is; IoError.
-FileSave& settle(Writer& writer);
+FileSave& finish_streaming(Writer& writer);
 /// What a writer has been told so far, and where the file will be, links resolved. @throws
 /// UsageError (wrong_state) for one that was moved from.
 const FileSave& file_save_of(const Writer& writer);

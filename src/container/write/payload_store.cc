@@ -169,7 +169,7 @@ void PayloadStore::check_complete() const {
 }
 
 // The pipeline first: storing its last chunks fills the queue.
-void PayloadStore::settle() {
+void PayloadStore::drain() {
   if (pipeline_) pipeline_->finish();
   if (queue_) queue_->drain();
 }
@@ -181,7 +181,7 @@ void PayloadStore::finish() {
   }
   // The last stored length is known once the pipeline is empty, and only then where the layout
   // ends. What held them has served: finalize() has the memory for a queue of each of its threads.
-  settle();
+  drain();
   if (compressing()) layout_.finish();
   pipeline_.reset();
   sink_.reset();

@@ -39,7 +39,7 @@ class PayloadStore {
   void check_complete() const;
   /// Waits until nothing that was given is on its way: what is borrowed may move, and another
   /// thread may go on. After check_complete(). @throws IoError, CancelledError.
-  void settle();
+  void drain();
 
   const Layout& layout() const noexcept { return layout_; }
   /// After finish(): what is kept of payloads, and those that lie in the file.

@@ -62,7 +62,7 @@ class Writer::Impl {
 
   // For a save in the background. What is incomplete may still be given, so that does not end the
   // writer; an error while streamed bytes are brought to an end does.
-  container::FileSave& settle() {
+  container::FileSave& finish_streaming() {
     with_path(save_.path().native(), [&] {
       steps_.check_and_run([&] {
         save_.plan().check_complete();
@@ -72,7 +72,7 @@ class Writer::Impl {
           save_.store().check_complete();
       });
     });
-    if (save_.has_begun()) steps_.run([&] { save_.store().settle(); });
+    if (save_.has_begun()) steps_.run([&] { save_.store().drain(); });
     return save_;
   }
   const container::FileSave& save() const { return save_; }
@@ -184,8 +184,8 @@ TensorId container::add_quantized(Writer& writer, RegionId region, TensorSpec sp
   })};
 }
 
-container::FileSave& container::settle(Writer& writer) {
-  return detail::Inside::impl(writer)->settle();
+container::FileSave& container::finish_streaming(Writer& writer) {
+  return detail::Inside::impl(writer)->finish_streaming();
 }
 
 const container::FileSave& container::file_save_of(const Writer& writer) {

@@ -1,7 +1,7 @@
 // Architecture-only texts. What they leave out of convolutions is filled in here and nowhere else.
 #include <utility>
 
-#include "formats/loom/settle.h"
+#include "formats/loom/load.h"
 #include "formats/loom/spec_reader.h"
 #include "io/memory/allocation_limit.h"
 #include "json/reader.h"
@@ -41,7 +41,7 @@ LoomNetwork build_loom_network(std::string_view json, const ReadLimits& limits) 
       reader.network_member(key, value, network);
     });
     for (LoomLayer& layer : network.layers) loom::fill_extents(layer);
-    return loom::settle_checkpoint(std::move(network), limits, json.size());
+    return loom::load_checkpoint(std::move(network), limits, json.size());
   } catch (Error& error) {
     error.add_section("architecture");
     throw;

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/fail.h"
-#include "formats/loom/settle.h"
+#include "formats/loom/load.h"
 #include "formats/loom/spec_reader.h"
 #include "io/file/file_bytes.h"
 #include "io/memory/allocation_limit.h"
@@ -14,9 +14,9 @@ namespace thalia {
 namespace formats::loom {
 namespace {
 
-LoomNetwork settled_text(std::string_view json, const ReadLimits& limits) {
+LoomNetwork loaded_text(std::string_view json, const ReadLimits& limits) {
   std::vector<std::string> unknown;
-  return settle_checkpoint(parse_checkpoint(json, limits, unknown), limits, json.size());
+  return load_checkpoint(parse_checkpoint(json, limits, unknown), limits, json.size());
 }
 
 void take_from(LoomLayer& layer, const std::string& path, std::vector<BlobRecord>& blobs,
@@ -74,7 +74,7 @@ void take_weights(LoomNetwork& network, std::vector<BlobRecord>& blobs,
 }  // namespace formats::loom
 
 LoomNetwork parse_loom_json(std::string_view json, const ReadLimits& limits) {
-  return formats::loom::settled_text(json, limits);
+  return formats::loom::loaded_text(json, limits);
 }
 
 LoomNetwork load_loom_json(const std::filesystem::path& path, const ReadOptions& options) {
@@ -82,8 +82,8 @@ LoomNetwork load_loom_json(const std::filesystem::path& path, const ReadOptions&
   const ByteSpan bytes = file->bytes();
   return with_path(path.native(), [&] {
     io::check_file_bytes("checkpoint", bytes.size(), options.input.limits);
-    return formats::loom::settled_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                                       options.input.limits);
+    return formats::loom::loaded_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                                      options.input.limits);
   });
 }
 

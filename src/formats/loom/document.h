@@ -1,6 +1,6 @@
 // A file as it stands: the description of its network, and which blobs it holds. Nothing is filled
 // in, so that writing it again gives the same bytes. What the original makes of a file when it
-// loads it is in settle.h.
+// loads it is in load.h.
 #pragma once
 
 #include <cstdint>

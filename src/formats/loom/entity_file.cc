@@ -7,7 +7,7 @@
 
 #include "base/fail.h"
 #include "formats/loom/entity_prefix.h"
-#include "formats/loom/settle.h"
+#include "formats/loom/load.h"
 #include "thalia/formats/loom.h"
 
 namespace thalia {
@@ -123,11 +123,11 @@ LoomNetwork EntityFile::network(const std::optional<std::vector<std::uint64_t>>&
   };
   const auto bytes_of = [&](std::size_t i) { return impl_->blob(i); };
   return with_path(impl_->name, [&] {
-    LoomNetwork network = loom::settle_entity(impl_->parsed.document, impl_->limits,
-                                              impl_->stored.bytes.size(), wanted, bytes_of);
+    LoomNetwork network = loom::load_entity(impl_->parsed.document, impl_->limits,
+                                            impl_->stored.bytes.size(), wanted, bytes_of);
     // Only a whole network can be written again.
     if (network.transformer && !layers)
-      network.transformer = loom::settle_transformer(impl_->parsed.document, bytes_of, false);
+      network.transformer = loom::load_transformer(impl_->parsed.document, bytes_of, false);
     return network;
   });
 }
@@ -151,7 +151,7 @@ LoomTransformer EntityFile::transformer() const {
                      {.path = impl_->name, .field = "transformer"});
   }
   return with_path(impl_->name, [&] {
-    return loom::settle_transformer(
+    return loom::load_transformer(
         impl_->parsed.document, [&](std::size_t i) { return impl_->blob(i); }, true);
   });
 }

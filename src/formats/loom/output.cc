@@ -5,8 +5,8 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "formats/loom/load.h"
 #include "formats/loom/morph.h"
-#include "formats/loom/settle.h"
 #include "formats/loom/weights.h"
 
 namespace thalia::formats::loom {

@@ -1,7 +1,7 @@
 // Networks into files. All is checked, and the text made, before the output is created.
 #include "base/fail.h"
 #include "formats/loom/file_text.h"
-#include "formats/loom/settle.h"
+#include "formats/loom/load.h"
 #include "thalia/formats/loom.h"
 #include "thalia/output_file.h"
 

@@ -12,8 +12,8 @@
 #include "base/utf8.h"
 #include "formats/loom/blob_layout.h"
 #include "formats/loom/file_text.h"
+#include "formats/loom/load.h"
 #include "formats/loom/origin.h"
-#include "formats/loom/settle.h"
 #include "formats/loom/source.h"
 #include "formats/loom/weights.h"
 #include "formats/source/list_names.h"
@@ -172,7 +172,7 @@ LoomNetwork loaded(const Plan& plan, const SinkOptions& options, const EmitPaylo
   const auto bytes_of = [&](std::size_t i) { return stored[i]; };
   if (plan.origin.kind == LoomFileKind::entity) {
     const auto all = [](std::uint64_t) { return true; };
-    return settle_entity(document, options.limits, total, all, bytes_of);
+    return load_entity(document, options.limits, total, all, bytes_of);
   }
   LoomNetwork network = document.network;
   const ListedLayers layers(network);
@@ -184,7 +184,7 @@ LoomNetwork loaded(const Plan& plan, const SinkOptions& options, const EmitPaylo
     layer.weights = LoomWeights{.dtype = layer.dtype, .scale = blob.scale};
     (blob.native ? layer.weights->native : layer.weights->master) = stored[i];
   }
-  return settle_checkpoint(std::move(network), options.limits, total);
+  return load_checkpoint(std::move(network), options.limits, total);
 }
 
 LoomSaveOptions save_options(const SinkOptions& options) {

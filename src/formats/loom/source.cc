@@ -14,9 +14,9 @@
 #include "formats/loom/blob_layout.h"
 #include "formats/loom/checkpoint.h"
 #include "formats/loom/entity_prefix.h"
+#include "formats/loom/load.h"
 #include "formats/loom/morph.h"
 #include "formats/loom/origin.h"
-#include "formats/loom/settle.h"
 #include "formats/source/list_names.h"
 #include "io/file/file_bytes.h"
 #include "state/tensor/counted_tensor.h"
@@ -61,7 +61,7 @@ class LoomSource : public OpenedFile {
     with_path(file_.name, [&] {
       if (file_.kind == LoomFileKind::entity) check_overlaps();
       const auto none = [](std::uint64_t) { return false; };
-      network_ = settle_entity(document, limits_, file_.bytes, none, file_.bytes_of);
+      network_ = load_entity(document, limits_, file_.bytes, none, file_.bytes_of);
       for (std::size_t i = 0; i < document.blobs.size(); ++i) add(i);
       facts_.metadata = origin_to_json(file_.kind, document);
     });
@@ -204,7 +204,7 @@ class LoomSource : public OpenedFile {
   }
 
   OpenFile file_;
-  LoomNetwork network_;  ///< settled, without weights: what says how many weights a layer has
+  LoomNetwork network_;  ///< loaded, without weights: what says how many weights a layer has
   ReadLimits limits_;
   bool dequantize_;
 };

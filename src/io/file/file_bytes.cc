@@ -56,7 +56,7 @@ void FileBytes::touch_whole(const std::stop_token& cancel) const {
 }
 
 void FileBytes::read(std::uint64_t offset, MutableByteSpan out) const {
-  settle(offset, out.size());
+  fill_descriptor(offset, out.size());
   pread_all(fd(), begin_ + offset, out, path());
 }
 

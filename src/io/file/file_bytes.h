@@ -17,7 +17,7 @@ namespace thalia::io {
 /// What the descriptor of a FileBytes is.
 enum class Backing {
   file,     ///< the file itself, which an append may change
-  decoded,  ///< memory, which settle() fills with what the file's compressed frames hold
+  decoded,  ///< memory, which fill_descriptor() fills with what the file's compressed frames hold
   partial,  ///< memory with extents of another file; touching any other is an UnsupportedError
 };
 
@@ -38,7 +38,7 @@ class FileBytes {
   Access access() const noexcept { return access_; }
   const std::filesystem::path& path() const noexcept { return path_; }
   /// Open for reading: the file that was opened, whatever its path names by now. With another
-  /// backing than a file, memory that holds what was settled.
+  /// backing than a file, memory that holds what was filled in.
   int fd() const noexcept { return fd_.get(); }
   virtual Backing backing() const noexcept { return Backing::file; }
 
@@ -67,7 +67,7 @@ class FileBytes {
   /// file.
   void read(std::uint64_t offset, MutableByteSpan out) const;
   /// Makes an extent readable through fd(). Does nothing where that is the file itself.
-  void settle(std::uint64_t offset, std::uint64_t length) const {
+  void fill_descriptor(std::uint64_t offset, std::uint64_t length) const {
     if (backing() != Backing::file) touch(offset, length);
   }
 

@@ -66,7 +66,7 @@ Digest128 hash_of_result(const container::TensorPlan& plan) {
 }  // namespace
 
 void DeltaTensorWriter::store(std::uint32_t id, const DeltaSource& source) {
-  settle(id, source);
+  store_against_base(id, source);
   const container::TensorPlan& plan = plan_.tensors[id];
   const std::optional<Digest128>& hash = source.tensor->content_hash;
   // A given content hash is held against what was stored. There is nothing to check of no bytes,
@@ -80,7 +80,7 @@ void DeltaTensorWriter::store(std::uint32_t id, const DeltaSource& source) {
   }
 }
 
-void DeltaTensorWriter::settle(std::uint32_t id, const DeltaSource& source) {
+void DeltaTensorWriter::store_against_base(std::uint32_t id, const DeltaSource& source) {
   const container::TensorPlan& plan = plan_.tensors[id];
   const TensorLayout layout = plan.spec.layout();
   const std::unique_ptr<BaseTensor> base = base_.find(source.key);

@@ -39,7 +39,7 @@ class DeltaTensorWriter {
   const std::unordered_set<std::uint32_t>& changed() const noexcept { return changed_; }
 
  private:
-  void settle(std::uint32_t id, const DeltaSource& source);
+  void store_against_base(std::uint32_t id, const DeltaSource& source);
   void store_same(std::uint32_t id, const BaseTensor& base);
   void store_whole(std::uint32_t id, const ByteSource& now);
   void store_change(std::uint32_t id, const DeltaSource& source, const ByteSource& now,

@@ -134,7 +134,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // The estimates need to know the codec that will be used.
-DeltaOptions settled(DeltaOptions options) {
+DeltaOptions with_codec(DeltaOptions options) {
   Compression& compression = options.save.compression;
   if (compression.codec) return options;
   if (options.save.automatic_codec) compression.level = 0;
@@ -167,7 +167,7 @@ class DeltaWriter {
               const DeltaOptions& options)
       : base_(base),
         identity_(base.identity()),
-        options_(settled(options)),
+        options_(with_codec(options)),
         save_(save_options(options_)),
         plan_(state::plan_of(state)),
         sources_(state::sources_of(state)) {

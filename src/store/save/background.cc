@@ -78,10 +78,10 @@ void RunWriter::Impl::tell_failure(const store::SavePlace& place,
 }
 
 // A checkpoint that is dear to read is better than none.
-store::SavedFile RunWriter::Impl::settle_or_keep(store::SavePlace& place, store::SavedFile delta,
-                                                 const store::SaveAt& full) {
+store::SavedFile RunWriter::Impl::replace_or_keep(store::SavePlace& place, store::SavedFile delta,
+                                                  const store::SaveAt& full) {
   try {
-    return settle(place, delta, full);
+    return replace_if_dear(place, delta, full);
   } catch (const std::exception& failure) {
     session().warn(fmt::format("step {} of {} stays a delta that is dear to read: {}", place.step,
                                place.phase, failure.what()));
@@ -110,7 +110,7 @@ void RunWriter::Impl::work() noexcept {
     try {
       store::SavedFile file = state->saved_file();
       const double seconds = file.seconds;
-      if (state->place.delta) file = settle_or_keep(state->place, std::move(file), state->full);
+      if (state->place.delta) file = replace_or_keep(state->place, std::move(file), state->full);
       result = publish(state->place, file);
       result.seconds = seconds;
     } catch (const CancelledError&) {

@@ -245,7 +245,7 @@ StoredCheckpoint RunWriter::Impl::save(store::SavePlace place, const store::Save
     if (place.info.replace) container::remove_sha256_file(place.path, session().output());
     file = delta(place);
     try {
-      file = settle(place, std::move(file), full);
+      file = replace_if_dear(place, std::move(file), full);
     } catch (...) {
       session().files().remove(place.path);
       throw;
@@ -281,8 +281,8 @@ bool RunWriter::Impl::is_too_dear(const store::SavePlace& place, store::SavedFil
   return true;
 }
 
-store::SavedFile RunWriter::Impl::settle(store::SavePlace& place, store::SavedFile delta,
-                                         const store::SaveAt& full) {
+store::SavedFile RunWriter::Impl::replace_if_dear(store::SavePlace& place, store::SavedFile delta,
+                                                  const store::SaveAt& full) {
   delta.is_delta = true;
   if (!is_too_dear(place, delta)) return delta;
   store::SavePlace whole = place;

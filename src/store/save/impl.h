@@ -169,10 +169,10 @@ class RunWriter::Impl {
   bool is_too_dear(const store::SavePlace& place, store::SavedFile& delta);
   /// For a delta that is in place and has not been reported yet: one that is too dear goes, and
   /// what `full` makes takes its place. Where that fails the delta is there still.
-  store::SavedFile settle(store::SavePlace& place, store::SavedFile delta,
-                          const store::SaveAt& full);
-  store::SavedFile settle_or_keep(store::SavePlace& place, store::SavedFile delta,
-                                  const store::SaveAt& full);
+  store::SavedFile replace_if_dear(store::SavePlace& place, store::SavedFile delta,
+                                   const store::SaveAt& full);
+  store::SavedFile replace_or_keep(store::SavePlace& place, store::SavedFile delta,
+                                   const store::SaveAt& full);
   void work() noexcept;
   void tell_failure(const store::SavePlace& place, const std::exception& failure) const noexcept;
 

@@ -88,7 +88,7 @@ class OnePlace {
 // Waits until `value` has stayed the same for a while; a stream that does not stop fails by what it
 // then says.
 template <typename Value>
-auto settled(Value value) {
+auto steady(Value value) {
   auto last = value();
   for (int same = 0; same < 10;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -110,16 +110,16 @@ BOOST_AUTO_TEST_CASE(a_stream_that_nobody_takes_from_stops_at_its_memory) {
         reader, {.io = io,
                  .work = {.memory_bytes = 16 * kMiB,
                           .progress = [&](std::uint64_t done, std::uint64_t) { read = done; }}});
-    const std::uint64_t ahead = settled([&] { return read.load(); });
+    const std::uint64_t ahead = steady([&] { return read.load(); });
     BOOST_TEST(ahead >= 4 * kMiB);
     BOOST_TEST(ahead <= 17 * kMiB);
     // What is handed out counts until it is dropped.
     std::vector<StreamedTensor> held;
     for (int i = 0; i < 4; ++i) held.push_back(*stream.next());
-    const std::uint64_t holding = settled([&] { return read.load(); });
+    const std::uint64_t holding = steady([&] { return read.load(); });
     BOOST_TEST(holding <= 17 * kMiB + 4 * kMiB);
     held.clear();
-    const std::uint64_t released = settled([&] { return read.load(); });
+    const std::uint64_t released = steady([&] { return read.load(); });
     BOOST_TEST(released >= holding + 3 * kMiB);
   }
 }

@@ -22,7 +22,7 @@ Tensor floats(const Shape& shape, std::vector<float> values) {
 }
 
 // The state of a brain whose task has not changed for long.
-void say_settled(BrainState& brain) {
+void say_unchanged(BrainState& brain) {
   brain.state["task_change"]["active"] = false;
   brain.state["task_change"]["step"] = 0;
 }
@@ -32,7 +32,7 @@ void say_settled(BrainState& brain) {
 BrainState weak_brain() {
   BrainState brain;
   brain.training_steps = 200'000;
-  say_settled(brain);
+  say_unchanged(brain);
   BrainRegion& region = brain.regions.add("r", {.n_neurons = 2, .n_inputs = 4});
   region.weights()["w"] =
       floats({2, 4}, {0.5F, 0.005F, -0.001F, 0, 0.009F, -0.009F, 0.0099F, 0.0101F});
@@ -72,7 +72,7 @@ void check_same_state(const BrainState& a, const BrainState& b) {
 BrainState silent_brain() {
   BrainState brain;
   brain.training_steps = 500'000;
-  say_settled(brain);
+  say_unchanged(brain);
   BrainRegion& region = brain.regions.add("r", {.n_neurons = 5, .n_inputs = 2});
   region.config()["n_neurons"] = 5;
   std::vector<float> in(10, 0.01F);
@@ -329,7 +329,7 @@ BOOST_AUTO_TEST_CASE(a_count_of_inputs_that_would_come_to_0_is_refused) {
 BOOST_AUTO_TEST_CASE(one_neuron_always_stays) {
   BrainState brain;
   brain.training_steps = 500'000;
-  say_settled(brain);
+  say_unchanged(brain);
   BrainRegion& region = brain.regions.add("r", {.n_neurons = 3});
   region.learning_state()["silent_steps"] = floats({3}, {1e6F, 1e6F, 1e6F});
   BOOST_TEST(remove_neurons(brain, "r", 10).neurons_removed == 2);
@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(groups_and_populations_lose_no_single_neurons) {
   for (const bool has_groups : {true, false}) {
     BrainState brain;
     brain.training_steps = 500'000;
-    say_settled(brain);
+    say_unchanged(brain);
     BrainRegion region = has_groups ? striatum() : hippocampus();
     region.learning_state()["silent_steps"] =
         floats({region.n_neurons}, std::vector<float>(region.n_neurons, 1e6F));

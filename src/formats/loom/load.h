@@ -12,21 +12,21 @@ namespace thalia::formats::loom {
 /// Layers at their places in the grid, cells that the file lacks as the original makes them, and
 /// what it fills in. Weights of JSON checkpoints are checked, and quantised where they are f32.
 /// @throws FormatError.
-LoomNetwork settle_checkpoint(LoomNetwork&& network, const ReadLimits& limits,
-                              std::uint64_t stored_bytes);
+LoomNetwork load_checkpoint(LoomNetwork&& network, const ReadLimits& limits,
+                            std::uint64_t stored_bytes);
 
 /// The same of a .entity file. `bytes_of` gives the bytes of a blob; blobs that `wanted` refuses
 /// are left out. @throws FormatError.
-LoomNetwork settle_entity(const Document& document, const ReadLimits& limits,
-                          std::uint64_t stored_bytes,
-                          const std::function<bool(std::uint64_t layer)>& wanted,
-                          const std::function<StoredBytes(std::size_t blob)>& bytes_of);
+LoomNetwork load_entity(const Document& document, const ReadLimits& limits,
+                        std::uint64_t stored_bytes,
+                        const std::function<bool(std::uint64_t layer)>& wanted,
+                        const std::function<StoredBytes(std::size_t blob)>& bytes_of);
 
 /// What a transformer has beside its layers. `whole`: what the original's loader needs has to be
 /// there, and a weight_dtype is inferred. @throws FormatError (inconsistent).
-LoomTransformer settle_transformer(const Document& document,
-                                   const std::function<StoredBytes(std::size_t blob)>& bytes_of,
-                                   bool whole);
+LoomTransformer load_transformer(const Document& document,
+                                 const std::function<StoredBytes(std::size_t blob)>& bytes_of,
+                                 bool whole);
 
 /// Weights of a layer, by what they take.
 struct WeightBytes {
@@ -35,7 +35,7 @@ struct WeightBytes {
   std::uint64_t length;
 };
 /// Checks the weights of one layer of a JSON checkpoint, not those of layers within it. A layer may
-/// have none. @throws FormatError, as settle_checkpoint().
+/// have none. @throws FormatError, as load_checkpoint().
 void check_weights(const LoomLayer& layer);
 void check_weights(const LoomLayer& layer, const WeightBytes& weights);
 

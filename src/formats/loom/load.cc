@@ -1,6 +1,6 @@
 // What the original does when it loads a file. It indexes past the end of arrays, or leaves random
 // numbers in weights, where a file is not as its layers say: here these are errors.
-#include "formats/loom/settle.h"
+#include "formats/loom/load.h"
 
 #include <fmt/format.h>
 
@@ -42,7 +42,7 @@ bool refuses_more(LoomDType dtype) noexcept {
 }
 
 // f32 weights become native ones.
-void settle_master(LoomWeights& weights) {
+void load_master(LoomWeights& weights) {
   cut_to_whole_elements(LoomDType::float32, weights.master.bytes);
   if (weights.dtype == LoomDType::float32) {
     weights.native = std::exchange(weights.master, {});
@@ -87,7 +87,7 @@ WeightBytes bytes_of(const LoomWeights& weights) {
           .length = (native ? weights.native : weights.master).bytes.size()};
 }
 
-void settle_weights(LoomLayer& layer) {
+void load_weights(LoomLayer& layer) {
   if (!layer.weights) return;
   LoomWeights& weights = *layer.weights;
   if (weights.native.bytes.empty() && weights.master.bytes.empty()) {
@@ -96,7 +96,7 @@ void settle_weights(LoomLayer& layer) {
   }
   const std::uint64_t length = usable_length(layer, bytes_of(weights));
   if (weights.native.bytes.empty()) {
-    settle_master(weights);
+    load_master(weights);
   } else {
     weights.native.bytes = weights.native.bytes.first(length);
   }
@@ -114,12 +114,12 @@ void visit_inner(LoomLayer& layer, const std::string& path, const Call& call) {
     call(observed, path + ".meta_observed_layer");
 }
 
-void settle_layer(LoomLayer& layer, const std::string& path, bool inner) {
+void load_layer(LoomLayer& layer, const std::string& path, bool inner) {
   if (inner) layer.z = layer.y = layer.x = layer.l = 0;
   fill_loom_defaults(layer);
-  with_tensor(path, [&] { settle_weights(layer); });
+  with_tensor(path, [&] { load_weights(layer); });
   visit_inner(layer, path,
-              [](LoomLayer& one, const std::string& at) { settle_layer(one, at, true); });
+              [](LoomLayer& one, const std::string& at) { load_layer(one, at, true); });
 }
 
 std::vector<LoomLayer> empty_grid(const LoomNetwork& network, std::uint64_t cells) {
@@ -167,7 +167,7 @@ void put_blob(LoomLayer& layer, const BlobRecord& blob, StoredBytes bytes) {
     weights.native = std::move(bytes);
   } else {
     weights.master = std::move(bytes);
-    settle_master(weights);
+    load_master(weights);
   }
   layer.weights = std::move(weights);
 }
@@ -194,8 +194,8 @@ void check_weights(const LoomLayer& layer) {
   if (weights.length != 0) check_weights(layer, weights);
 }
 
-LoomNetwork settle_checkpoint(LoomNetwork&& network, const ReadLimits& limits,
-                              std::uint64_t stored_bytes) {
+LoomNetwork load_checkpoint(LoomNetwork&& network, const ReadLimits& limits,
+                            std::uint64_t stored_bytes) {
   const std::uint64_t cells = grid_cells(network, limits, stored_bytes);
   std::vector<LoomLayer> grid = empty_grid(network, cells);
   std::vector<bool> seen(cells);
@@ -207,18 +207,18 @@ LoomNetwork settle_checkpoint(LoomNetwork&& network, const ReadLimits& limits,
                         {.field = "layers", .value = path});
     }
     seen[place] = true;
-    settle_layer(layer, path, false);
+    load_layer(layer, path, false);
     grid[place] = std::move(layer);
   }
   network.layers = std::move(grid);
   return std::move(network);
 }
 
-LoomNetwork settle_entity(const Document& document, const ReadLimits& limits,
-                          std::uint64_t stored_bytes,
-                          const std::function<bool(std::uint64_t layer)>& wanted,
-                          const std::function<StoredBytes(std::size_t blob)>& bytes_of) {
-  LoomNetwork network = settle_checkpoint(LoomNetwork(document.network), limits, stored_bytes);
+LoomNetwork load_entity(const Document& document, const ReadLimits& limits,
+                        std::uint64_t stored_bytes,
+                        const std::function<bool(std::uint64_t layer)>& wanted,
+                        const std::function<StoredBytes(std::size_t blob)>& bytes_of) {
+  LoomNetwork network = load_checkpoint(LoomNetwork(document.network), limits, stored_bytes);
   io::MemoryBudget budget(limits, stored_bytes);
   for (std::size_t i = 0; i < document.blobs.size(); ++i) {
     const BlobRecord& blob = document.blobs[i];
@@ -268,9 +268,9 @@ std::string inferred_dtype(const std::vector<BlobRecord>& blobs) {
 
 }  // namespace
 
-LoomTransformer settle_transformer(const Document& document,
-                                   const std::function<StoredBytes(std::size_t blob)>& bytes_of,
-                                   bool whole) {
+LoomTransformer load_transformer(const Document& document,
+                                 const std::function<StoredBytes(std::size_t blob)>& bytes_of,
+                                 bool whole) {
   LoomTransformer transformer = document.network.transformer.value();
   const auto take = [&](std::string_view path, StoredBytes& out, bool needed) {
     for (std::size_t i = 0; i < document.blobs.size(); ++i) {
