@@ -58,14 +58,14 @@ struct RecoverResult {
 RecoverResult recover(const std::filesystem::path& path, const RecoverOptions& options = {});
 
 /// Where the names and places of tensors were taken from.
-enum class SalvageSource {
+enum class SalvageTables {
   header,         ///< the file's own header and tables
   commit_record,  ///< the copy of a header that a save or an append left: maybe an older state
   side_file,      ///< NAME.meta next to the file (thalia/side_file.h)
 };
 
 /// "header", "commit_record", "side_file". Static storage.
-std::string_view salvage_source_name(SalvageSource source) noexcept;
+std::string_view salvage_tables_name(SalvageTables tables) noexcept;
 
 struct SalvageOptions {
   SaveOptions save{};  ///< work is for all of it; tensors stored compressed stay as they are
@@ -82,7 +82,7 @@ struct LostTensor {
 
 /// `tensors` count matrices of connections.
 struct SalvageResult : RewriteResult {
-  SalvageSource source = SalvageSource::header;
+  SalvageTables tables = SalvageTables::header;
   /// What was wrong with the file's own header and tables; empty where they hold.
   std::string fault;
   /// Names and tables hold by the file's checksums. Else they are well formed, and no more is known

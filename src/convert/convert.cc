@@ -17,11 +17,11 @@
 #include "base/utf8.h"
 #include "container/read/reader_of.h"
 #include "convert/conversions.h"
+#include "convert/flat_thalia.h"
 #include "convert/formats.h"
 #include "convert/migrations.h"
 #include "convert/tensor_flow.h"
-#include "convert/thalia_source.h"
-#include "formats/pt/tree_source.h"
+#include "formats/pt/opened_tree.h"
 #include "formats/source/part_name.h"
 #include "io/file/posix_file.h"
 #include "io/output/atomic_file.h"
@@ -161,8 +161,8 @@ void write_side_file(const std::filesystem::path& input, const std::filesystem::
 class Exported {
  public:
   Exported(const Reader& reader, FileFormat to, const ConvertOptions& options)
-      : file_(std::make_shared<const formats::ThaliaSource>(reader, options.grouping,
-                                                            options.chain.read)),
+      : file_(std::make_shared<const formats::FlatThalia>(reader, options.grouping,
+                                                          options.chain.read)),
         source_(file_) {
     if (formats::format_row(to).holds_views) return;
     auto apart = formats::pt::tree_tensors(file_, options.chain.read.input.limits);
@@ -189,7 +189,7 @@ class Exported {
  private:
   std::size_t stored(std::size_t i) const { return stored_.empty() ? i : stored_[i]; }
 
-  std::shared_ptr<const formats::ThaliaSource> file_;
+  std::shared_ptr<const formats::FlatThalia> file_;
   std::shared_ptr<const formats::OpenedFile> source_;
   std::vector<std::size_t> stored_;  ///< where views were taken apart
 };

@@ -13,27 +13,27 @@
 #include "convert/original_file.h"
 #include "convert/thalia_file.h"
 #include "convert/thalia_shards.h"
-#include "formats/gguf/source.h"
+#include "formats/gguf/opened.h"
+#include "formats/gptrs/opened.h"
 #include "formats/gptrs/sink.h"
-#include "formats/gptrs/source.h"
-#include "formats/loom/source.h"
+#include "formats/loom/opened.h"
+#include "formats/mckp/opened.h"
 #include "formats/mckp/sink.h"
-#include "formats/mckp/source.h"
+#include "formats/mithril_quantized/opened.h"
 #include "formats/mithril_quantized/sink.h"
-#include "formats/mithril_quantized/source.h"
+#include "formats/mst/opened.h"
 #include "formats/mst/sink.h"
-#include "formats/mst/source.h"
+#include "formats/npz/opened.h"
 #include "formats/npz/sink.h"
-#include "formats/npz/source.h"
+#include "formats/onnx/opened.h"
 #include "formats/onnx/sink.h"
-#include "formats/onnx/source.h"
+#include "formats/orbax/opened.h"
 #include "formats/orbax/sink.h"
-#include "formats/orbax/source.h"
+#include "formats/pt/opened.h"
 #include "formats/pt/sink.h"
-#include "formats/pt/source.h"
+#include "formats/safetensors/opened.h"
 #include "formats/safetensors/place.h"
 #include "formats/safetensors/sink.h"
-#include "formats/safetensors/source.h"
 
 namespace thalia {
 namespace formats {
@@ -53,7 +53,7 @@ constexpr std::array kFormats{
               .name = "safetensors",
               .words = "a safetensors file",
               .extensions = ".safetensors",
-              .open = open_safetensors_source,
+              .open = open_safetensors_file,
               .write = write_safetensors_tensors,
               .verify = verify_safetensors,
               .names_files = true,
@@ -71,7 +71,7 @@ constexpr std::array kFormats{
               .name = "mckp",
               .words = "an MCKP file",
               .extensions = ".mckp",
-              .open = open_mckp_source,
+              .open = open_mckp_file,
               .write = write_mckp,
               .verify = verify_mckp,
               .names_files = true,
@@ -81,7 +81,7 @@ constexpr std::array kFormats{
               .name = "mst",
               .words = "a mithril .mst file",
               .extensions = ".mst",
-              .open = open_mst_source,
+              .open = open_mst_file,
               .write = write_mst,
               .takes_whole = true,
               .holds_texts = true,
@@ -90,13 +90,13 @@ constexpr std::array kFormats{
               .name = "mithril-quantized",
               .words = "a quantized tensor of mithril",
               .extensions = "",
-              .open = open_mithril_quantized_source,
+              .open = open_mithril_quantized_file,
               .write = write_mithril_quantized},
     FormatRow{.format = FileFormat::orbax,
               .name = "mithril-orbax",
               .words = "a folder of arrays, as mithril lays out for Orbax",
               .extensions = "",
-              .open = open_orbax_source,
+              .open = open_orbax_file,
               .write = write_orbax,
               .holds_texts = true,
               .is_made_of = is_orbax_made_of},
@@ -104,32 +104,32 @@ constexpr std::array kFormats{
               .name = "gptrs",
               .words = "a model of gpt.rs",
               .extensions = ".gptrs.gptrschk.chk",
-              .open = open_gptrs_source,
+              .open = open_gptrs_file,
               .write = write_gptrs,
               .is_made_of = is_gptrs_made_of},
     FormatRow{.format = FileFormat::gptrsten,
               .name = "gptrsten",
               .words = "an archive of tensors of gpt.rs",
               .extensions = ".gptrsten",
-              .open = open_gptrs_source,
+              .open = open_gptrs_file,
               .write = write_gptrsten},
     FormatRow{.format = FileFormat::entity,
               .name = "entity",
               .words = "a network of Loom",
               .extensions = ".entity",
-              .open = open_entity_source,
+              .open = open_entity_file,
               .write = write_entity},
     FormatRow{.format = FileFormat::loom_json,
               .name = "loom-json",
               .words = "a network of Loom, as JSON",
               .extensions = ".json",
-              .open = open_loom_json_source,
+              .open = open_loom_json_file,
               .write = write_loom_json},
     FormatRow{.format = FileFormat::pt,
               .name = "pt",
               .words = "a PyTorch file",
               .extensions = ".pt.pth.ckpt",
-              .open = pt::open_pt_source,
+              .open = pt::open_pt_file,
               .write = pt::write_pt,
               .holds_sparse = true,
               .holds_views = true},
@@ -137,20 +137,20 @@ constexpr std::array kFormats{
               .name = "npz",
               .words = "a NumPy archive",
               .extensions = ".npz",
-              .open = open_npz_source,
+              .open = open_npz_file,
               .write = write_npz,
               .is_note_only = is_npz_note_only},
     FormatRow{.format = FileFormat::npy,
               .name = "npy",
               .words = "a NumPy array",
               .extensions = ".npy",
-              .open = open_npy_source,
+              .open = open_npy_file,
               .write = write_npy},
     FormatRow{.format = FileFormat::gguf,
               .name = "gguf",
               .words = "a GGUF file",
               .extensions = ".gguf",
-              .open = gguf::open_gguf_source,
+              .open = gguf::open_gguf_file,
               .write = gguf::write_gguf,
               .tells_part = true,
               .holds_texts = true,
@@ -159,7 +159,7 @@ constexpr std::array kFormats{
               .name = "onnx",
               .words = "an ONNX model",
               .extensions = ".onnx",
-              .open = open_onnx_source,
+              .open = open_onnx_file,
               .write = write_onnx,
               .names_files = true,
               .holds_sparse = true,

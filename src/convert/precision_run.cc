@@ -9,7 +9,7 @@
 #include <array>
 
 #include "format/payload.h"
-#include "formats/pt/source.h"
+#include "formats/pt/opened.h"
 #include "json/copy.h"
 #include "json/writer.h"
 #include "state/precision/rounding.h"

@@ -15,8 +15,8 @@
 #include "container/read/reader_of.h"
 #include "container/verify/verify_bytes.h"
 #include "convert/conversions.h"
+#include "convert/flat_thalia.h"
 #include "convert/thalia_facts.h"
-#include "convert/thalia_source.h"
 #include "io/memory/allocation_limit.h"
 #include "state/delta/file_chain.h"
 #include "state/tensor/slice.h"
@@ -309,8 +309,8 @@ class ThaliaFile final : public OpenedFile {
 std::shared_ptr<const OpenedFile> open_thalia(const io::InputFile& input,
                                               const OpenOptions& options) {
   if (options.as_stored) return std::make_shared<const ThaliaFile>(input, options);
-  return std::make_shared<const ThaliaSource>(resolve_input(input, {}, options.chain).reader,
-                                              RegionGrouping{}, options.chain.read);
+  return std::make_shared<const FlatThalia>(resolve_input(input, {}, options.chain).reader,
+                                            RegionGrouping{}, options.chain.read);
 }
 
 VerifyReport verify_thalia(const io::InputFile& input, const OpenOptions& options,

@@ -18,9 +18,9 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "convert/conversions.h"
+#include "convert/flat_thalia.h"
 #include "convert/merge_plan.h"
 #include "convert/thalia_file.h"
-#include "convert/thalia_source.h"
 #include "formats/safetensors/index.h"
 #include "formats/safetensors/index_match.h"
 #include "formats/safetensors/opened_model.h"
@@ -34,7 +34,7 @@
 namespace thalia::formats {
 namespace {
 
-using Shards = std::vector<std::shared_ptr<const ThaliaSource>>;
+using Shards = std::vector<std::shared_ptr<const FlatThalia>>;
 
 // All parts of a model, held against their index.
 struct OpenedShards {
@@ -148,7 +148,7 @@ OpenedShards open_once(const io::FileBytes& text, const ChainOptions& options) {
     with_path(file.native(), [&] {
       const Reader& reader = opened.readers.emplace_back(resolve_input(found, {}, options).reader);
       opened.sources.push_back(
-          std::make_shared<const ThaliaSource>(reader, RegionGrouping{}, options.read));
+          std::make_shared<const FlatThalia>(reader, RegionGrouping{}, options.read));
     });
     safetensors::ShardContent& one = held.emplace_back();
     one.is_known = true;

@@ -51,8 +51,8 @@ inline std::string_view spelled(ErrorCode code) noexcept {
 inline std::string_view spelled(Role role) noexcept {
   return role_name(role);
 }
-inline std::string_view spelled(SalvageSource source) noexcept {
-  return salvage_source_name(source);
+inline std::string_view spelled(SalvageTables tables) noexcept {
+  return salvage_tables_name(tables);
 }
 inline std::string_view spelled(Severity severity) noexcept {
   return severity_name(severity);
@@ -128,7 +128,7 @@ struct type_caster<thalia::Change> : enum_caster<thalia::Change> {
   static constexpr auto Name = const_name("typing.Literal['added', 'removed', 'changed']");
 };
 template <>
-struct type_caster<thalia::SalvageSource> : enum_caster<thalia::SalvageSource> {
+struct type_caster<thalia::SalvageTables> : enum_caster<thalia::SalvageTables> {
   static constexpr auto Name = const_name("typing.Literal['header', 'commit_record', 'side_file']");
 };
 template <>

@@ -79,7 +79,7 @@ void bind_repair_results(nb::module_& module) {
       field("reason", &LostTensor::reason));
   bind_result<SalvageResult>(
       module, "SalvageResult", "What salvage() got out of a file.",
-      field("source", &SalvageResult::source, "Where names and places of tensors were taken from."),
+      field("tables", &SalvageResult::tables, "Where names and places of tensors were taken from."),
       field("fault", &SalvageResult::fault,
             "What was wrong with the file's own header and tables; empty where they hold."),
       field("tables_verified", &SalvageResult::tables_verified,

@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "formats/npz/source.h"
+#include "formats/npz/opened.h"
 #include "formats/source/npy_header.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "formats/npz/archive.h"
+#include "formats/npz/opened.h"
 #include "formats/npz/origin.h"
-#include "formats/npz/source.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
 

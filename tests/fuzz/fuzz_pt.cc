@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "formats/pt/source.h"
+#include "formats/pt/opened.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
 

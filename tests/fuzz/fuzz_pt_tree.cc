@@ -6,7 +6,7 @@
 #include <string>
 
 #include "formats/pickle/view_types.h"
-#include "formats/pt/tree_source.h"
+#include "formats/pt/opened_tree.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
 #include "thalia/state/value.h"

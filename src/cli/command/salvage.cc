@@ -20,13 +20,13 @@ struct SalvageArguments {
   std::string side_file;
 };
 
-std::string_view source_text(SalvageSource source) {
-  switch (source) {
-    case SalvageSource::header:
+std::string_view tables_text(SalvageTables tables) {
+  switch (tables) {
+    case SalvageTables::header:
       return "the file's own tables";
-    case SalvageSource::commit_record:
+    case SalvageTables::commit_record:
       return "a commit record in the file, maybe of an older state";
-    case SalvageSource::side_file:
+    case SalvageTables::side_file:
       return "the side file";
   }
   return "";
@@ -44,7 +44,7 @@ void print_text(Output& out, const SalvageArguments& arguments, const SalvageRes
   if (!result.fault.empty()) out.print("fault: {}\n", escape(result.fault));
   out.print("{}: {}, {}, from generation {}, by {}; {} lost\n", escape(arguments.output),
             counted(result.tensors, "tensor", "tensors"), human_bytes(result.output_bytes),
-            result.generation, source_text(result.source), grouped(result.lost.size()));
+            result.generation, tables_text(result.tables), grouped(result.lost.size()));
   if (!result.tables_verified)
     out.write(
         "names and tables are well formed, and not verified: a checksum for them is damaged\n");
@@ -53,7 +53,7 @@ void print_text(Output& out, const SalvageArguments& arguments, const SalvageRes
 void print_json(Output& out, const SalvageArguments& arguments, const SalvageResult& result) {
   print_object(out, "thalia.salvage.1", [&](JsonWriter& json) {
     json.member("path", as_utf8(arguments.input)).member("output", as_utf8(arguments.output));
-    json.member("whole", result.whole()).member("source", salvage_source_name(result.source));
+    json.member("whole", result.whole()).member("tables", salvage_tables_name(result.tables));
     json.member("fault", as_utf8(result.fault));
     json.member("tables_verified", result.tables_verified);
     json.member("generation", result.generation).member("region_count", result.regions);

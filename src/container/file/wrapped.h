@@ -41,9 +41,7 @@ class WrappedFile final : public io::FileBytes {
  private:
   WrappedFile(std::shared_ptr<const io::FileBytes> file, Codec codec,
               std::optional<SeekTable> table, io::UniqueFd memory);
-  WrappedSource source() const {
-    return {file_->fd(), file_->path(), file_->bytes().size(), codec_};
-  }
+  FramedFile source() const { return {file_->fd(), file_->path(), file_->bytes().size(), codec_}; }
   std::uint64_t decode_all(const ReadLimits& limits);
   void fill(std::uint64_t offset, std::uint64_t length) const override;
   void decode(std::size_t frame) const;

@@ -40,16 +40,16 @@ class Planner {
     limit_ = plan_.verifies_blocks ? header.integrity_offset : header.file_length;
   }
 
-  StreamPlan run(const std::vector<StreamSource>& asked) {
+  StreamPlan run(const std::vector<StreamRequest>& asked) {
     plan_.tensors.reserve(asked.size());
-    for (const StreamSource& source : asked) add(source);
+    for (const StreamRequest& request : asked) add(request);
     sort();
     plan_units();
     return std::move(plan_);
   }
 
  private:
-  void add(const StreamSource& source) {
+  void add(const StreamRequest& source) {
     const TensorView& view = source.view;
     const std::string_view region = Reader::region_name(view);
     with_names(file_, region, view.name(), [&] {
@@ -175,7 +175,7 @@ class Planner {
 
 }  // namespace
 
-StreamPlan plan_stream(const detail::OpenFile& file, const std::vector<StreamSource>& asked,
+StreamPlan plan_stream(const detail::OpenFile& file, const std::vector<StreamRequest>& asked,
                        const StreamOptions& options) {
   return Planner(file, options).run(asked);
 }

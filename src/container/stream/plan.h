@@ -19,7 +19,7 @@ namespace thalia::container {
 /// What is read at a time: large enough for a disk, small enough for a core's cache.
 inline constexpr std::uint64_t kStreamExtent = 1 << 20;
 
-struct StreamSource {
+struct StreamRequest {
   TensorView view;
   const format::TensorEntry* entry;
 };
@@ -86,7 +86,7 @@ struct StreamPlan {
 };
 
 /// @throws UnsupportedError for encodings that cannot be resolved; FormatError, IntegrityError.
-StreamPlan plan_stream(const detail::OpenFile& file, const std::vector<StreamSource>& asked,
+StreamPlan plan_stream(const detail::OpenFile& file, const std::vector<StreamRequest>& asked,
                        const StreamOptions& options);
 
 }  // namespace thalia::container

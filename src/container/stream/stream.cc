@@ -58,13 +58,13 @@ void check_length(const detail::OpenFile& file) {
 
 class StreamReader::Impl {
  public:
-  using Sources = std::vector<container::StreamSource>;
+  using Requests = std::vector<container::StreamRequest>;
 
   template <typename Collect>
   Impl(const Reader& reader, const StreamOptions& options, Collect collect) {
     container::check_options(options);
     check_length(container::file_of(reader));
-    Sources sources;
+    Requests sources;
     collect(container::file_of(reader), sources);
     container::StreamPlan plan =
         container::plan_stream(container::file_of(reader), sources, options);
@@ -75,17 +75,17 @@ class StreamReader::Impl {
   explicit Impl(std::unique_ptr<container::StreamSession> session) : session_(std::move(session)) {}
 
   // The tensors of a region of the directory, as they lie in the file.
-  static void add_region(const detail::OpenFile& file, std::uint32_t region, Sources& sources) {
+  static void add_region(const detail::OpenFile& file, std::uint32_t region, Requests& sources) {
     const std::size_t first = sources.size();
     const format::DirectoryRegion& record = file.directory_region(region);
     for (std::uint32_t i = 0; i < record.tensor_count; ++i)
       add(file, file.tensor_view(region, record.first_tensor + i), sources);
     std::sort(sources.begin() + static_cast<std::ptrdiff_t>(first), sources.end(),
-              [](const container::StreamSource& a, const container::StreamSource& b) {
+              [](const container::StreamRequest& a, const container::StreamRequest& b) {
                 return a.view.stored_offset() < b.view.stored_offset();
               });
   }
-  static void add(const detail::OpenFile& file, TensorView view, Sources& sources) {
+  static void add(const detail::OpenFile& file, TensorView view, Requests& sources) {
     if (detail::Inside::file(view).get() != &file)
       fail_foreign(file, detail::Inside::region(view), view.name());
     const format::TensorEntry* const entry = detail::Inside::entry(view);
@@ -126,7 +126,7 @@ class StreamReader::Impl {
 
 StreamReader::StreamReader(const Reader& reader, const StreamOptions& options)
     : impl_(std::make_unique<Impl>(
-          reader, options, [](const detail::OpenFile& file, Impl::Sources& sources) {
+          reader, options, [](const detail::OpenFile& file, Impl::Requests& sources) {
             for (std::uint32_t region = 0; region < file.directory().region_count; ++region)
               Impl::add_region(file, region, sources);
           })) {}
@@ -134,7 +134,7 @@ StreamReader::StreamReader(const Reader& reader, const StreamOptions& options)
 StreamReader::StreamReader(const Reader& reader, std::span<const RegionView> regions,
                            const StreamOptions& options)
     : impl_(std::make_unique<Impl>(
-          reader, options, [&](const detail::OpenFile& file, Impl::Sources& sources) {
+          reader, options, [&](const detail::OpenFile& file, Impl::Requests& sources) {
             for (const RegionView& region : regions)
               Impl::add_region(file, Impl::number_of(file, region), sources);
           })) {}
@@ -142,7 +142,7 @@ StreamReader::StreamReader(const Reader& reader, std::span<const RegionView> reg
 StreamReader::StreamReader(const Reader& reader, std::span<const TensorView> tensors,
                            const StreamOptions& options)
     : impl_(std::make_unique<Impl>(reader, options,
-                                   [&](const detail::OpenFile& file, Impl::Sources& sources) {
+                                   [&](const detail::OpenFile& file, Impl::Requests& sources) {
                                      for (const TensorView& tensor : tensors)
                                        Impl::add(file, tensor, sources);
                                    })) {}

@@ -21,7 +21,7 @@
 namespace thalia::container {
 namespace {
 
-using Source = io::DirectReader::Source;
+using Location = io::DirectReader::Location;
 
 class Worker {
  public:
@@ -89,16 +89,16 @@ class Worker {
   void start(const Part& part) {
     const std::uint64_t length = part.end - part.begin;
     const bool cached = work_.strategy.is_cached(part.begin, length);
-    const Source source = cached ? Source::page_cache : Source::disk;
+    const Location location = cached ? Location::page_cache : Location::disk;
     const bool direct = !cached && work_.strategy.is_direct();
     if (direct) work_.read_directly.store(true, std::memory_order_relaxed);
     // Direct I/O needs aligned memory; the page cache can be copied anywhere. Other parts go
     // through a buffer of the reader.
     const MutableByteSpan place = place_of(part);
     if (!place.empty() && (!direct || is_aligned(place))) {
-      reader_->start_into(part.begin, place, source);
+      reader_->start_into(part.begin, place, location);
     } else {
-      reader_->start(part.begin, length, source);
+      reader_->start(part.begin, length, location);
     }
   }
 

@@ -88,7 +88,7 @@ void verify_frames(const io::FileBytes& file, const io::FileBytes& contents,
   const std::uint64_t size = file.bytes().size();
   const auto front = find_wrapper(file.fd(), file.path(), size);
   if (!front) return;
-  const WrappedSource source{file.fd(), file.path(), size, front->codec};
+  const FramedFile source{file.fd(), file.path(), size, front->codec};
   const auto table = SeekTable::read(source, options.input.limits);
   if (!table || table->checksums().empty()) return;
   const ByteSpan all(contents.bytes().data() - contents.begin(),

@@ -22,9 +22,9 @@
 namespace thalia {
 namespace {
 
+using container::FramedFile;
 using container::FrameStream;
 using container::SeekTable;
-using container::WrappedSource;
 
 // Files with larger frames are decoded in order: each thread would have two of them in memory,
 // each as it is stored and as it is decoded.
@@ -49,8 +49,7 @@ class Decompression {
                 const DecompressOptions& options)
       : options_(options), fd_(io::open_for_reading(source)) {
     const std::uint64_t size = io::file_size(fd_.get(), source);
-    source_.emplace(
-        WrappedSource{fd_.get(), source, size, require_wrapper(fd_.get(), source, size)});
+    source_.emplace(FramedFile{fd_.get(), source, size, require_wrapper(fd_.get(), source, size)});
     container::check_not_the_source(source, target);
   }
 
@@ -122,7 +121,7 @@ class Decompression {
 
   const DecompressOptions& options_;
   io::UniqueFd fd_;
-  std::optional<WrappedSource> source_;
+  std::optional<FramedFile> source_;
 };
 
 }  // namespace

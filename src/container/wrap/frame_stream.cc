@@ -17,7 +17,7 @@ constexpr std::size_t kFrameStart = 4;
 
 }  // namespace
 
-FrameStream::FrameStream(const WrappedSource& file, const SeekTable* table)
+FrameStream::FrameStream(const FramedFile& file, const SeekTable* table)
     : file_(file),
       table_(table),
       decoder_(codec::FrameDecoder::create(file.codec)),

@@ -17,7 +17,7 @@ namespace thalia::container {
 class FrameStream {
  public:
   /// @param table of the file, which outlives this; nullptr where it has none.
-  explicit FrameStream(const WrappedSource& file, const SeekTable* table = nullptr);
+  explicit FrameStream(const FramedFile& file, const SeekTable* table = nullptr);
 
   /// The next bytes of the content, as many as there is room for; fewer only where it ends, then 0.
   /// @throws IoError; FormatError for a broken frame, a frame that does not end, another codec's
@@ -32,7 +32,7 @@ class FrameStream {
   void check_with_table(bool frame_ended) const;
   [[noreturn]] void fail_frame_count() const;
 
-  WrappedSource file_;
+  FramedFile file_;
   const SeekTable* table_;
   std::unique_ptr<codec::FrameDecoder> decoder_;
   std::vector<std::byte> buffer_;

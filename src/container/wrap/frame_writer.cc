@@ -26,7 +26,7 @@ struct FrameJob {
 
 }  // namespace
 
-std::uint64_t write_frames(const FrameSource& source, const FrameForm& form, const Work& work,
+std::uint64_t write_frames(const FrameContent& source, const FrameForm& form, const Work& work,
                            OutputFile& out) {
   // Twice: the raw bytes of a job, and a frame that may be as large.
   const FrameMemory memory(2 * form.frame_bytes, work.threads);

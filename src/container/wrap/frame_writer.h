@@ -14,7 +14,7 @@ namespace thalia::container {
 inline constexpr std::uint64_t kMostFrameBytes = 1 << 30;
 
 /// What becomes the content of frames.
-struct FrameSource {
+struct FrameContent {
   std::uint64_t size = 0;
   /// Fills `out` with the bytes from `offset` on. Called by several threads at once.
   std::function<void(std::uint64_t offset, MutableByteSpan out)> read;
@@ -30,7 +30,7 @@ struct FrameForm {
 /// Writes the frames, and the table. Memory is that of FrameMemory. @return how many frames.
 /// @throws IoError; UsageError (bad_argument) for more frames than a table may have;
 /// CancelledError; what `read` throws.
-std::uint64_t write_frames(const FrameSource& source, const FrameForm& form, const Work& work,
+std::uint64_t write_frames(const FrameContent& source, const FrameForm& form, const Work& work,
                            OutputFile& out);
 
 }  // namespace thalia::container

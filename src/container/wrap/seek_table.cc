@@ -41,7 +41,7 @@ codec::FrameKind kind_of(Codec codec) {
 }
 
 template <typename T>
-T read_struct(const WrappedSource& file, std::uint64_t offset) {
+T read_struct(const FramedFile& file, std::uint64_t offset) {
   T out;
   io::pread_all(file.fd, offset, std::as_writable_bytes(std::span(&out, 1)), file.path);
   return out;
@@ -49,7 +49,7 @@ T read_struct(const WrappedSource& file, std::uint64_t offset) {
 
 // Whether a skippable frame with the magic of seek tables ends where the file ends, wherever it
 // begins: then a footer that does not fit is a broken table, and not the end of some other frame.
-bool ends_with_table(const WrappedSource& file) {
+bool ends_with_table(const FramedFile& file) {
   constexpr std::uint64_t kSearchBytes = 1 << 20;
   constexpr std::uint64_t kHeaderBytes = sizeof(SkippableHeader);
   std::vector<std::byte> piece;
@@ -114,7 +114,7 @@ std::optional<FrontFrame> find_wrapper(ByteSpan file) {
   });
 }
 
-std::optional<SeekTable> SeekTable::read(const WrappedSource& file, const ReadLimits& limits) {
+std::optional<SeekTable> SeekTable::read(const FramedFile& file, const ReadLimits& limits) {
   constexpr std::uint64_t kLeast = sizeof(SkippableHeader) + sizeof(SeekFooter);
   if (file.size < kLeast) return std::nullopt;
   const std::uint64_t footer_at = file.size - sizeof(SeekFooter);
@@ -208,7 +208,7 @@ std::vector<std::byte> seek_table_bytes(Codec codec, std::span<const SeekEntry> 
   return out;
 }
 
-void decode_frame(const WrappedSource& file, const SeekTable::Frame& frame,
+void decode_frame(const FramedFile& file, const SeekTable::Frame& frame,
                   std::vector<std::byte>& stored, MutableByteSpan content) {
   stored.resize(frame.stored_length);
   try {

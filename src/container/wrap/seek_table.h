@@ -16,7 +16,7 @@
 namespace thalia::container {
 
 /// A wrapped file, open; borrowed. `path` is for messages.
-struct WrappedSource {
+struct FramedFile {
   int fd;
   const std::filesystem::path& path;
   std::uint64_t size;
@@ -48,7 +48,7 @@ class SeekTable {
 
   /// nullopt where the file ends with none. @throws FormatError where it breaks a rule, or takes
   /// more than max_allocation_bytes.
-  static std::optional<SeekTable> read(const WrappedSource& file, const ReadLimits& limits);
+  static std::optional<SeekTable> read(const FramedFile& file, const ReadLimits& limits);
 
   std::size_t size() const noexcept { return starts_.size() - 1; }
   std::uint64_t content_bytes() const noexcept { return starts_.back().content; }
@@ -82,7 +82,7 @@ std::optional<WrapperInfo> wrapper_of(int fd, const std::filesystem::path& path,
 
 /// Reads a frame into `stored`, which it may make larger, and decodes it into `content`, of
 /// content_length bytes. @throws IoError, FormatError that names the frame.
-void decode_frame(const WrappedSource& file, const SeekTable::Frame& frame,
+void decode_frame(const FramedFile& file, const SeekTable::Frame& frame,
                   std::vector<std::byte>& stored, MutableByteSpan content);
 
 }  // namespace thalia::container

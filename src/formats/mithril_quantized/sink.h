@@ -5,7 +5,7 @@
 
 namespace thalia::formats {
 
-/// A WriteTensors for what open_mithril_quantized_source() gives without `dequantize`, with its
+/// A WriteTensors for what open_mithril_quantized_file() gives without `dequantize`, with its
 /// metadata: nothing is quantized here. @throws UnsupportedError for any other tensors and
 /// metadata.
 std::uint64_t write_mithril_quantized(const std::filesystem::path& output, const SinkInput& input,

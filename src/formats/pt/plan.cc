@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "formats/pt/source.h"
+#include "formats/pt/opened.h"
 #include "formats/pt/tree_reader.h"
 #include "formats/source/lost_metadata.h"
 #include "formats/source/origin_member.h"

@@ -47,7 +47,7 @@ bool was_replaced(const OpenedModel& model);
 /// Empty where there is no index. Files with a fault are not known.
 std::vector<Mismatch> compare_with_index(const OpenedModel& model);
 
-/// A model in which everything fits. @throws as open_safetensors_source().
+/// A model in which everything fits. @throws as open_safetensors_file().
 OpenedModel open_model(const io::InputFile& input, const SafetensorsModelOptions& options);
 /// The same, whatever is wrong with it. @throws as open_files().
 OpenedModel open_faulty(const io::InputFile& input, const SafetensorsModelOptions& options);

@@ -103,12 +103,12 @@ DirectReader::DirectReader(const ReadFile& file, std::optional<Uring> ring, unsi
 
 DirectReader::~DirectReader() = default;
 
-void DirectReader::start(std::uint64_t offset, std::size_t length, Source source) {
-  if (through_cache(source)) {
+void DirectReader::start(std::uint64_t offset, std::size_t length, Location location) {
+  if (through_cache(location)) {
     // One buffer for all such reads is enough: oldest() fills it when the read's turn comes, and
     // the piece is in use until release() only.
     if (!cached_) cached_.emplace(buffer_bytes_);
-    return note(offset, cached_->bytes().first(length), source);
+    return note(offset, cached_->bytes().first(length), location);
   }
   const std::size_t slot = next_slot();
   const MutableByteSpan buffer = memory_->bytes().subspan(slot * buffer_bytes_, buffer_bytes_);
@@ -117,15 +117,15 @@ void DirectReader::start(std::uint64_t offset, std::size_t length, Source source
          ring_ ? ring_->pin(static_cast<unsigned>(slot), buffer) : -1);
 }
 
-void DirectReader::start_into(std::uint64_t offset, MutableByteSpan out, Source source) {
-  if (through_cache(source)) return note(offset, out, source);
+void DirectReader::start_into(std::uint64_t offset, MutableByteSpan out, Location location) {
+  if (through_cache(location)) return note(offset, out, location);
   submit(offset, out, out, -1);
 }
 
-void DirectReader::note(std::uint64_t offset, MutableByteSpan bytes, Source source) {
+void DirectReader::note(std::uint64_t offset, MutableByteSpan bytes, Location location) {
   // The disk works while other reads are handed out. The slot counts as ended with 0 bytes, so that
   // oldest() reads all of it.
-  if (source == Source::disk) start_readahead(file_.fd, offset, bytes.size());
+  if (location == Location::disk) start_readahead(file_.fd, offset, bytes.size());
   slots_[next_slot()] = {.offset = offset, .bytes = bytes, .ended = true};
   ++count_;
 }

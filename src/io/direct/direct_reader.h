@@ -71,7 +71,7 @@ struct ReadFile {
 class DirectReader {
  public:
   /// Where an extent is believed to be.
-  enum class Source { disk, page_cache };
+  enum class Location { disk, page_cache };
 
   /// @param depth reads in flight, each with a buffer of `buffer_bytes`, a multiple of
   /// kDirectAlignment. @return null where io_uring is asked for and the system has none.
@@ -86,10 +86,10 @@ class DirectReader {
   /// Starts to read an extent into a buffer, or notes to read it through the page cache when its
   /// turn comes. Not full(). From the disk, `offset` is a multiple of kDirectAlignment.
   /// @throws IoError.
-  void start(std::uint64_t offset, std::size_t length, Source source);
+  void start(std::uint64_t offset, std::size_t length, Location location);
   /// The same into the caller's memory, in use until release(). From the disk, offset and length
   /// are multiples of kDirectAlignment, the address of direct_memory_alignment().
-  void start_into(std::uint64_t offset, MutableByteSpan out, Source source);
+  void start_into(std::uint64_t offset, MutableByteSpan out, Location location);
 
   /// Waits for the read that was started first. @return its bytes, all of them, valid until
   /// release(). @throws IoError with path and offset; FormatError (truncated) where the file ends
@@ -108,10 +108,10 @@ class DirectReader {
   DirectReader(const ReadFile& file, std::optional<Uring> ring, unsigned depth,
                std::size_t buffer_bytes);
   std::size_t next_slot() const noexcept { return (first_ + count_) % slots_.size(); }
-  bool through_cache(Source source) const noexcept {
-    return source == Source::page_cache || file_.direct_fd < 0;
+  bool through_cache(Location location) const noexcept {
+    return location == Location::page_cache || file_.direct_fd < 0;
   }
-  void note(std::uint64_t offset, MutableByteSpan bytes, Source source);
+  void note(std::uint64_t offset, MutableByteSpan bytes, Location location);
   void submit(std::uint64_t offset, MutableByteSpan bytes, MutableByteSpan padded, int buffer);
   void reap();
 

@@ -120,14 +120,14 @@ class SalvageInput {
     // A side file holds no tensors. What is compressed is there as it was, where its frames hold.
     if (bytes->backing() == io::Backing::partial) container::require_plain(*bytes);
     auto file = std::make_shared<const detail::OpenFile>(bytes, read(Verification::off));
-    return DamagedFile{file, bytes->bytes().size(), SalvageSource::header};
+    return DamagedFile{file, bytes->bytes().size(), SalvageTables::header};
   }
 
   std::optional<DamagedFile> open_by_side_file() const {
     if (side_path_.empty()) return std::nullopt;
     const auto side = container::MetaFile::open(
         *io::FileBytes::open(side_path_, options_.input.access), options_.input.limits);
-    return over_copy(side->bytes().size(), side.get(), SalvageSource::side_file);
+    return over_copy(side->bytes().size(), side.get(), SalvageTables::side_file);
   }
 
   // By the header of a file that ends before its end: where its directory is there, it may do.
@@ -139,7 +139,7 @@ class SalvageInput {
     if (!container::header_crc_holds(header) || header.file_length <= file->bytes().size() ||
         header.file_length > kLongestFile || header.directory_offset >= file->bytes().size())
       return std::nullopt;
-    return over_copy(header.file_length, nullptr, SalvageSource::header);
+    return over_copy(header.file_length, nullptr, SalvageTables::header);
   }
 
   std::optional<DamagedFile> open_by_record() const {
@@ -149,11 +149,11 @@ class SalvageInput {
     container::require_plain(*bytes);
     if (bytes->bytes().size() < 2 * sizeof(format::Header)) return std::nullopt;
     auto file = std::make_shared<const detail::OpenFile>(bytes, options);
-    return DamagedFile{file, bytes->bytes().size(), SalvageSource::commit_record};
+    return DamagedFile{file, bytes->bytes().size(), SalvageTables::commit_record};
   }
 
   DamagedFile over_copy(std::uint64_t length, const container::MetaFile* side,
-                        SalvageSource source) const {
+                        SalvageTables tables) const {
     const io::UniqueFd from = io::open_for_reading(path_);
     io::UniqueFd to = io::create_unnamed_file(folder_);
     std::vector<std::byte> piece(1 << 20);
@@ -172,7 +172,7 @@ class SalvageInput {
     }
     auto file = std::make_shared<const detail::OpenFile>(
         io::open_descriptor(std::move(to), path_, options_.input.access), read(Verification::off));
-    return {file, available, source};
+    return {file, available, tables};
   }
 
   // Whether every table, name and text is what was written: by the blocks of the tree, or where the
@@ -181,7 +181,7 @@ class SalvageInput {
     try {
       ReadOptions options = read(Verification::on_first_touch);
       // As the other: a header that does not hold was replaced.
-      options.use_commit_record = damaged.source == SalvageSource::commit_record;
+      options.use_commit_record = damaged.tables == SalvageTables::commit_record;
       const auto bytes =
           std::shared_ptr<const io::FileBytes>(damaged.file, &damaged.file->mapping());
       touch_tables(std::make_shared<const detail::OpenFile>(bytes, options));

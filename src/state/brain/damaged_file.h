@@ -20,7 +20,7 @@ std::string reason_of(const Error& error);
 struct DamagedFile {
   std::shared_ptr<const detail::OpenFile> file;  ///< verifies nothing
   std::uint64_t available = 0;                   ///< of its bytes those that are real: the first
-  SalvageSource source = SalvageSource::header;
+  SalvageTables tables = SalvageTables::header;
   std::string fault{};           ///< as SalvageResult's
   bool tables_verified = false;  ///< as SalvageResult's
 };

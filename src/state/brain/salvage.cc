@@ -282,13 +282,13 @@ class Salvage {
 
 }  // namespace
 
-std::string_view salvage_source_name(SalvageSource source) noexcept {
-  switch (source) {
-    case SalvageSource::header:
+std::string_view salvage_tables_name(SalvageTables tables) noexcept {
+  switch (tables) {
+    case SalvageTables::header:
       return "header";
-    case SalvageSource::commit_record:
+    case SalvageTables::commit_record:
       return "commit_record";
-    case SalvageSource::side_file:
+    case SalvageTables::side_file:
       return "side_file";
   }
   return "unknown";
@@ -301,7 +301,7 @@ SalvageResult salvage(const path& input, const path& output, const SalvageOption
   container::FileSave save(output, options.save);
   with_path(input.native(), [&] {
     const DamagedFile damaged = state::open_damaged(input, output, options);
-    result.source = damaged.source;
+    result.tables = damaged.tables;
     result.fault = damaged.fault;
     result.tables_verified = damaged.tables_verified;
     result.generation = damaged.file->header().generation;

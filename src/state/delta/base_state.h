@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "state/delta/byte_source.h"
 #include "state/delta/file_chain.h"
+#include "state/delta/partwise_bytes.h"
 #include "thalia/state/delta.h"
 #include "thalia/types.h"
 
@@ -25,7 +25,7 @@ class BaseTensor {
   integrity::ContentDigest digest() const noexcept { return {crc32_, tensor_.content_hash}; }
   /// The bytes, which stay valid as long as what is returned lives. @throws UsageError for memory
   /// that is not what the digest says; what reading throws.
-  virtual std::shared_ptr<const ByteSource> open() = 0;
+  virtual std::shared_ptr<const PartwiseBytes> open() = 0;
 
  protected:
   BaseTensor(const ChainTensor& tensor, std::uint32_t crc32) : tensor_(tensor), crc32_(crc32) {}

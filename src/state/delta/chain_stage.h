@@ -22,7 +22,7 @@ class ChainStage {
   /// Changes the bytes [begin, begin + out.size()) of the base to those of this link. `scratch` is
   /// memory that many calls share. @throws FormatError, IntegrityError.
   void apply(std::uint64_t begin, MutableByteSpan out, std::vector<std::byte>& scratch) const;
-  /// As ByteSource::prefetch(), for what apply() reads. Lists and factors are read at the begin.
+  /// As PartwiseBytes::prefetch(), for what apply() reads. Lists and factors are read at the begin.
   void prefetch(std::uint64_t begin, std::uint64_t length) const {
     if (encoding_ == Encoding::xor_base) return stored_.prefetch(begin, length);
     if (begin == 0) stored_.prefetch(0, stored_.size());

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "integrity/content_hash.h"
-#include "state/delta/byte_source.h"
+#include "state/delta/partwise_bytes.h"
 #include "thalia/state/delta.h"
 
 namespace thalia::state {
@@ -34,7 +34,7 @@ class DeltaChange {
   /// the width of an element.
   static constexpr std::uint64_t kPiece = 1 << 20;
 
-  DeltaChange(const ByteSource& now, const ByteSource& base, KeptWithin within,
+  DeltaChange(const PartwiseBytes& now, const PartwiseBytes& base, KeptWithin within,
               const DeltaOptions& options)
       : now_(now), base_(base), within_(within), options_(options) {}
 
@@ -65,8 +65,8 @@ class DeltaChange {
   void read_piece(std::uint64_t i, Pair& out) const;
 
  private:
-  const ByteSource& now_;
-  const ByteSource& base_;
+  const PartwiseBytes& now_;
+  const PartwiseBytes& base_;
   KeptWithin within_;
   const DeltaOptions& options_;
 };

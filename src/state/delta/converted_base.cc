@@ -12,7 +12,7 @@
 
 #include "codec/float/conversion.h"
 #include "format/extent.h"
-#include "state/delta/byte_source.h"
+#include "state/delta/partwise_bytes.h"
 #include "thalia/types.h"
 
 namespace thalia::state {
@@ -28,10 +28,10 @@ namespace {
 
 /// A dense tensor of another shape: each element is that of the base at the same index, or zero
 /// where the base has no such index. Of the base, only what a part is made of is read.
-class FittedBase final : public ByteSource {
+class FittedBase final : public PartwiseBytes {
  public:
   /// Ranks are equal, and not 0. @param width bytes of an element.
-  FittedBase(std::shared_ptr<const ByteSource> base, const Shape& base_shape, const Shape& shape,
+  FittedBase(std::shared_ptr<const PartwiseBytes> base, const Shape& base_shape, const Shape& shape,
              unsigned width);
 
   std::uint64_t size() const noexcept override { return size_; }
@@ -41,7 +41,7 @@ class FittedBase final : public ByteSource {
   struct Piece;
   class Gather;
 
-  std::shared_ptr<const ByteSource> base_;
+  std::shared_ptr<const PartwiseBytes> base_;
   Shape base_shape_;
   Shape shape_;
   unsigned width_;
@@ -78,7 +78,7 @@ struct FittedBase::Piece {
 // each.
 class FittedBase::Gather {
  public:
-  Gather(const ByteSource& base, MutableByteSpan out) : base_(base), out_(out) {}
+  Gather(const PartwiseBytes& base, MutableByteSpan out) : base_(base), out_(out) {}
 
   void add(Piece piece) {
     if (!pieces_.empty()) {
@@ -105,13 +105,13 @@ class FittedBase::Gather {
   }
 
  private:
-  const ByteSource& base_;
+  const PartwiseBytes& base_;
   MutableByteSpan out_;
   std::vector<Piece> pieces_;
   std::vector<std::byte> buffer_;
 };
 
-FittedBase::FittedBase(std::shared_ptr<const ByteSource> base, const Shape& base_shape,
+FittedBase::FittedBase(std::shared_ptr<const PartwiseBytes> base, const Shape& base_shape,
                        const Shape& shape, unsigned width)
     : base_(std::move(base)),
       base_shape_(base_shape),
@@ -151,7 +151,7 @@ unsigned width(DType dtype) {
 
 }  // namespace
 
-ConvertedBase::ConvertedBase(std::shared_ptr<const ByteSource> base, DType from, DType to)
+ConvertedBase::ConvertedBase(std::shared_ptr<const PartwiseBytes> base, DType from, DType to)
     : base_(std::move(base)),
       from_(from),
       to_(to),
@@ -177,8 +177,8 @@ bool can_be_fitted(const TensorLayout& base, const TensorLayout& result) noexcep
          (base.shape.rank() > 0 || base.dtype != result.dtype) && !dtype_is_packed(base.dtype);
 }
 
-std::shared_ptr<const ByteSource> fitted(std::shared_ptr<const ByteSource> base,
-                                         const TensorLayout& own, const TensorLayout& result) {
+std::shared_ptr<const PartwiseBytes> fitted(std::shared_ptr<const PartwiseBytes> base,
+                                            const TensorLayout& own, const TensorLayout& result) {
   if (own.dtype != result.dtype)
     base = std::make_shared<ConvertedBase>(std::move(base), own.dtype, result.dtype);
   // In the order of the format; FittedBase then works in the width of the result.

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "state/delta/byte_source.h"
+#include "state/delta/partwise_bytes.h"
 #include "thalia/state/tensor_value.h"
 #include "thalia/types.h"
 
@@ -13,15 +13,15 @@ namespace thalia::state {
 
 /// Each element of a dense tensor of f16, bf16, f32 or f64, converted to another of these. Of the
 /// base, only what a part is made of is read.
-class ConvertedBase final : public ByteSource {
+class ConvertedBase final : public PartwiseBytes {
  public:
-  ConvertedBase(std::shared_ptr<const ByteSource> base, DType from, DType to);
+  ConvertedBase(std::shared_ptr<const PartwiseBytes> base, DType from, DType to);
 
   std::uint64_t size() const noexcept override { return size_; }
   void read(std::uint64_t begin, MutableByteSpan out) const override;
 
  private:
-  std::shared_ptr<const ByteSource> base_;
+  std::shared_ptr<const PartwiseBytes> base_;
   DType from_;
   DType to_;
   std::uint64_t size_;
@@ -32,7 +32,7 @@ class ConvertedBase final : public ByteSource {
 bool can_be_fitted(const TensorLayout& base, const TensorLayout& result) noexcept;
 
 /// Does so, in that order. @param base bytes of a tensor of layout `own`, which can be fitted.
-std::shared_ptr<const ByteSource> fitted(std::shared_ptr<const ByteSource> base,
-                                         const TensorLayout& own, const TensorLayout& result);
+std::shared_ptr<const PartwiseBytes> fitted(std::shared_ptr<const PartwiseBytes> base,
+                                            const TensorLayout& own, const TensorLayout& result);
 
 }  // namespace thalia::state

@@ -19,7 +19,7 @@ class FileTensor final : public BaseTensor {
   explicit FileTensor(TensorChain chain)
       : BaseTensor(chain.result(), chain.crc32()),
         chain_(std::make_shared<const TensorChain>(std::move(chain))) {}
-  std::shared_ptr<const ByteSource> open() override { return chain_; }
+  std::shared_ptr<const PartwiseBytes> open() override { return chain_; }
 
  private:
   std::shared_ptr<const TensorChain> chain_;

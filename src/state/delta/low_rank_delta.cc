@@ -15,7 +15,7 @@ namespace thalia::state {
 
 using Globs = std::vector<std::string>;
 
-QuantizationTarget target_of(const DeltaSource& source) {
+QuantizationTarget target_of(const KeyedTensor& source) {
   const TensorSpec& spec = source.tensor->spec;
   const TensorKey& key = source.key;
   if (key.region.empty()) {
@@ -40,11 +40,11 @@ bool is_excluded(const QuantizationTarget& target, const DeltaOptions& options) 
                              [&](const std::string& glob) { return names.fit(glob); });
 }
 
-void check_patterns(const std::vector<DeltaSource>& sources, const DeltaOptions& options) {
+void check_patterns(const std::vector<KeyedTensor>& sources, const DeltaOptions& options) {
   PatternUse exclude("exclude", options.exclude);
   PatternUse include("include", options.low_rank ? options.low_rank->include : Globs());
   if (exclude.is_empty() && include.is_empty()) return;
-  for (const DeltaSource& source : sources) {
+  for (const KeyedTensor& source : sources) {
     const QuantizationTarget target = target_of(source);
     exclude.see(names_of(target));
     include.see(names_of(target));
@@ -53,7 +53,7 @@ void check_patterns(const std::vector<DeltaSource>& sources, const DeltaOptions&
   include.check();
 }
 
-bool may_be_low_rank(const DeltaSource& source, const DeltaOptions& options) {
+bool may_be_low_rank(const KeyedTensor& source, const DeltaOptions& options) {
   const TensorSpec& spec = source.tensor->spec;
   if (!options.low_rank || source.key.region.empty() || spec.encoding != Encoding::dense ||
       spec.shape.rank() != 2 || spec.role == Role::optimizer)
@@ -63,11 +63,11 @@ bool may_be_low_rank(const DeltaSource& source, const DeltaOptions& options) {
          is_chosen(target, options.low_rank->min_elements, options.low_rank->include, {});
 }
 
-LossyGeneration mark_low_rank(const std::vector<DeltaSource>& sources, const DeltaOptions& options,
+LossyGeneration mark_low_rank(const std::vector<KeyedTensor>& sources, const DeltaOptions& options,
                               std::string& metadata) {
   check_low_rank(*options.low_rank);
   const bool any = std::ranges::any_of(
-      sources, [&](const DeltaSource& source) { return may_be_low_rank(source, options); });
+      sources, [&](const KeyedTensor& source) { return may_be_low_rank(source, options); });
   if (!any) return {};
   Value tree = read_metadata(metadata, {});
   const LossyGeneration generation =

@@ -10,19 +10,19 @@
 namespace thalia::state {
 
 /// A tensor as patterns and roles see it. Borrows the source's names.
-QuantizationTarget target_of(const DeltaSource& source);
+QuantizationTarget target_of(const KeyedTensor& source);
 /// True where a pattern says that nothing may be lost of it.
 bool is_excluded(const QuantizationTarget& target, const DeltaOptions& options);
 /// @throws UsageError (not_found) for a pattern of the options that fits no tensor of the state.
-void check_patterns(const std::vector<DeltaSource>& sources, const DeltaOptions& options);
+void check_patterns(const std::vector<KeyedTensor>& sources, const DeltaOptions& options);
 /// True if low rank is asked for and a tensor may be stored so, by name, role, type, rank and size.
-bool may_be_low_rank(const DeltaSource& source, const DeltaOptions& options);
+bool may_be_low_rank(const KeyedTensor& source, const DeltaOptions& options);
 
 /// Where some tensor may be of low rank, the metadata gets the generation of the loss, which is
 /// returned.
 /// `options` ask for low rank.
 /// @throws UsageError as check_low_rank() and next_generation().
-LossyGeneration mark_low_rank(const std::vector<DeltaSource>& sources, const DeltaOptions& options,
+LossyGeneration mark_low_rank(const std::vector<KeyedTensor>& sources, const DeltaOptions& options,
                               std::string& metadata);
 
 }  // namespace thalia::state

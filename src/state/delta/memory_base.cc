@@ -22,9 +22,9 @@ class MemoryTensor final : public BaseTensor {
                const Work& work)
       : BaseTensor(tensor, crc32), source_(&source), work_(&work) {}
 
-  std::shared_ptr<const ByteSource> open() override {
+  std::shared_ptr<const PartwiseBytes> open() override {
     if (bytes_) return bytes_;
-    bytes_ = open_source(*source_, size());
+    bytes_ = open_tensor_bytes(*source_, size());
     if (digest_of(*bytes_, work_->threads, work_->cancel).hash != digest().hash) {
       fail_argument(ErrorCode::bad_argument, "base",
                     fmt::format("'{}' with other bytes", printable(source_->spec.name)),
@@ -37,7 +37,7 @@ class MemoryTensor final : public BaseTensor {
  private:
   const TensorSource* source_ = nullptr;
   const Work* work_ = nullptr;
-  std::shared_ptr<const ByteSource> bytes_;
+  std::shared_ptr<const PartwiseBytes> bytes_;
 };
 
 std::string text_of(const TensorKey& key) {
@@ -51,7 +51,7 @@ std::string text_of(const TensorKey& key) {
 class MemoryBase final : public BaseState {
  public:
   MemoryBase(const SavedState& saved, const Work& work)
-      : saved_(saved), work_(work), sources_(sources_of(saved.state)) {
+      : saved_(saved), work_(work), sources_(keyed_tensors(saved.state)) {
     // A file's generation begins at 1: 0 means that nothing was saved.
     if (saved.identity.generation == 0) {
       fail_argument(ErrorCode::bad_argument, "identity", "generation 0",
@@ -106,7 +106,7 @@ class MemoryBase final : public BaseState {
  private:
   const SavedState& saved_;
   const Work& work_;
-  std::vector<DeltaSource> sources_;
+  std::vector<KeyedTensor> sources_;
   std::unordered_map<std::string, std::size_t> places_;
 };
 

@@ -23,7 +23,7 @@ constexpr std::uint64_t kReadPiece = 1 << 20;
 void stream(const TensorSource& source, std::uint32_t id, container::FileSave& save) {
   const std::uint64_t size = save.plan().tensors[id].logical_length;
   const Work& work = save.options().work;
-  const auto bytes = state::open_source(source, size);
+  const auto bytes = state::open_tensor_bytes(source, size);
   struct Piece {
     std::vector<std::byte> buffer;
     ByteSpan bytes;
@@ -45,7 +45,7 @@ void stream(const TensorSource& source, std::uint32_t id, container::FileSave& s
 
 // Tensors in the order of the file.
 SaveResult save_state(const StateSource& state, container::FileSave& save) {
-  const std::vector<state::DeltaSource> sources = state::sources_of(state);
+  const std::vector<state::KeyedTensor> sources = state::keyed_tensors(state);
   // The order in which payloads lie, so that the file is written from front to back.
   for (const std::uint32_t id : save.store().layout().file_order()) {
     try {

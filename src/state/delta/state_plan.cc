@@ -1,6 +1,6 @@
 // A state that is given as sources, declared to a container: what a Writer would check is checked
 // here, before a file is made. Tensors are numbered in one order by both functions, regions first
-// and then each connection's weights and delays: sources_of()[i] gives the bytes of the plan's
+// and then each connection's weights and delays: keyed_tensors()[i] gives the bytes of the plan's
 // tensor i.
 
 #include "state/delta/state_plan.h"
@@ -43,8 +43,8 @@ void check(const TensorSource& source) {
 
 }  // namespace
 
-std::vector<DeltaSource> sources_of(const StateSource& state) {
-  std::vector<DeltaSource> out;
+std::vector<KeyedTensor> keyed_tensors(const StateSource& state) {
+  std::vector<KeyedTensor> out;
   const auto add = [&](const TensorSource& tensor, TensorKey key) {
     check(tensor);
     out.push_back({&tensor, std::move(key)});
@@ -84,10 +84,11 @@ container::FilePlan plan_of(const StateSource& state) {
   return plan;
 }
 
-std::shared_ptr<const ByteSource> open_source(const TensorSource& source, std::uint64_t size) {
+std::shared_ptr<const PartwiseBytes> open_tensor_bytes(const TensorSource& source,
+                                                       std::uint64_t size) {
   // Read in parts, so that a tensor that is made on the way is never whole. Its bytes are trusted
   // to have the declared length; a tensor that is loaded tells its own layout, which is checked.
-  if (source.open) return std::make_shared<ReadSource>(size, source.open());
+  if (source.open) return std::make_shared<FunctionBytes>(size, source.open());
   Tensor tensor = source.load();
   if (const TensorLayout layout = source.spec.layout(); tensor.layout() != layout) {
     fail_argument(ErrorCode::size_mismatch, "load",

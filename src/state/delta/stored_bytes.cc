@@ -34,7 +34,7 @@ ByteSpan StoredTensorBytes::view(std::uint64_t begin, std::uint64_t length) cons
 
 ByteSpan StoredTensorBytes::part(std::uint64_t begin, std::uint64_t length,
                                  std::vector<std::byte>& buffer) const {
-  return is_raw() && length != 0 ? view(begin, length) : ByteSource::part(begin, length, buffer);
+  return is_raw() && length != 0 ? view(begin, length) : PartwiseBytes::part(begin, length, buffer);
 }
 
 void StoredTensorBytes::read(std::uint64_t begin, MutableByteSpan out) const {

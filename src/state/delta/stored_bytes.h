@@ -11,13 +11,13 @@
 #include "format/tensor.h"
 #include "io/memory/allocation_limit.h"
 #include "io/system/process.h"
-#include "state/delta/byte_source.h"
+#include "state/delta/partwise_bytes.h"
 
 namespace thalia::state {
 
 /// The logical bytes that a tensor's entry describes. Borrows the file. Immutable but for the
 /// chunks that it remembers; any number of threads.
-class StoredTensorBytes final : public ByteSource {
+class StoredTensorBytes final : public PartwiseBytes {
  public:
   /// What it remembers counts in `budget`, which it borrows. @throws FormatError where the chunks
   /// are wrong.

@@ -24,8 +24,8 @@
 #include "integrity/content_hash.h"
 #include "io/memory/allocation_limit.h"
 #include "io/system/process.h"
-#include "state/delta/byte_source.h"
 #include "state/delta/converted_base.h"
+#include "state/delta/partwise_bytes.h"
 #include "state/delta/stored_bytes.h"
 
 namespace thalia::state {
@@ -40,7 +40,7 @@ namespace {
 
 /// The codes are in memory from the first read on; elements are restored where they are asked for.
 /// Borrows the file. Immutable but for that; any number of threads.
-class RestoredBytes final : public ByteSource {
+class RestoredBytes final : public PartwiseBytes {
  public:
   /// `number` is that of a tensor that tensor_view() accepted; its codes count in `budget`, which
   /// it borrows. @throws FormatError.
@@ -265,7 +265,7 @@ ByteSpan TensorChain::view() const {
 ByteSpan TensorChain::part(std::uint64_t begin, std::uint64_t length,
                            std::vector<std::byte>& buffer) const {
   return is_in_place() ? whole_->part(begin, length, buffer)
-                       : ByteSource::part(begin, length, buffer);
+                       : PartwiseBytes::part(begin, length, buffer);
 }
 
 void TensorChain::read(std::uint64_t begin, MutableByteSpan out) const {

@@ -11,9 +11,9 @@
 #include "format/constants.h"
 #include "integrity/content_hash.h"
 #include "io/memory/allocation_limit.h"
-#include "state/delta/byte_source.h"
 #include "state/delta/chain_stage.h"
 #include "state/delta/file_chain.h"
+#include "state/delta/partwise_bytes.h"
 #include "state/delta/stored_bytes.h"
 #include "thalia/state/delta.h"
 
@@ -25,7 +25,7 @@ constexpr std::uint64_t content_pieces(std::uint64_t bytes) noexcept {
 }
 
 /// Borrows the chain of files. Immutable but for what it remembers; any number of threads.
-class TensorChain final : public ByteSource {
+class TensorChain final : public PartwiseBytes {
  public:
   /// The tensor as link `top` and those below it have it; nullopt where that link has none.
   /// @throws FormatError, IntegrityError, naming the file.
@@ -76,7 +76,8 @@ class TensorChain final : public ByteSource {
   std::uint32_t crc32_ = 0;
   std::vector<std::unique_ptr<ChainStage>> stages_;  ///< the lowest last
   std::unique_ptr<StoredTensorBytes> whole_;         ///< what the lowest stage changes,
-  std::shared_ptr<const ByteSource> made_;  ///< or this where it is of another shape, or quantized
+  std::shared_ptr<const PartwiseBytes>
+      made_;  ///< or this where it is of another shape, or quantized
 };
 
 /// The tensor of the chain's top that `view` names. @throws UsageError (not_found).

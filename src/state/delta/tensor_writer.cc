@@ -65,7 +65,7 @@ Digest128 hash_of_result(const container::TensorPlan& plan) {
 
 }  // namespace
 
-void DeltaTensorWriter::store(std::uint32_t id, const DeltaSource& source) {
+void DeltaTensorWriter::store(std::uint32_t id, const KeyedTensor& source) {
   store_against_base(id, source);
   const container::TensorPlan& plan = plan_.tensors[id];
   const std::optional<Digest128>& hash = source.tensor->content_hash;
@@ -80,7 +80,7 @@ void DeltaTensorWriter::store(std::uint32_t id, const DeltaSource& source) {
   }
 }
 
-void DeltaTensorWriter::store_against_base(std::uint32_t id, const DeltaSource& source) {
+void DeltaTensorWriter::store_against_base(std::uint32_t id, const KeyedTensor& source) {
   const container::TensorPlan& plan = plan_.tensors[id];
   const TensorLayout layout = plan.spec.layout();
   const std::unique_ptr<BaseTensor> base = base_.find(source.key);
@@ -91,7 +91,7 @@ void DeltaTensorWriter::store_against_base(std::uint32_t id, const DeltaSource& 
   // reading.
   if (alike && hash == base->digest().hash) return store_same(id, *base);
   if (alike && plan.logical_length == 0) return store_same(id, *base);
-  const auto now = open_source(*source.tensor, plan.logical_length);
+  const auto now = open_tensor_bytes(*source.tensor, plan.logical_length);
   if (base && !based) ++result_.unlike;
   if (!based || now->size() == 0) return store_whole(id, *now);
   if (base->layout().dtype != layout.dtype) ++result_.converted;
@@ -108,7 +108,7 @@ void DeltaTensorWriter::store_same(std::uint32_t id, const BaseTensor& base) {
   ++result_.same;
 }
 
-void DeltaTensorWriter::store_whole(std::uint32_t id, const ByteSource& now) {
+void DeltaTensorWriter::store_whole(std::uint32_t id, const PartwiseBytes& now) {
   ++result_.whole;
   changed_.insert(id);
   const std::uint64_t size = now.size();
@@ -127,8 +127,8 @@ void DeltaTensorWriter::store_whole(std::uint32_t id, const ByteSource& now) {
 
 // Samples say which ways are worth a try; the true size of a list is known only when it has been
 // counted.
-void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source,
-                                     const ByteSource& now, bool may_be_same, BaseTensor& base) {
+void DeltaTensorWriter::store_change(std::uint32_t id, const KeyedTensor& source,
+                                     const PartwiseBytes& now, bool may_be_same, BaseTensor& base) {
   const TensorSpec& spec = plan_.tensors[id].spec;
   const bool dense = spec.encoding == Encoding::dense;
   const bool lossy =
@@ -166,14 +166,15 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const DeltaSource& source
 }
 
 // Under a threshold.
-bool DeltaTensorWriter::may_keep_base(const DeltaSource& source) const {
+bool DeltaTensorWriter::may_keep_base(const KeyedTensor& source) const {
   const QuantizationTarget target = target_of(source);
   return is_weights(likely_role(target.role, target.name, target.shape.rank())) &&
          !is_excluded(target, options_);
 }
 
-bool DeltaTensorWriter::store_low_rank(std::uint32_t id, const DeltaSource& source,
-                                       const ByteSource& now, BaseTensor& base, double most_bytes) {
+bool DeltaTensorWriter::store_low_rank(std::uint32_t id, const KeyedTensor& source,
+                                       const PartwiseBytes& now, BaseTensor& base,
+                                       double most_bytes) {
   container::TensorPlan& plan = plan_.tensors[id];
   if (!may_be_low_rank(source, options_)) return false;
   std::vector<std::byte> buffers[2];

@@ -33,19 +33,19 @@ class DeltaTensorWriter {
 
   /// Finds out what is to be stored of tensor `id` of the plan, and stores it.
   /// @throws what source and base throw; UsageError, IoError, CancelledError.
-  void store(std::uint32_t id, const DeltaSource& source);
+  void store(std::uint32_t id, const KeyedTensor& source);
 
   /// Tensors of the plan that are not the base's.
   const std::unordered_set<std::uint32_t>& changed() const noexcept { return changed_; }
 
  private:
-  void store_against_base(std::uint32_t id, const DeltaSource& source);
+  void store_against_base(std::uint32_t id, const KeyedTensor& source);
   void store_same(std::uint32_t id, const BaseTensor& base);
-  void store_whole(std::uint32_t id, const ByteSource& now);
-  void store_change(std::uint32_t id, const DeltaSource& source, const ByteSource& now,
+  void store_whole(std::uint32_t id, const PartwiseBytes& now);
+  void store_change(std::uint32_t id, const KeyedTensor& source, const PartwiseBytes& now,
                     bool may_be_same, BaseTensor& base);
-  bool may_keep_base(const DeltaSource& source) const;
-  bool store_low_rank(std::uint32_t id, const DeltaSource& source, const ByteSource& now,
+  bool may_keep_base(const KeyedTensor& source) const;
+  bool store_low_rank(std::uint32_t id, const KeyedTensor& source, const PartwiseBytes& now,
                       BaseTensor& base, double most_bytes);
   void store_list(std::uint32_t id, const ChangeList& list, const BaseTensor& base);
   void store_difference(std::uint32_t id, const DeltaChange& change, const BaseTensor& base);

@@ -170,7 +170,7 @@ class DeltaWriter {
         options_(with_codec(options)),
         save_(save_options(options_)),
         plan_(state::plan_of(state)),
-        sources_(state::sources_of(state)) {
+        sources_(state::keyed_tensors(state)) {
     // Replacing a file of the chain would make the delta the last trace of its own base.
     for (const fs::path& path : base.files()) {
       if (!are_one(path, target)) continue;
@@ -238,7 +238,7 @@ class DeltaWriter {
   }
 
   void store_tensor(state::DeltaTensorWriter& tensors, std::uint32_t id, std::uint64_t length) {
-    const state::DeltaSource& source = sources_[id];
+    const state::KeyedTensor& source = sources_[id];
     try {
       tensors.store(id, source);
     } catch (Error& error) {
@@ -255,7 +255,7 @@ class DeltaWriter {
   const DeltaOptions options_;
   const container::CheckedOptions save_;
   container::FilePlan plan_;
-  std::vector<state::DeltaSource> sources_;  ///< by tensor of the plan
+  std::vector<state::KeyedTensor> sources_;  ///< by tensor of the plan
   state::LossyGeneration generation_;
   std::uint64_t logical_bytes_ = 0;  ///< of the state's tensors
   std::uint64_t done_ = 0;

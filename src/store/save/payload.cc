@@ -99,7 +99,7 @@ WrittenPayload write_payload(const SaveSession& session, const std::filesystem::
 }
 
 WrittenPayload copy_payload(const SaveSession& session, const std::filesystem::path& path,
-                            const SourceBytes& from, const OutputOptions& output,
+                            const PayloadFile& from, const OutputOptions& output,
                             const std::string& expected,
                             const std::function<void(const WrittenPayload&)>& announce) {
   const std::uint64_t size = io::file_size(from.fd, from.path);

@@ -18,7 +18,7 @@ struct WrittenPayload {
 };
 
 /// A file that is open for reading; the path is for messages.
-struct SourceBytes {
+struct PayloadFile {
   int fd;
   const std::filesystem::path& path;
 };
@@ -33,7 +33,7 @@ WrittenPayload write_payload(const SaveSession& session, const std::filesystem::
 /// any. @param announce called before anything that was there changes, with what will be. @throws
 /// IntegrityError where the file has another digest.
 WrittenPayload copy_payload(const SaveSession& session, const std::filesystem::path& path,
-                            const SourceBytes& from, const OutputOptions& output,
+                            const PayloadFile& from, const OutputOptions& output,
                             const std::string& expected = {},
                             const std::function<void(const WrittenPayload&)>& announce = {});
 

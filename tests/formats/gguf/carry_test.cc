@@ -23,7 +23,7 @@ using test::text_of;
 
 BOOST_AUTO_TEST_CASE(files_come_back_byte_for_byte_in_any_order_of_tensors) {
   for (const char* const name : {"key_values.gguf", "blocks.gguf"}) {
-    const auto source = open_gguf_source(vector_path(name), {});
+    const auto source = open_gguf_file(vector_path(name), {});
     BOOST_TEST(source->facts().losses.empty());
     BOOST_TEST(source->facts().version == "3");
     const std::string original = test::read_file(vector_path(name));
@@ -53,12 +53,12 @@ BOOST_AUTO_TEST_CASE(a_file_without_an_architecture_comes_back_without_it) {
   const test::TemporaryFolder folder;
   const Bytes file = start(0, 1).text("k").u32(0).u8(9).pad();
   test::write_file(folder / "in.gguf", file.bytes);
-  const auto source = open_gguf_source(folder / "in.gguf", {});
+  const auto source = open_gguf_file(folder / "in.gguf", {});
   BOOST_TEST((written(input_of(*source)).bytes == file.bytes));
 }
 
 BOOST_AUTO_TEST_CASE(the_metadata_say_types_and_shapes) {
-  const auto source = open_gguf_source(vector_path("key_values.gguf"), {});
+  const auto source = open_gguf_file(vector_path("key_values.gguf"), {});
   const std::string& text = source->facts().metadata;
   for (const char* const part :
        {R"({"format":"gguf","gguf":{"key_values":{"general.architecture":{"string":"test"})",
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(the_metadata_say_types_and_shapes) {
         R"("b.bytes":{"string[]":[{"hex":"fffe"},"ok"]})", R"("b.bool":{"bool[]":[true,false]})",
         R"("tensors":{"t.float32":{"type":"F32"})"})
     BOOST_TEST(text.find(part) != text.npos, part);
-  const auto blocks = open_gguf_source(vector_path("blocks.gguf"), {});
+  const auto blocks = open_gguf_file(vector_path("blocks.gguf"), {});
   BOOST_TEST(blocks->facts().metadata.find(R"("Q4_K":{"type":"Q4_K","shape":[2,512]})") !=
              std::string::npos);
   const auto& q4_k = blocks->facts().tensors[7];
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(the_metadata_say_types_and_shapes) {
 BOOST_AUTO_TEST_CASE(blocks_are_handed_out_as_numbers_where_that_is_asked_for) {
   OpenOptions options;
   options.dequantize = true;
-  const auto source = open_gguf_source(vector_path("blocks.gguf"), options);
+  const auto source = open_gguf_file(vector_path("blocks.gguf"), options);
   const GgufFile file = GgufFile::open(vector_path("blocks.gguf"));
   for (std::size_t i = 0; i < file.tensors().size(); ++i) {
     const GgufTensor& tensor = file.tensors()[i];
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(large_blocks_are_visited_in_pieces) {
   OpenOptions options;
   options.dequantize = true;
   options.chain.read.work.threads = 2;
-  const auto source = open_gguf_source(folder / "in.gguf", options);
+  const auto source = open_gguf_file(folder / "in.gguf", options);
   std::string visited;
   unsigned pieces = 0;
   source->visit(0, [&](ByteSpan piece) {
@@ -126,17 +126,17 @@ BOOST_AUTO_TEST_CASE(blocks_that_cannot_be_numbers_are_refused_by_name) {
   const Bytes file = start(1, 0).tensor("w", {256}, 16, 0).pad().raw(std::string(66, '\1'));
   test::write_file(folder / "in.gguf", file.bytes);
   OpenOptions options;
-  const auto raw = open_gguf_source(folder / "in.gguf", options);
+  const auto raw = open_gguf_file(folder / "in.gguf", options);
   BOOST_TEST(raw->facts().tensors[0].type == "IQ2_XXS");
   options.dequantize = true;
-  BOOST_CHECK_EXCEPTION(open_gguf_source(folder / "in.gguf", options), UnsupportedError,
+  BOOST_CHECK_EXCEPTION(open_gguf_file(folder / "in.gguf", options), UnsupportedError,
                         test::says(ErrorCode::unsupported_dtype, "IQ2_XXS", "'w'", "in.gguf"));
 }
 
 BOOST_AUTO_TEST_CASE(bytes_that_belong_to_no_tensor_are_told) {
   const test::TemporaryFolder folder;
   test::write_file(folder / "in.gguf", start(0, 0).pad().raw("more").bytes);
-  const auto source = open_gguf_source(folder / "in.gguf", {});
+  const auto source = open_gguf_file(folder / "in.gguf", {});
   BOOST_TEST(source->facts().losses.size() == 1u);
   BOOST_TEST(source->facts().losses[0] == "4 bytes that belong to no tensor");
 }
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(bytes_that_belong_to_no_tensor_are_told) {
 BOOST_AUTO_TEST_CASE(a_float_that_would_be_rounded_twice_is_carried_by_its_bits) {
   const test::TemporaryFolder folder;
   save_gguf(folder / "in.gguf", {}, {{"k", 7.038531e-26f}});
-  const auto source = open_gguf_source(folder / "in.gguf", {});
+  const auto source = open_gguf_file(folder / "in.gguf", {});
   BOOST_TEST(source->facts().metadata.find("hex") != std::string::npos);
   BOOST_TEST((written(input_of(*source)).bytes == test::read_file(folder / "in.gguf")));
 }
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(large_vocabularies_are_carried) {
   save_gguf(
       folder / "in.gguf", {},
       {{"tokenizer.ggml.tokens", GgufArray(tokens)}, {"tokenizer.ggml.scores", GgufArray(scores)}});
-  const auto source = open_gguf_source(folder / "in.gguf", {});
+  const auto source = open_gguf_file(folder / "in.gguf", {});
   BOOST_TEST((written(input_of(*source)).bytes == test::read_file(folder / "in.gguf")));
 }
 

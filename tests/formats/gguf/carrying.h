@@ -6,7 +6,7 @@
 
 #include "boost_test.h"
 #include "formats/gguf/files.h"
-#include "formats/gguf/source.h"
+#include "formats/gguf/opened.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/formats/gguf.h"
@@ -17,7 +17,7 @@ using formats::OpenedFile;
 using formats::PieceSink;
 using formats::SinkInput;
 using formats::SinkOptions;
-using formats::gguf::open_gguf_source;
+using formats::gguf::open_gguf_file;
 using formats::gguf::write_gguf;
 
 inline SinkInput input_of(const OpenedFile& source) {

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/gguf/source.h"
+#include "formats/gguf/opened.h"
 #include "thalia/error.h"
 #include "thalia/formats/gguf.h"
 #include "thalia/output_file.h"
@@ -34,7 +34,7 @@ void write_bytes(const char* path, ByteSpan bytes) {
 void carry(const std::filesystem::path& in, const char* out, bool dequantize) {
   OpenOptions options;
   options.dequantize = dequantize;
-  const auto source = formats::gguf::open_gguf_source(in, options);
+  const auto source = formats::gguf::open_gguf_file(in, options);
   formats::SinkInput input{.metadata = source->facts().metadata};
   for (const auto& tensor : source->facts().tensors)
     input.tensors.push_back({tensor.name, tensor.layout});
@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
   } else if ((command == "carry" || command == "numbers") && argc == 4) {
     carry(argv[2], argv[3], command == "numbers");
   } else if (command == "metadata" && argc == 3) {
-    std::puts(formats::gguf::open_gguf_source(std::filesystem::path(argv[2]), {})
+    std::puts(formats::gguf::open_gguf_file(std::filesystem::path(argv[2]), {})
                   ->facts()
                   .metadata.c_str());
   } else if (command == "judge") {

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "boost_test.h"
+#include "formats/gptrs/opened.h"
 #include "formats/gptrs/samples.h"
 #include "formats/gptrs/sink.h"
-#include "formats/gptrs/source.h"
 #include "support/errors.h"
 #include "support/files.h"
 
@@ -71,7 +71,7 @@ Written through(Sink sink, const std::shared_ptr<const formats::OpenedFile>& sou
 
 std::shared_ptr<const formats::OpenedFile> source_of(const std::string& bytes,
                                                      const GptrsReadOptions& options = {}) {
-  return formats::gptrs_source(gptrs_from(bytes, options));
+  return formats::opened_gptrs(gptrs_from(bytes, options));
 }
 
 // Through the metadata that a .thalia file would hold.
@@ -243,18 +243,17 @@ BOOST_AUTO_TEST_CASE(version_1_comes_back_as_version_2) {
 }
 
 BOOST_AUTO_TEST_CASE(a_source_shows_the_tensor_that_a_name_finds) {
-  const auto source = formats::open_gptrs_source(gptrs_path("hand_v2_dup_names.gptrschk"), kLegacy);
+  const auto source = formats::open_gptrs_file(gptrs_path("hand_v2_dup_names.gptrschk"), kLegacy);
   BOOST_TEST(source->facts().tensors.size() == 1u);
   BOOST_TEST(source->facts().losses.size() == 1u);
   BOOST_TEST((source->facts().tensors[0].offset == 162u));
   BOOST_TEST(source->read(0).owned().as<float>()[0] == 2.0f);
-  BOOST_CHECK_THROW(formats::open_gptrs_source(gptrs_path("hand_v2_dup_names.gptrschk"), {}),
+  BOOST_CHECK_THROW(formats::open_gptrs_file(gptrs_path("hand_v2_dup_names.gptrschk"), {}),
                     FormatError);
-  BOOST_CHECK_THROW(formats::open_gptrs_source(gptrs_path("legacy_v1.gptrsten"), {}),
+  BOOST_CHECK_THROW(formats::open_gptrs_file(gptrs_path("legacy_v1.gptrsten"), {}),
                     UnsupportedError);
-  BOOST_TEST(
-      formats::open_gptrs_source(gptrs_path("legacy_v1.gptrsten"), kLegacy)->facts().version ==
-      "1");
+  BOOST_TEST(formats::open_gptrs_file(gptrs_path("legacy_v1.gptrsten"), kLegacy)->facts().version ==
+             "1");
 }
 
 BOOST_AUTO_TEST_CASE(a_config_is_made_of_metadata_from_elsewhere) {

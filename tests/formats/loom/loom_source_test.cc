@@ -1,5 +1,5 @@
 // Files of loom as tensors, and back.
-#include "formats/loom/source.h"
+#include "formats/loom/opened.h"
 
 #include "boost_test.h"
 #include "formats/loom/networks.h"
@@ -26,12 +26,12 @@ struct LoomFiles {
   std::shared_ptr<const formats::OpenedFile> entity(const std::string& text,
                                                     const OpenOptions& options = {}) {
     test::write_file(folder / "a.entity", text);
-    return formats::open_entity_source(folder / "a.entity", options);
+    return formats::open_entity_file(folder / "a.entity", options);
   }
   std::shared_ptr<const formats::OpenedFile> json(const std::string& text,
                                                   const OpenOptions& options = {}) {
     test::write_file(folder / "a.json", text);
-    return formats::open_loom_json_source(folder / "a.json", options);
+    return formats::open_loom_json_file(folder / "a.json", options);
   }
 };
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/loom/source.h"
+#include "formats/loom/opened.h"
 
 namespace thalia::test {
 

@@ -183,8 +183,8 @@ std::vector<std::string> check_network_vector(const std::filesystem::path& stem)
   check.require((json_entity == entity) == says("json_to_entity_equals_entity"), "json to entity");
   check.require((loom_json(from_entity) == json) == says("entity_to_json_equals_json"),
                 "entity to json");
-  const auto json_source = formats::open_loom_json_source(beside(stem, ".json"), {});
-  const auto entity_source = formats::open_entity_source(beside(stem, ".entity"), {});
+  const auto json_source = formats::open_loom_json_file(beside(stem, ".json"), {});
+  const auto entity_source = formats::open_entity_file(beside(stem, ".entity"), {});
   check.require(through(*json_source, formats::write_loom_json) == json, "json as tensors");
   check.require(through(*entity_source, formats::write_entity) == entity, "entity as tensors");
   check.require(through(*json_source, formats::write_entity) == json_entity,
@@ -234,7 +234,7 @@ std::vector<std::string> check_legacy_vector(const std::filesystem::path& stem) 
   const LoomNetwork network = parse_loom_json(read_file(beside(stem, ".json")));
   check.state(network, read_expected(beside(stem, ".expected.json")).at("after_load"));
   check.require(loom_json(network) == expected_resave(stem, ".json"), "saved again");
-  const auto source = formats::open_loom_json_source(beside(stem, ".json"), {});
+  const auto source = formats::open_loom_json_file(beside(stem, ".json"), {});
   const std::string json = read_file(beside(stem, ".json"));
   const std::string copied = through(*source, formats::write_loom_json);
   // Some are spelled as no writer would, and mean the same once they are copied.

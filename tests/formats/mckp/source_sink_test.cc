@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "boost_test.h"
+#include "formats/mckp/opened.h"
 #include "formats/mckp/samples.h"
 #include "formats/mckp/sink.h"
-#include "formats/mckp/source.h"
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -79,7 +79,7 @@ std::vector<std::string> write(const std::filesystem::path& path, const NamedTen
 
 void check_source(const std::filesystem::path& path, const NamedTensors& tensors,
                   const OpenOptions& options = {}) {
-  const auto source = open_mckp_source(path, options);
+  const auto source = open_mckp_file(path, options);
   const OpenedFacts& facts = source->facts();
   BOOST_TEST(facts.metadata == kMetadata);
   BOOST_TEST(facts.training_steps.value() == 7u);
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(what_was_written_is_read) {
   const test::TemporaryFolder folder;
   BOOST_TEST(write(folder / "a.mckp", samples()).empty());
   check_source(folder / "a.mckp", samples());
-  const auto source = open_mckp_source(folder / "a.mckp", {});
+  const auto source = open_mckp_file(folder / "a.mckp", {});
   BOOST_TEST((MckpFile::open(folder / "a.mckp").find("noise")->method == MckpMethod{}));
   // Stored as it is: not copied.
   BOOST_TEST((source->read(1).bytes().data() == source->read(1).bytes().data()));
@@ -135,13 +135,12 @@ BOOST_AUTO_TEST_CASE(a_delta_is_small_and_finds_its_base_in_its_folder_or_below)
     MckpChain::open(folder / "b.mckp").verify_content();
     std::filesystem::remove(folder / base);
     // The tables are there all the same; tensors that are whole too.
-    const auto source = open_mckp_source(folder / "b.mckp", {});
+    const auto source = open_mckp_file(folder / "b.mckp", {});
     BOOST_TEST(source->facts().tensors.size() == 4u);
     BOOST_CHECK_THROW(source->read(0), MissingBaseError);
-    BOOST_CHECK_THROW(
-        open_mckp_source(folder / "b.mckp",
-                         {.chain = {.read = {.verification = Verification::at_open}}}),
-        MissingBaseError);
+    BOOST_CHECK_THROW(open_mckp_file(folder / "b.mckp",
+                                     {.chain = {.read = {.verification = Verification::at_open}}}),
+                      MissingBaseError);
   }
 }
 
@@ -156,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_delta_of_a_delta_and_of_a_base_elsewhere_is_read_with_a_f
   write(folder / "x/b.mckp", second, SinkBase{.path = folder / "x/a.mckp"});
   const auto losses = write(folder / "y/c.mckp", third, SinkBase{.path = folder / "x/b.mckp"});
   BOOST_TEST(losses.size() == 1u);
-  BOOST_CHECK_THROW(open_mckp_source(folder / "y/c.mckp", {})->read(0), MissingBaseError);
+  BOOST_CHECK_THROW(open_mckp_file(folder / "y/c.mckp", {})->read(0), MissingBaseError);
   check_source(folder / "y/c.mckp", third, {.chain = {.search = {folder / "x"}}});
 }
 
@@ -198,7 +197,7 @@ BOOST_AUTO_TEST_CASE(the_whole_file_is_checked_before_the_first_tensor) {
   bytes[bytes.size() - 16] = static_cast<char>(bytes[bytes.size() - 16] ^ 1);
   write_file(folder / "a.mckp", bytes);
   const auto opened = [&](Verification verification) {
-    return open_mckp_source(folder / "a.mckp", {.chain = {.read = {.verification = verification}}});
+    return open_mckp_file(folder / "a.mckp", {.chain = {.read = {.verification = verification}}});
   };
   BOOST_CHECK_THROW(opened(Verification::at_open), IntegrityError);
   BOOST_CHECK_THROW(opened(Verification::on_first_touch)->read(0), IntegrityError);

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "boost_test.h"
+#include "formats/mithril_quantized/opened.h"
 #include "formats/mithril_quantized/sink.h"
-#include "formats/mithril_quantized/source.h"
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -28,7 +28,7 @@ struct Opened {
 };
 
 Opened opened(const std::string& name) {
-  const auto source = open_mithril_quantized_source(original(name), {});
+  const auto source = open_mithril_quantized_file(original(name), {});
   Opened all{.input = {.metadata = source->facts().metadata}, .tensors = {}};
   for (std::size_t i = 0; i < source->facts().tensors.size(); ++i) {
     const AnyTensor& tensor = source->facts().tensors[i];
@@ -67,16 +67,14 @@ BOOST_AUTO_TEST_CASE(there_and_back_is_the_same_file) {
 }
 
 BOOST_AUTO_TEST_CASE(numbers_take_the_place_of_codes_where_they_are_asked_for) {
-  const auto source =
-      open_mithril_quantized_source(original("quant_int4.zst"), {.dequantize = true});
+  const auto source = open_mithril_quantized_file(original("quant_int4.zst"), {.dequantize = true});
   BOOST_REQUIRE(source->facts().tensors.size() == 1u);
   BOOST_TEST(
       (source->facts().tensors[0].layout == TensorLayout{.dtype = DType::f32, .shape = {16, 16}}));
   BOOST_TEST((test::text_of(source->read(0).bytes()) ==
               test::read_file(original("quant_int4.dequant.f32"))));
-  BOOST_TEST(
-      open_mithril_quantized_source(original("quant_int4.zst"), {})->facts().tensors[0].type ==
-      "int4");
+  BOOST_TEST(open_mithril_quantized_file(original("quant_int4.zst"), {})->facts().tensors[0].type ==
+             "int4");
 }
 
 BOOST_AUTO_TEST_CASE(other_metadata_are_named_and_other_tensors_refused) {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "boost_test.h"
+#include "formats/mst/opened.h"
 #include "formats/mst/sink.h"
-#include "formats/mst/source.h"
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -75,7 +75,7 @@ MstFile written_with(const std::string& metadata, std::vector<std::string>* loss
 
 BOOST_AUTO_TEST_CASE(there_and_back_is_the_same_file_in_whatever_order_the_tensors_come) {
   for (const char* const name : {"small.mst", "nogroup_l19.mst"}) {
-    const auto source = open_mst_source(original(name), {});
+    const auto source = open_mst_file(original(name), {});
     std::vector<Tensor> tensors;
     SinkInput input = input_of(*source);
     for (std::size_t i = 0; i < input.tensors.size(); ++i) tensors.push_back(source->read(i));
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(there_and_back_is_the_same_file_in_whatever_order_the_tenso
     BOOST_TEST((made.bytes == test::read_file(original(name))));
     BOOST_TEST(made.losses.empty());
   }
-  const auto source = open_mst_source(original("small.mst"), {});
+  const auto source = open_mst_file(original("small.mst"), {});
   BOOST_TEST(source->facts().version == "1");
   BOOST_TEST(source->facts().file_bytes == 2131u);
   BOOST_TEST(source->facts().tensors[1].offset.value() == 611u + 1003u);
@@ -100,18 +100,18 @@ BOOST_AUTO_TEST_CASE(bytes_beside_the_frames_are_said_to_be_lost) {
   const auto whole = original("nogroup_l19.mst");
   std::string bytes = test::read_file(whole);
   test::write_file(path, bytes + "more");
-  BOOST_TEST((open_mst_source(path, {})->facts().losses == said));
+  BOOST_TEST((open_mst_file(path, {})->facts().losses == said));
   // In front of the only frame.
   const std::string from = R"("compressed_offset":0,)";
   const std::size_t place = bytes.find(from);
   BOOST_REQUIRE(place != std::string::npos);
   bytes[place + from.size() - 2] = '1';
   test::write_file(path, bytes.insert(MstFile::open(whole).tensors()[0].offset, "x"));
-  BOOST_TEST((open_mst_source(path, {})->facts().losses == said));
+  BOOST_TEST((open_mst_file(path, {})->facts().losses == said));
 }
 
 BOOST_AUTO_TEST_CASE(a_tensor_that_was_added_or_went_away_keeps_the_order_of_the_others) {
-  const auto source = open_mst_source(original("small.mst"), {});
+  const auto source = open_mst_file(original("small.mst"), {});
   SinkInput input = input_of(*source);
   std::vector<Tensor> tensors{Tensor::zeros(DType::u8, {1}), source->read(3), source->read(1)};
   input.tensors = {
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(the_sink_refuses_before_it_writes) {
 }
 
 BOOST_AUTO_TEST_CASE(a_level_that_is_asked_for_stands_in_the_header) {
-  const auto source = open_mst_source(original("nogroup_l19.mst"), {});
+  const auto source = open_mst_file(original("nogroup_l19.mst"), {});
   const Written made = written(input_of(*source), {source->read(0)},
                                {.save = {.compression = {.codec = Codec::zstd, .level = 1}}});
   BOOST_TEST(opened(made.bytes).level() == 1);

@@ -1,8 +1,8 @@
 #include "formats/npz/npz_files.h"
 
 #include "boost_test.h"
+#include "formats/npz/opened.h"
 #include "formats/npz/sink.h"
-#include "formats/npz/source.h"
 #include "support/bytes.h"
 
 namespace thalia::test {
@@ -24,7 +24,7 @@ std::vector<std::string> rewrite_npz(const std::filesystem::path& input,
                                      const std::filesystem::path& output,
                                      const std::string& metadata) {
   const auto source =
-      input.extension() == ".npz" ? open_npz_source(input, {}) : open_npy_source(input, {});
+      input.extension() == ".npz" ? open_npz_file(input, {}) : open_npy_file(input, {});
   SinkInput tensors{.metadata = metadata.empty() ? source->facts().metadata : metadata};
   for (const AnyTensor& tensor : source->facts().tensors)
     tensors.tensors.push_back({.name = tensor.name, .layout = tensor.layout});

@@ -10,8 +10,8 @@
 #include "boost_test.h"
 #include "formats/npz/elements.h"
 #include "formats/npz/npz_files.h"
+#include "formats/npz/opened.h"
 #include "formats/npz/sink.h"
-#include "formats/npz/source.h"
 #include "formats/source/npy_header.h"
 #include "formats/zip/writer.h"
 #include "support/bytes.h"
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_checksum_is_found_unless_nobody_looks) {
   test::write_file(folder / "a.npz", text);
   OpenOptions options;
   options.chain.read.verification = Verification::off;
-  const auto source = open_npz_source(folder / "a.npz", options);
+  const auto source = open_npz_file(folder / "a.npz", options);
   BOOST_CHECK_THROW(source->check(0), IntegrityError);
   source->check(1);
   BOOST_CHECK_THROW(source->visit(0, [](ByteSpan) {}), IntegrityError);
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(pieces_are_whole_elements_behind_a_header_of_any_length) {
     zip.finish();
     out.commit();
     std::string visited;
-    open_npz_source(path, {})->visit(0, [&](ByteSpan piece) {
+    open_npz_file(path, {})->visit(0, [&](ByteSpan piece) {
       BOOST_TEST(piece.size() % sizeof(float) == 0u);
       visited.append(reinterpret_cast<const char*>(piece.data()), piece.size());
     });

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <string>
 
+#include "formats/npz/opened.h"
 #include "formats/npz/sink.h"
-#include "formats/npz/source.h"
 #include "json/writer.h"
 #include "thalia/error.h"
 #include "thalia/formats/npz.h"
@@ -23,7 +23,7 @@ bool is_npz(const std::string& path) {
 }
 
 std::shared_ptr<const formats::OpenedFile> open_source(const std::filesystem::path& path) {
-  return is_npz(path) ? formats::open_npz_source(path, {}) : formats::open_npy_source(path, {});
+  return is_npz(path) ? formats::open_npz_file(path, {}) : formats::open_npy_file(path, {});
 }
 
 void dump(const std::string& path, const std::string& folder) {

@@ -7,7 +7,7 @@
 #include "boost_test.h"
 #include "formats/onnx/file.h"
 #include "formats/onnx/models.h"
-#include "formats/onnx/source.h"
+#include "formats/onnx/opened.h"
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(tensors_of_nodes_with_equal_names_are_numbered) {
 }
 
 BOOST_AUTO_TEST_CASE(a_source_tells_what_a_conversion_loses) {
-  const auto source = formats::open_onnx_source(onnx_vector("computing.onnx"), {});
+  const auto source = formats::open_onnx_file(onnx_vector("computing.onnx"), {});
   const formats::OpenedFacts& facts = source->facts();
   BOOST_TEST(facts.version == "IR 8");
   BOOST_TEST(facts.tensors.size() == 6u);
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(a_source_tells_what_a_conversion_loses) {
       R"("domain":"org.example","model_version":7,"doc_string":"a model","graph_name":"computing",)"
       R"("graph_doc_string":"a graph","opset_imports":[{"domain":"","version":15}],)"
       R"("metadata_props":{"author":"someone","config":"{\"a\": 1}"}}})");
-  BOOST_TEST(formats::open_onnx_source(onnx_vector("raw.onnx"), {})->facts().losses.empty());
+  BOOST_TEST(formats::open_onnx_file(onnx_vector("raw.onnx"), {})->facts().losses.empty());
   BOOST_TEST(source->read(0).bytes().size() == 8u);
 }
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "formats/onnx/file.h"
+#include "formats/onnx/opened.h"
 #include "formats/onnx/sink.h"
-#include "formats/onnx/source.h"
 #include "json/writer.h"
 #include "support/bytes.h"
 #include "thalia/error.h"
@@ -44,7 +44,7 @@ void dump(const std::filesystem::path& model, const std::filesystem::path& out) 
 }
 
 void copy_model(const std::filesystem::path& from, const char* to) {
-  const auto source = formats::open_onnx_source(from, {});
+  const auto source = formats::open_onnx_file(from, {});
   formats::SinkInput input{.metadata = source->facts().metadata,
                            .training_steps = source->facts().training_steps};
   for (const auto& tensor : source->facts().tensors)

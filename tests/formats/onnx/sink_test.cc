@@ -6,8 +6,8 @@
 #include "boost_test.h"
 #include "formats/onnx/file.h"
 #include "formats/onnx/models.h"
+#include "formats/onnx/opened.h"
 #include "formats/onnx/sink.h"
-#include "formats/onnx/source.h"
 #include "support/files.h"
 #include "thalia/error.h"
 #include "thalia/formats/convert.h"
@@ -27,7 +27,7 @@ namespace {
 // What a conversion writes of a source.
 std::vector<std::string> carried(const std::filesystem::path& from, const std::filesystem::path& to,
                                  const std::string* metadata = nullptr) {
-  const auto source = formats::open_onnx_source(from, {});
+  const auto source = formats::open_onnx_file(from, {});
   SinkInput input{.metadata = metadata == nullptr ? source->facts().metadata : *metadata,
                   .training_steps = source->facts().training_steps};
   for (const auto& tensor : source->facts().tensors)
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(a_model_of_weights_comes_back_byte_for_byte) {
   const OnnxMetadata metadata{{"z", "1"}, {"a", "{\"json\":true}"}, {"thalia.training_steps", "7"}};
   for (const bool external : {false, true}) {
     save_onnx(folder / "w.onnx", tensors, metadata, {.model = model, .external_data = external});
-    BOOST_TEST(*formats::open_onnx_source(folder / "w.onnx", {})->facts().training_steps == 7u);
+    BOOST_TEST(*formats::open_onnx_file(folder / "w.onnx", {})->facts().training_steps == 7u);
     const auto losses = carried(folder / "w.onnx", folder / "again/w.onnx");
     BOOST_TEST(losses.empty());
     BOOST_TEST(read_file(folder / "again/w.onnx") == read_file(folder / "w.onnx"));

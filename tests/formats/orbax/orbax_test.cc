@@ -7,10 +7,10 @@
 
 #include "boost_test.h"
 #include "formats/orbax/metadata.h"
+#include "formats/orbax/opened.h"
 #include "formats/orbax/origin.h"
 #include "formats/orbax/pretty_json.h"
 #include "formats/orbax/sink.h"
-#include "formats/orbax/source.h"
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -36,7 +36,7 @@ struct Opened {
 };
 
 Opened opened(const fs::path& path, const OpenOptions& options = {}) {
-  const auto source = open_orbax_source(path, options);
+  const auto source = open_orbax_file(path, options);
   Opened all{.input = {.metadata = source->facts().metadata}};
   for (std::size_t i = 0; i < source->facts().tensors.size(); ++i) {
     const AnyTensor& tensor = source->facts().tensors[i];
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_folder_of_the_original_is_read_and_written_again_byte_for
               test::read_file(original() / "state/params/w/0.npy").substr(128)));
   BOOST_TEST(write(folder / "out", all).empty());
   check_same_folder(original(), folder / "out");
-  const auto source = open_orbax_source(original(), {});
+  const auto source = open_orbax_file(original(), {});
   BOOST_TEST(source->facts().file_bytes == 133u + 144u);
   BOOST_TEST(source->facts().version == "1");
 }

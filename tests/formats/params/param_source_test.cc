@@ -29,9 +29,9 @@ struct Param {
   std::uint64_t elements;  ///< of f32, each the tensor's number
 };
 
-class CountingSource final : public formats::OpenedFile {
+class CountingFile final : public formats::OpenedFile {
  public:
-  explicit CountingSource(const std::vector<Param>& params) {
+  explicit CountingFile(const std::vector<Param>& params) {
     for (const Param& param : params)
       facts_.tensors.push_back({.name = param.name, .layout = {.shape = Shape({param.elements})}});
     reads = std::vector<std::atomic<unsigned>>(params.size());
@@ -49,8 +49,8 @@ class CountingSource final : public formats::OpenedFile {
 };
 
 // Bytes are four times the elements: 40, 40, 40, 400, 4.
-std::shared_ptr<CountingSource> five() {
-  return std::make_shared<CountingSource>(std::vector<Param>{
+std::shared_ptr<CountingFile> five() {
+  return std::make_shared<CountingFile>(std::vector<Param>{
       {"blocks.0.w", 10}, {"blocks.1.w", 10}, {"blocks.2.w", 10}, {"lm_head", 100}, {"scale", 1}});
 }
 
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(by_itself_nothing_is_kept) {
 }
 
 BOOST_AUTO_TEST_CASE(params_have_ids_keys_and_layers) {
-  const auto source = std::make_shared<CountingSource>(
+  const auto source = std::make_shared<CountingFile>(
       std::vector<Param>{{"blocks.0.ln_1.gamma", 1}, {"h\xc3\xa9", 1}});
   const ParamSource params = make_param_source(source, {.model = ModelNamespaceId{0, 1}});
   const ParamInfo& first = params.params()[0];
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(the_smallest_limit_is_the_budget) {
     BOOST_CHECK_EXCEPTION(budget({.budget_share = share}), UsageError,
                           test::says(ErrorCode::bad_argument, "budget_share"));
   // A budget of nothing keeps nothing but what has no bytes.
-  const auto source = std::make_shared<CountingSource>(std::vector<Param>{{"w", 1}, {"empty", 0}});
+  const auto source = std::make_shared<CountingFile>(std::vector<Param>{{"w", 1}, {"empty", 0}});
   const ParamSource params = make_param_source(source, {.budget_bytes = 0});
   for (int round = 0; round < 2; ++round) {
     params.load("w");

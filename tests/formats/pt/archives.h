@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/pt/source.h"
+#include "formats/pt/opened.h"
 #include "formats/zip/writer.h"
 #include "support/files.h"
 #include "thalia/formats/pt.h"
@@ -48,7 +48,7 @@ inline PtTensors pt_from(const std::string& bytes, const ReadLimits& limits = {}
       formats::pt::open_pt_bytes({.bytes = bytes_of(*owner), .owner = owner}, "test.pt", options));
 }
 inline PtTensors pt_open(const std::filesystem::path& path, bool shared = false) {
-  return PtTensors(formats::pt::open_pt_source(path, {.shared_memory = shared}));
+  return PtTensors(formats::pt::open_pt_file(path, {.shared_memory = shared}));
 }
 inline std::string pt_tree(const std::filesystem::path& path) {
   return pt_open(path, true).tree();

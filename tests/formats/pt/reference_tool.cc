@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "formats/pt/opened.h"
 #include "formats/pt/sink.h"
-#include "formats/pt/source.h"
 #include "json/writer.h"
 #include "thalia/error.h"
 
@@ -34,7 +34,7 @@ void describe(JsonWriter& json, const std::string& name, const Tensor& tensor) {
 
 void dump(const std::filesystem::path& file, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
-  const auto apart = formats::pt::open_pt_source(file, {});
+  const auto apart = formats::pt::open_pt_file(file, {});
   std::string text;
   JsonWriter json(text);
   json.begin_object().key("tensors").begin_array();
@@ -47,7 +47,7 @@ void dump(const std::filesystem::path& file, const std::filesystem::path& folder
     json.end_object();
   }
   json.end_array().key("stored").begin_array();
-  const auto source = formats::pt::open_pt_source(file, {.shared_memory = true});
+  const auto source = formats::pt::open_pt_file(file, {.shared_memory = true});
   for (std::size_t i = 0; i < source->facts().tensors.size(); ++i) {
     source->check(i);
     const Tensor elements = source->read(i);
@@ -63,7 +63,7 @@ void dump(const std::filesystem::path& file, const std::filesystem::path& folder
 }
 
 void copy(const std::filesystem::path& from, const std::filesystem::path& to, bool flat) {
-  const auto source = formats::pt::open_pt_source(from, {.shared_memory = true});
+  const auto source = formats::pt::open_pt_file(from, {.shared_memory = true});
   formats::SinkInput input{.metadata = flat ? "{}" : source->facts().metadata};
   for (const AnyTensor& tensor : source->facts().tensors)
     input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});

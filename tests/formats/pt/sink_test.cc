@@ -9,9 +9,9 @@
 #include "formats/pickle/machine.h"
 #include "formats/pickle/pickler.h"
 #include "formats/pt/archives.h"
+#include "formats/pt/opened.h"
+#include "formats/pt/opened_tree.h"
 #include "formats/pt/plan.h"
-#include "formats/pt/source.h"
-#include "formats/pt/tree_source.h"
 #include "support/errors.h"
 #include "thalia/formats/convert.h"
 
@@ -26,7 +26,7 @@ using formats::OpenedFile;
 using formats::PieceSink;
 using formats::SinkInput;
 using formats::SinkOptions;
-using formats::pt::open_pt_source;
+using formats::pt::open_pt_file;
 using formats::pt::write_pt;
 
 const OpenOptions kShared{.shared_memory = true};
@@ -82,7 +82,7 @@ std::string with_tree(const std::string& tree) {
 BOOST_AUTO_TEST_CASE(files_of_torch_come_back_byte_for_byte) {
   const TemporaryFolder folder;
   for (const char* const name : {"train.pt", "dtypes.pt", "shared.pt", "quantized.pt", "bare.pt"}) {
-    const auto source = open_pt_source(pt_path(name), kShared);
+    const auto source = open_pt_file(pt_path(name), kShared);
     BOOST_TEST(write(folder / name, *source, input_of(*source)).empty());
     BOOST_TEST(read_file(folder / name) == read_file(pt_path(name)), name);
   }
@@ -93,9 +93,9 @@ BOOST_AUTO_TEST_CASE(what_was_written_comes_back_byte_for_byte) {
   for (const char* const name : {"views.pt", "sparse.pt", "leaves.pt", "numpy.pt", "protocol5.pt",
                                  "script.pt", "big_endian.pt", "deflated.pt"}) {
     BOOST_TEST_CONTEXT(name) {
-      const auto first = open_pt_source(pt_path(name), kShared);
+      const auto first = open_pt_file(pt_path(name), kShared);
       write(folder / "1.pt", *first, input_of(*first));
-      const auto second = open_pt_source(folder / "1.pt", kShared);
+      const auto second = open_pt_file(folder / "1.pt", kShared);
       BOOST_TEST(write(folder / "2.pt", *second, input_of(*second)).empty());
       BOOST_TEST((read_file(folder / "1.pt") == read_file(folder / "2.pt")));
       for (std::size_t i = 0; i < first->facts().tensors.size(); ++i)
@@ -105,12 +105,12 @@ BOOST_AUTO_TEST_CASE(what_was_written_comes_back_byte_for_byte) {
 }
 
 BOOST_AUTO_TEST_CASE(tensors_that_share_memory_are_stored_once) {
-  const auto source = open_pt_source(pt_path("shared.pt"), kShared);
+  const auto source = open_pt_file(pt_path("shared.pt"), kShared);
   std::vector<std::string> names;
   for (const AnyTensor& tensor : source->facts().tensors) names.push_back(tensor.name);
   BOOST_TEST(names == (std::vector<std::string>{"embed", "a", "grad", "frozen"}),
              boost::test_tools::per_element());
-  const auto views = open_pt_source(pt_path("views.pt"), kShared);
+  const auto views = open_pt_file(pt_path("views.pt"), kShared);
   BOOST_TEST((views->facts().tensors[0].layout.shape == Shape({24})));
   BOOST_TEST(views->facts().losses[1] ==
              "the strides of 3 tensors, as elements are kept row by row");
@@ -122,9 +122,9 @@ BOOST_AUTO_TEST_CASE(each_tensor_is_read_by_itself) {
        {"shared.pt", "views.pt", "train.pt", "sparse.pt", "quantized.pt"}) {
     BOOST_TEST_CONTEXT(name) {
       const PtTensors file = pt_open(pt_path(name));
-      const auto apart = open_pt_source(pt_path(name), {});
+      const auto apart = open_pt_file(pt_path(name), {});
       const auto from_tree =
-          formats::pt::tree_tensors(open_pt_source(pt_path(name), kShared), ReadLimits{});
+          formats::pt::tree_tensors(open_pt_file(pt_path(name), kShared), ReadLimits{});
       BOOST_TEST_REQUIRE(apart->facts().tensors.size() == file.tensors().size());
       for (std::size_t i = 0; i < file.tensors().size(); ++i) {
         const AnyTensor& tensor = file.tensors()[i];
@@ -146,9 +146,9 @@ BOOST_AUTO_TEST_CASE(each_tensor_is_read_by_itself) {
       BOOST_TEST(apart->facts().losses.back().starts_with("the memory that tensors share: '"));
     }
   }
-  const auto shared = open_pt_source(pt_path("shared.pt"), kShared);
+  const auto shared = open_pt_file(pt_path("shared.pt"), kShared);
   BOOST_TEST(formats::pt::tree_tensors(shared, ReadLimits{}).has_value());
-  const auto alone = open_pt_source(pt_path("dtypes.pt"), kShared);
+  const auto alone = open_pt_file(pt_path("dtypes.pt"), kShared);
   BOOST_TEST(!formats::pt::tree_tensors(alone, ReadLimits{}).has_value());
 }
 
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(views_get_the_type_of_what_they_are_views_of) {
 
 BOOST_AUTO_TEST_CASE(codes_become_numbers_on_request) {
   const auto source =
-      open_pt_source(pt_path("quantized.pt"), {.dequantize = true, .shared_memory = true});
+      open_pt_file(pt_path("quantized.pt"), {.dequantize = true, .shared_memory = true});
   BOOST_TEST(source->facts().tensors.size() == 4u);
   const Tensor numbers = source->read(0);
   BOOST_TEST(numbers.as<float>()[5] == 6.0f);

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "formats/safetensors/opened.h"
 #include "formats/safetensors/sink.h"
-#include "formats/safetensors/source.h"
 #include "thalia/formats/safetensors.h"
 
 namespace thalia::test {
@@ -54,7 +54,7 @@ formats::SinkInput input_of(const formats::OpenedFile& source) {
 std::vector<std::string> copy_safetensors(const std::filesystem::path& from,
                                           const std::filesystem::path& to,
                                           formats::SinkOptions options) {
-  const auto source = formats::open_safetensors_source(from, {});
+  const auto source = formats::open_safetensors_file(from, {});
   std::vector<std::string> losses;
   options.announce = [&](const std::vector<std::string>& all) { losses = all; };
   formats::write_safetensors_tensors(

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/safetensors/opened.h"
 #include "formats/safetensors/sink.h"
-#include "formats/safetensors/source.h"
 #include "thalia/error.h"
 #include "thalia/formats/any_file.h"
 #include "thalia/formats/safetensors.h"
@@ -20,7 +20,7 @@ using namespace thalia;
 namespace {
 
 void copy(const std::filesystem::path& from, const std::string& to, const char* shard_bytes) {
-  const auto source = formats::open_safetensors_source(from, {});
+  const auto source = formats::open_safetensors_file(from, {});
   formats::SinkInput input{.metadata = source->facts().metadata};
   for (const AnyTensor& tensor : source->facts().tensors)
     input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});

@@ -5,9 +5,9 @@
 #include "boost_test.h"
 #include "formats/safetensors/header.h"
 #include "formats/safetensors/model_samples.h"
+#include "formats/safetensors/opened.h"
 #include "formats/safetensors/opened_model.h"
 #include "formats/safetensors/sink.h"
-#include "formats/safetensors/source.h"
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "thalia/error.h"
@@ -36,13 +36,13 @@ const std::vector<std::string> kHeaders = {
 };
 
 std::string origin_of(const std::filesystem::path& path) {
-  return formats::open_safetensors_source(path, {})->facts().metadata;
+  return formats::open_safetensors_file(path, {})->facts().metadata;
 }
 
 // Writes the source with other metadata, which a user may have edited.
 std::vector<std::string> write_with(const std::filesystem::path& from, std::string metadata,
                                     const std::filesystem::path& to) {
-  const auto source = formats::open_safetensors_source(from, {});
+  const auto source = formats::open_safetensors_file(from, {});
   formats::SinkInput input = input_of(*source);
   input.metadata = std::move(metadata);
   formats::SinkOptions options;
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(files_of_other_writers_come_back_byte_for_byte) {
 BOOST_AUTO_TEST_CASE(files_of_loom_come_back_or_are_refused_by_name) {
   const TemporaryFolder folder;
   const auto path = golden("safetensors/export_f32.safetensors");
-  const auto source = formats::open_safetensors_source(path, {});
+  const auto source = formats::open_safetensors_file(path, {});
   BOOST_TEST(source->facts().tensors[0].offset.value() == 78u);
   BOOST_TEST((source->read(0).shape() == Shape{15}));
   BOOST_TEST(copy_safetensors(path, folder / "b.safetensors").empty());
@@ -92,8 +92,8 @@ BOOST_AUTO_TEST_CASE(files_of_loom_come_back_or_are_refused_by_name) {
     BOOST_CHECK_THROW(open_any(folder / "cut.safetensors"), FormatError);
   }
   BOOST_CHECK_EXCEPTION(
-      formats::open_safetensors_source(golden("safetensors/all_dtypes.safetensors"), {}),
-      FormatError, says(ErrorCode::bad_value, "t.f4", "no whole number of bytes"));
+      formats::open_safetensors_file(golden("safetensors/all_dtypes.safetensors"), {}), FormatError,
+      says(ErrorCode::bad_value, "t.f4", "no whole number of bytes"));
 }
 
 BOOST_AUTO_TEST_CASE(only_what_differs_from_the_reference_is_kept) {
@@ -331,10 +331,10 @@ BOOST_AUTO_TEST_CASE(what_announcing_throws_leaves_nothing) {
 BOOST_AUTO_TEST_CASE(a_source_tells_where_bytes_lie) {
   const TemporaryFolder folder;
   write_model(folder / "a");
-  const auto model = formats::open_safetensors_source(folder / "a", {});
+  const auto model = formats::open_safetensors_file(folder / "a", {});
   BOOST_TEST(!model->facts().tensors[0].offset);
   BOOST_TEST(model->facts().tensors[0].stored_bytes.value() == 8u);
-  const auto file = formats::open_safetensors_source(golden("names.safetensors"), {});
+  const auto file = formats::open_safetensors_file(golden("names.safetensors"), {});
   const std::string bytes = read_file(golden("names.safetensors"));
   for (std::size_t i = 0; i < file->facts().tensors.size(); ++i) {
     const auto& told = file->facts().tensors[i];

@@ -17,7 +17,7 @@
 using namespace thalia;
 using namespace thalia::io;
 using namespace thalia::test;
-using Source = DirectReader::Source;
+using Location = DirectReader::Location;
 
 BOOST_AUTO_TEST_SUITE(direct_reader)
 
@@ -54,7 +54,7 @@ struct ReadableFile {
 };
 
 // Extents one behind the other, as many in flight as may be; the last one as long as is left.
-void check_all(const ReadableFile& file, DirectReader& reader, Source source) {
+void check_all(const ReadableFile& file, DirectReader& reader, Location source) {
   std::uint64_t asked = 0;
   std::uint64_t seen = 0;
   while (seen < file.data.size()) {
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(extents_come_whole_and_in_order_to_the_last_byte) {
     const ReadableFile file(size);
     for (const Means means : kAllMeans) {
       for (const unsigned depth : {1u, 2u, 7u}) {
-        for (const Source source : {Source::disk, Source::page_cache}) {
+        for (const Location source : {Location::disk, Location::page_cache}) {
           if (const auto reader = file.reader(means, depth)) check_all(file, *reader, source);
         }
       }
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(extents_are_read_straight_into_the_callers_memory) {
       const AlignedBuffer memory(3 * kExtent);
       for (std::size_t i = 0; i < 2; ++i)
         reader->start_into((5 + i) * kExtent, memory.bytes().subspan(i * kExtent + shift, kExtent),
-                           Source::disk);
+                           Location::disk);
       for (std::size_t i = 0; i < 2; ++i) {
         BOOST_TEST(reader->oldest().data() == memory.bytes().data() + i * kExtent + shift);
         reader->release();
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_ends_first_is_truncated) {
     const auto reader = file.reader(means);
     if (!reader) continue;
     std::filesystem::resize_file(file.folder / "f", kExtent + 100);
-    reader->start(kExtent, kExtent, Source::disk);
+    reader->start(kExtent, kExtent, Location::disk);
     BOOST_CHECK_EXCEPTION(reader->oldest(), FormatError,
                           says(ErrorCode::truncated, (file.folder / "f").c_str()));
   }
@@ -126,7 +126,8 @@ BOOST_AUTO_TEST_CASE(reads_in_flight_end_before_the_reader_does) {
       const auto reader = file.reader(means);
       if (!reader) continue;
       for (std::size_t i = 0; i < 3; ++i)
-        reader->start_into(i * kExtent, memory.bytes().subspan(i * kExtent, kExtent), Source::disk);
+        reader->start_into(i * kExtent, memory.bytes().subspan(i * kExtent, kExtent),
+                           Location::disk);
     }
     const std::vector<std::byte> at_end(memory.bytes().begin(), memory.bytes().end());
     BOOST_TEST(std::equal(at_end.begin(), at_end.end(), memory.bytes().begin()));
@@ -142,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_failed_read_is_an_io_error_with_path_and_offset) {
     const auto reader =
         DirectReader::create({file.fd.get(), write_only.get(), file.folder / "f"}, way, 2, kExtent);
     if (!reader) continue;
-    reader->start(kExtent, kExtent, Source::disk);
+    reader->start(kExtent, kExtent, Location::disk);
     BOOST_CHECK_EXCEPTION(reader->oldest(), IoError, [&](const IoError& error) {
       return error.errno_value() == EBADF && error.context().offset == kExtent &&
              error.context().path == (file.folder / "f").string();
@@ -157,7 +158,7 @@ BOOST_AUTO_TEST_CASE(an_error_of_the_disk_reaches_the_caller) {
         run_with_faults({{SYS_pread64, EIO, ArgumentCondition::equals(3, 2 * kExtent)}}, [&] {
           const auto reader = file.reader(means);
           if (!reader) throw IoError("none here", EIO);
-          for (std::size_t i = 0; i < 3; ++i) reader->start(i * kExtent, kExtent, Source::disk);
+          for (std::size_t i = 0; i < 3; ++i) reader->start(i * kExtent, kExtent, Location::disk);
           for (std::size_t i = 0; i < 3; ++i) {
             reader->oldest();
             reader->release();
@@ -174,7 +175,7 @@ BOOST_AUTO_TEST_CASE(without_io_uring_there_is_no_ring_and_threads_do) {
   const Outcome outcome = run_with_faults({{SYS_io_uring_setup, EPERM}}, [&] {
     if (file.reader(Means::ring)) throw std::runtime_error("a ring");
     const auto reader = file.reader(Means::threads);
-    reader->start(kExtent, kExtent, Source::disk);
+    reader->start(kExtent, kExtent, Location::disk);
     if (!file.holds(kExtent, reader->oldest())) throw std::runtime_error("other bytes");
   });
   BOOST_TEST(outcome.kind == Outcome::Kind::returned, outcome.message);

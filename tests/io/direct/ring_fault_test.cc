@@ -135,10 +135,10 @@ BOOST_AUTO_TEST_CASE(a_read_that_the_ring_does_not_do_is_done_all_the_same) {
       for (std::size_t i = 0; i < kExtents; ++i) {
         for (; !reader->full() && asked < kExtents; ++asked) {
           if (asked % 2 == 0) {
-            reader->start(asked * kExtent, kExtent, DirectReader::Source::disk);
+            reader->start(asked * kExtent, kExtent, DirectReader::Location::disk);
           } else {
             reader->start_into(asked * kExtent, own.bytes().subspan(asked * kExtent, kExtent),
-                               DirectReader::Source::disk);
+                               DirectReader::Location::disk);
           }
         }
         const MutableByteSpan got = reader->oldest();
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_verdict_on_the_file_is_an_error_and_not_tried_again) {
     const UniqueFd direct = open_direct(fd.get(), DirectAccess::read);
     const auto reader = DirectReader::create({fd.get(), direct.get(), folder / "r"},
                                              ReadMethod::ring, kDepth, kExtent);
-    reader->start(0, kExtent, DirectReader::Source::disk);
+    reader->start(0, kExtent, DirectReader::Location::disk);
     BOOST_CHECK_EXCEPTION(reader->oldest(), IoError, is_it);
   }
 }

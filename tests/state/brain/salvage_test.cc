@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(of_a_sound_file_everything_is_taken_over) {
     save(files.whole, some_tensors(), options);
     const SalvageResult result = salvage(files.whole, files.out, quick());
     BOOST_TEST((result.whole() && result.tables_verified && result.fault.empty()));
-    BOOST_TEST((result.source == SalvageSource::header));
+    BOOST_TEST((result.tables == SalvageTables::header));
     BOOST_TEST(result.tensors == 6u);
     BOOST_TEST((payloads(files.whole) == payloads(files.out)));
     const Reader reader = Reader::open(files.out);
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_was_cut_is_saved_by_its_side_file) {
     if (headless) std::fill_n(cut.begin(), 300, '\0');
     write_file(files.hurt, cut);
     const SalvageResult result = salvage(files.hurt, files.out, quick());
-    BOOST_TEST((result.source == SalvageSource::side_file && result.tables_verified));
+    BOOST_TEST((result.tables == SalvageTables::side_file && result.tables_verified));
     BOOST_TEST(names_of(result) == (std::vector<std::string>{"a->b.weights", "a->b.delays", "b/x"}),
                boost::test_tools::per_element());
     BOOST_TEST(verify(files.out).ok());
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(of_an_appended_file_the_older_state_is_got_where_the_newer_
   BOOST_TEST((payloads(files.out) == old));
   write_file(files.hurt, std::string(256, '\0') + after.substr(256));
   result = salvage(files.hurt, files.out, quick());
-  BOOST_TEST((result.source == SalvageSource::commit_record));
+  BOOST_TEST((result.tables == SalvageTables::commit_record));
   BOOST_TEST(result.generation == 2u);
   BOOST_TEST((result.whole() && result.fault != ""));
 }

@@ -1,6 +1,6 @@
 // Tensors of .entity files lie in the mapping. Those of JSON checkpoints were decoded when the file
 // was opened: their text cannot be found again without reading all of it.
-#include "formats/loom/source.h"
+#include "formats/loom/opened.h"
 
 #include <fmt/format.h>
 
@@ -37,7 +37,7 @@ struct OpenFile {
   std::function<StoredBytes(std::size_t blob)> bytes_of;
 };
 
-class LoomSource : public OpenedFile {
+class OpenedLoom : public OpenedFile {
  private:
   template <typename Call>
   decltype(auto) of_tensor(std::size_t i, const Call& call) const {
@@ -51,7 +51,7 @@ class LoomSource : public OpenedFile {
   }
 
  public:
-  LoomSource(OpenFile file, const OpenOptions& options)
+  OpenedLoom(OpenFile file, const OpenOptions& options)
       : file_(std::move(file)),
         limits_(options.chain.read.input.limits),
         dequantize_(options.dequantize) {
@@ -230,8 +230,8 @@ void refuse_other_objects(const Document& document) {
 }  // namespace
 }  // namespace loom
 
-std::shared_ptr<const OpenedFile> open_entity_source(const io::InputFile& input,
-                                                     const OpenOptions& options) {
+std::shared_ptr<const OpenedFile> open_entity_file(const io::InputFile& input,
+                                                   const OpenOptions& options) {
   const EntityFile file = EntityAccess::open(input, options.chain.read);
   loom::OpenFile open{
       .kind = loom::LoomFileKind::entity,
@@ -249,11 +249,11 @@ std::shared_ptr<const OpenedFile> open_entity_source(const io::InputFile& input,
                                    .offset = blob.offset,
                                    .length = blob.length});
   }
-  return std::make_shared<loom::LoomSource>(std::move(open), options);
+  return std::make_shared<loom::OpenedLoom>(std::move(open), options);
 }
 
-std::shared_ptr<const OpenedFile> open_loom_json_source(const io::InputFile& input,
-                                                        const OpenOptions& options) {
+std::shared_ptr<const OpenedFile> open_loom_json_file(const io::InputFile& input,
+                                                      const OpenOptions& options) {
   const auto& file = input.whole(options.chain.read.input.access, options.chain.read.work.cancel);
   const ByteSpan bytes = file->bytes();
   const ReadLimits& limits = options.chain.read.input.limits;
@@ -268,7 +268,7 @@ std::shared_ptr<const OpenedFile> open_loom_json_source(const io::InputFile& inp
     loom::take_weights(open.document.network, open.document.blobs, stored);
   });
   open.bytes_of = [stored = std::move(stored)](std::size_t i) { return stored[i]; };
-  return std::make_shared<loom::LoomSource>(std::move(open), options);
+  return std::make_shared<loom::OpenedLoom>(std::move(open), options);
 }
 
 }  // namespace thalia::formats

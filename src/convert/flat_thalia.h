@@ -15,10 +15,10 @@ namespace thalia::formats {
 
 /// Of a full file; of a delta, its state. Connections become tensors "SOURCE->TARGET.weights". What
 /// regions say beside their tensors is in the losses.
-class ThaliaSource final : public OpenedFile {
+class FlatThalia final : public OpenedFile {
  public:
   /// @throws UnsupportedError where two tensors get one name; FormatError.
-  ThaliaSource(Reader reader, const RegionGrouping& grouping, const ReadOptions& read);
+  FlatThalia(Reader reader, const RegionGrouping& grouping, const ReadOptions& read);
 
   Tensor read(std::size_t i) const override;
   void visit(std::size_t i, const PieceSink& sink) const override;

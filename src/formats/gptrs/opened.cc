@@ -1,6 +1,6 @@
 // Each tensor of a source has a name of its own: of entries with one name the last is shown, the
 // one that a look-up finds, and the others are named as lost.
-#include "formats/gptrs/source.h"
+#include "formats/gptrs/opened.h"
 
 #include <fmt/format.h>
 
@@ -47,9 +47,9 @@ bool has_other_bytes(const GptrsFile& file) {
   return end < file.file_bytes();
 }
 
-class GptrsSource final : public OpenedFile {
+class OpenedGptrs final : public OpenedFile {
  public:
-  explicit GptrsSource(GptrsFile file) : file_(std::move(file)) {
+  explicit OpenedGptrs(GptrsFile file) : file_(std::move(file)) {
     facts_.version = std::to_string(file_.version());
     facts_.file_bytes = file_.file_bytes();
     facts_.metadata = origin_to_json(origin_of(file_));
@@ -89,15 +89,15 @@ class GptrsSource final : public OpenedFile {
 
 namespace thalia::formats {
 
-std::shared_ptr<const OpenedFile> gptrs_source(GptrsFile file) {
-  return std::make_shared<const gptrs::GptrsSource>(std::move(file));
+std::shared_ptr<const OpenedFile> opened_gptrs(GptrsFile file) {
+  return std::make_shared<const gptrs::OpenedGptrs>(std::move(file));
 }
 
-std::shared_ptr<const OpenedFile> open_gptrs_source(const io::InputFile& input,
-                                                    const OpenOptions& options) {
+std::shared_ptr<const OpenedFile> open_gptrs_file(const io::InputFile& input,
+                                                  const OpenOptions& options) {
   const ReadOptions& read = options.chain.read;
   const auto& file = input.whole(read.input.access, read.work.cancel);
-  return gptrs_source(GptrsFile::from_bytes({.bytes = file->bytes(), .owner = file},
+  return opened_gptrs(GptrsFile::from_bytes({.bytes = file->bytes(), .owner = file},
                                             input.path().string(),
                                             {.input = read.input,
                                              .strict = !read.input.legacy,

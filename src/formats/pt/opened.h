@@ -17,8 +17,8 @@ inline constexpr unsigned kTreeVersion = 1;
 /// IntegrityError where a pickle's checksum does not hold; UnsupportedError naming a Python object
 /// that the file needs, for files from before PyTorch 1.6, and for tensors that nothing here can
 /// hold. With Access::copied the whole file is read into memory.
-std::shared_ptr<const OpenedFile> open_pt_source(const io::InputFile& input,
-                                                 const OpenOptions& options);
+std::shared_ptr<const OpenedFile> open_pt_file(const io::InputFile& input,
+                                               const OpenOptions& options);
 
 /// The same of a file's bytes. `path` is for messages.
 std::shared_ptr<const OpenedFile> open_pt_bytes(StoredBytes bytes,

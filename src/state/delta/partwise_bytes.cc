@@ -1,6 +1,6 @@
 // The two ends of every chain of sources: bytes in memory, and the digest of whatever comes out.
 
-#include "state/delta/byte_source.h"
+#include "state/delta/partwise_bytes.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,7 +20,7 @@ ByteSpan TensorBytes::part(std::uint64_t begin, std::uint64_t length,
   return tensor_.bytes().subspan(begin, length);
 }
 
-integrity::ContentDigest digest_of(const ByteSource& source, unsigned threads,
+integrity::ContentDigest digest_of(const PartwiseBytes& source, unsigned threads,
                                    const std::stop_token& cancel) {
   // Pieces of the content hash: each thread hashes whole ones, and no tensor is ever made whole for
   // it.

@@ -1,4 +1,4 @@
-#include "formats/mst/source.h"
+#include "formats/mst/opened.h"
 
 #include <fmt/format.h>
 
@@ -18,9 +18,9 @@ bool has_byte_planes(const MstFile& file, DType dtype) {
          (dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16);
 }
 
-class Source final : public OpenedFile {
+class OpenedMst final : public OpenedFile {
  public:
-  explicit Source(MstFile file) : file_(std::move(file)) {
+  explicit OpenedMst(MstFile file) : file_(std::move(file)) {
     facts_.version = std::to_string(file_.version());
     for (const MstTensor& tensor : file_.tensors()) {
       facts_.tensors.push_back({.name = tensor.name,
@@ -50,11 +50,11 @@ class Source final : public OpenedFile {
 }  // namespace
 }  // namespace mst
 
-std::shared_ptr<const OpenedFile> open_mst_source(const io::InputFile& input,
-                                                  const OpenOptions& options) {
+std::shared_ptr<const OpenedFile> open_mst_file(const io::InputFile& input,
+                                                const OpenOptions& options) {
   const ReadOptions& read = options.chain.read;
   const auto& file = input.whole(read.input.access, read.work.cancel);
-  return std::make_shared<mst::Source>(MstFile::from_bytes(
+  return std::make_shared<mst::OpenedMst>(MstFile::from_bytes(
       {.bytes = file->bytes(), .owner = file}, input.path().string(), read.input.limits));
 }
 

@@ -1,4 +1,4 @@
-#include "formats/pt/tree_source.h"
+#include "formats/pt/opened_tree.h"
 
 #include <algorithm>
 #include <string>
@@ -6,8 +6,8 @@
 
 #include "formats/pt/gather.h"
 #include "formats/pt/listing.h"
+#include "formats/pt/opened.h"
 #include "formats/pt/plan.h"
-#include "formats/pt/source.h"
 #include "formats/pt/tree.h"
 #include "state/tensor/counted_tensor.h"
 #include "thalia/state/value.h"
@@ -28,9 +28,9 @@ bool is_whole(const TensorRecord& record, const TensorLayout& layout) {
          is_contiguous(record);
 }
 
-class TreeSource final : public OpenedFile {
+class OpenedTree final : public OpenedFile {
  public:
-  TreeSource(std::shared_ptr<const OpenedFile> source, PtPlan plan, const ReadLimits& limits)
+  OpenedTree(std::shared_ptr<const OpenedFile> source, PtPlan plan, const ReadLimits& limits)
       : source_(std::move(source)), plan_(std::move(plan)), limits_(limits) {
     io::MemoryBudget budget(limits_, plan_.graph.pickle_bytes);
     const PtTree tree = make_tree(plan_.graph, limits_, budget);
@@ -139,7 +139,7 @@ std::optional<TreeTensors> tree_tensors(std::shared_ptr<const OpenedFile> source
   std::optional<PtPlan> plan = plan_of_tree(input, metadata);
   if (!plan) return std::nullopt;
   plan->graph.pickle_bytes = facts.metadata.size();
-  auto told = std::make_shared<TreeSource>(std::move(source), std::move(*plan), limits);
+  auto told = std::make_shared<OpenedTree>(std::move(source), std::move(*plan), limits);
   if (!told->differs()) return std::nullopt;
   told->fill(metadata);
   std::vector<std::size_t> stored = told->stored_numbers();

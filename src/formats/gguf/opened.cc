@@ -1,6 +1,6 @@
 // The tensors of an open GGUF file for conversions. Elements of blocks are restored a piece at a
 // time where a conversion takes them, straight from the mapping.
-#include "formats/gguf/source.h"
+#include "formats/gguf/opened.h"
 
 #include <fmt/format.h>
 
@@ -28,9 +28,9 @@ GgufFile open_file(const io::InputFile& input, const ReadOptions& read) {
                               read.input.limits);
 }
 
-class GgufSource final : public OpenedFile {
+class OpenedGguf final : public OpenedFile {
  public:
-  GgufSource(const io::InputFile& input, const OpenOptions& options)
+  OpenedGguf(const io::InputFile& input, const OpenOptions& options)
       : file_(open_file(input, options.chain.read)),
         dequantize_(options.dequantize),
         work_(options.chain.read.work) {
@@ -143,9 +143,9 @@ class GgufSource final : public OpenedFile {
 
 }  // namespace
 
-std::shared_ptr<const OpenedFile> open_gguf_source(const io::InputFile& input,
-                                                   const OpenOptions& options) {
-  return std::make_shared<GgufSource>(input, options);
+std::shared_ptr<const OpenedFile> open_gguf_file(const io::InputFile& input,
+                                                 const OpenOptions& options) {
+  return std::make_shared<OpenedGguf>(input, options);
 }
 
 }  // namespace thalia::formats::gguf

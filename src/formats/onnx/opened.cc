@@ -1,4 +1,4 @@
-#include "formats/onnx/source.h"
+#include "formats/onnx/opened.h"
 
 #include <fmt/format.h>
 
@@ -37,9 +37,9 @@ std::vector<std::string> losses_of(const OnnxGraph& graph) {
   return losses;
 }
 
-class OnnxSource final : public OpenedFile {
+class OpenedOnnx final : public OpenedFile {
  public:
-  OnnxSource(const io::InputFile& input, const OpenOptions& options)
+  OpenedOnnx(const io::InputFile& input, const OpenOptions& options)
       : file_(OnnxFile::open(input, {.input = options.chain.read.input,
                                      .data_folder = options.chain.bases.folder,
                                      .cancel = options.chain.read.work.cancel})),
@@ -115,9 +115,9 @@ class OnnxSource final : public OpenedFile {
 }  // namespace
 }  // namespace onnx
 
-std::shared_ptr<const OpenedFile> open_onnx_source(const io::InputFile& input,
-                                                   const OpenOptions& options) {
-  return std::make_shared<const onnx::OnnxSource>(input, options);
+std::shared_ptr<const OpenedFile> open_onnx_file(const io::InputFile& input,
+                                                 const OpenOptions& options) {
+  return std::make_shared<const onnx::OpenedOnnx>(input, options);
 }
 
 }  // namespace thalia::formats

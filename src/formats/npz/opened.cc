@@ -1,6 +1,6 @@
 // What a source tells of a file beside its tensors is what the sink of the same format needs to
 // write that file again.
-#include "formats/npz/source.h"
+#include "formats/npz/opened.h"
 
 #include <fmt/format.h>
 
@@ -29,9 +29,9 @@ AnyTensor source_tensor(const NpyArray& array, const NpyHeader& header) {
   return tensor;
 }
 
-class NpzSource final : public OpenedFile {
+class OpenedNpz final : public OpenedFile {
  public:
-  NpzSource(std::string path, StoredBytes bytes, const ReadOptions& options)
+  OpenedNpz(std::string path, StoredBytes bytes, const ReadOptions& options)
       : path_(std::move(path)), archive_(std::move(bytes), options) {
     facts_.file_bytes = archive_.file_bytes();
     for (std::size_t i = 0; i < archive_.arrays().size(); ++i) {
@@ -60,9 +60,9 @@ class NpzSource final : public OpenedFile {
   NpzArchive archive_;
 };
 
-class NpySource final : public OpenedFile {
+class OpenedNpy final : public OpenedFile {
  public:
-  NpySource(std::string path, StoredBytes bytes, std::string name, const ReadLimits& limits)
+  OpenedNpy(std::string path, StoredBytes bytes, std::string name, const ReadLimits& limits)
       : path_(std::move(path)), bytes_(std::move(bytes)), limits_(limits) {
     const ByteSpan file = bytes_.bytes;
     io::check_file_bytes("npy header", file.size(), limits);
@@ -109,7 +109,7 @@ std::shared_ptr<const OpenedFile> open_npz_bytes(StoredBytes bytes,
                                                  const std::filesystem::path& path,
                                                  const OpenOptions& options) {
   return with_path(path.native(), [&] {
-    return std::make_shared<const npz::NpzSource>(path.string(), std::move(bytes),
+    return std::make_shared<const npz::OpenedNpz>(path.string(), std::move(bytes),
                                                   options.chain.read);
   });
 }
@@ -119,20 +119,20 @@ std::shared_ptr<const OpenedFile> open_npy_bytes(StoredBytes bytes,
                                                  const OpenOptions& options) {
   const std::string name = npz::array_name(path.filename().string());
   return with_path(path.native(), [&] {
-    return std::make_shared<const npz::NpySource>(
+    return std::make_shared<const npz::OpenedNpy>(
         path.string(), std::move(bytes),
         // A name of the file system may be any bytes, and one of a tensor is text.
         is_valid_utf8(name) ? name : printable(name), options.chain.read.input.limits);
   });
 }
 
-std::shared_ptr<const OpenedFile> open_npz_source(const io::InputFile& input,
-                                                  const OpenOptions& options) {
+std::shared_ptr<const OpenedFile> open_npz_file(const io::InputFile& input,
+                                                const OpenOptions& options) {
   return open_npz_bytes(whole_file(input, options), input.path(), options);
 }
 
-std::shared_ptr<const OpenedFile> open_npy_source(const io::InputFile& input,
-                                                  const OpenOptions& options) {
+std::shared_ptr<const OpenedFile> open_npy_file(const io::InputFile& input,
+                                                const OpenOptions& options) {
   return open_npy_bytes(whole_file(input, options), input.path(), options);
 }
 

@@ -11,8 +11,8 @@ namespace thalia::formats::gguf {
 /// An OpenFormat. Blocks are u8 tensors of shape [outer extents…, bytes of a row], or with
 /// OpenOptions::dequantize their elements as f32. @throws as GgufFile::open(); UnsupportedError,
 /// with dequantize, for a type of block that dequantize_ggml() lacks.
-std::shared_ptr<const OpenedFile> open_gguf_source(const io::InputFile& input,
-                                                   const OpenOptions& options);
+std::shared_ptr<const OpenedFile> open_gguf_file(const io::InputFile& input,
+                                                 const OpenOptions& options);
 
 /// A WriteTensors. Of another format's metadata texts, numbers and truth values become key/values,
 /// and general.architecture is "unknown" unless they say it. @throws UnsupportedError naming the

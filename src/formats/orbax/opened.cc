@@ -1,4 +1,4 @@
-#include "formats/orbax/source.h"
+#include "formats/orbax/opened.h"
 
 #include <fmt/format.h>
 
@@ -20,9 +20,9 @@ namespace orbax {
 namespace {
 
 // Thousands of arrays are thousands of files, so none stays open.
-class Source final : public OpenedFile {
+class OpenedOrbax final : public OpenedFile {
  public:
-  Source(const std::filesystem::path& path, const OpenOptions& options)
+  OpenedOrbax(const std::filesystem::path& path, const OpenOptions& options)
       : folder_(path), options_(options) {
     const auto file = io::open_inner_file(folder_, std::array{std::string(kMetadataFile)},
                                           options.chain.read.input.access);
@@ -128,9 +128,9 @@ bool is_orbax_folder(const std::filesystem::path& path) {
          folder->facts(std::string(orbax::kMarkerFile));
 }
 
-std::shared_ptr<const OpenedFile> open_orbax_source(const io::InputFile& input,
-                                                    const OpenOptions& options) {
-  return std::make_shared<orbax::Source>(input.path(), options);
+std::shared_ptr<const OpenedFile> open_orbax_file(const io::InputFile& input,
+                                                  const OpenOptions& options) {
+  return std::make_shared<orbax::OpenedOrbax>(input.path(), options);
 }
 
 }  // namespace thalia::formats

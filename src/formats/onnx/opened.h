@@ -9,7 +9,7 @@
 namespace thalia::formats {
 
 /// An OpenFormat.
-std::shared_ptr<const OpenedFile> open_onnx_source(const io::InputFile& input,
-                                                   const OpenOptions& options);
+std::shared_ptr<const OpenedFile> open_onnx_file(const io::InputFile& input,
+                                                 const OpenOptions& options);
 
 }  // namespace thalia::formats

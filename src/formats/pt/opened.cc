@@ -1,7 +1,7 @@
 // What does not lie in the file as it is read is counted for all tensors together when the file is
 // opened, and checked before each read: a caller who takes one after the other must not be made to
 // work for hours by a small file.
-#include "formats/pt/source.h"
+#include "formats/pt/opened.h"
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@
 namespace thalia::formats::pt {
 namespace {
 
-class PtSource final : public OpenedFile {
+class OpenedPt final : public OpenedFile {
   struct Item {
     const Part* part;
     const Stored* stored;
@@ -36,7 +36,7 @@ class PtSource final : public OpenedFile {
   }
 
  public:
-  PtSource(StoredBytes file, const std::filesystem::path& path, const OpenOptions& options)
+  OpenedPt(StoredBytes file, const std::filesystem::path& path, const OpenOptions& options)
       : path_(path.string()),
         listing_{.dequantize = options.dequantize, .shared_memory = options.shared_memory},
         limits_(options.chain.read.input.limits) {
@@ -91,7 +91,7 @@ class PtSource final : public OpenedFile {
   std::uint64_t view_bytes_ = 0;    ///< of all tensors that do not lie in the file as they are
 };
 
-void PtSource::fill(io::MemoryBudget& budget) {
+void OpenedPt::fill(io::MemoryBudget& budget) {
   state_ = list_stored(contents_->state().graph, contents_->state().tree, listing_, budget);
   constants_ =
       list_stored(contents_->constants().graph, contents_->constants().tree, listing_, budget);
@@ -111,7 +111,7 @@ void PtSource::fill(io::MemoryBudget& budget) {
   if (!state_.apart.empty()) facts_.losses.push_back(shared_memory_loss(state_));
 }
 
-void PtSource::add(const Part& part, const Stored& stored) {
+void OpenedPt::add(const Part& part, const Stored& stored) {
   AnyTensor tensor{.name = stored.name, .layout = stored.layout};
   if (stored.span) {
     const ZipMember& member = *part.members[stored.span->storage];
@@ -140,11 +140,11 @@ void PtSource::add(const Part& part, const Stored& stored) {
 
 // A view of one byte may claim a gibibyte, and a small file may have thousands of these: whoever
 // reads one tensor after the other would work for hours.
-void PtSource::check_views(std::size_t i) const {
+void OpenedPt::check_views(std::size_t i) const {
   if (!facts_.tensors[i].in_place) io::check_work("data", view_bytes_, limits_, record_bytes_);
 }
 
-std::string PtSource::metadata() const {
+std::string OpenedPt::metadata() const {
   const PtArchive& archive = contents_->archive();
   std::string text;
   JsonWriter json(text);
@@ -174,8 +174,8 @@ std::string PtSource::metadata() const {
 
 }  // namespace
 
-std::shared_ptr<const OpenedFile> open_pt_source(const io::InputFile& input,
-                                                 const OpenOptions& options) {
+std::shared_ptr<const OpenedFile> open_pt_file(const io::InputFile& input,
+                                               const OpenOptions& options) {
   const auto& file = input.whole(options.chain.read.input.access, options.chain.read.work.cancel);
   return open_pt_bytes({.bytes = file->bytes(), .owner = file}, input.path(), options);
 }
@@ -183,7 +183,7 @@ std::shared_ptr<const OpenedFile> open_pt_source(const io::InputFile& input,
 std::shared_ptr<const OpenedFile> open_pt_bytes(StoredBytes bytes,
                                                 const std::filesystem::path& path,
                                                 const OpenOptions& options) {
-  return std::make_shared<const PtSource>(std::move(bytes), path, options);
+  return std::make_shared<const OpenedPt>(std::move(bytes), path, options);
 }
 
 }  // namespace thalia::formats::pt

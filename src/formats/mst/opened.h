@@ -6,7 +6,7 @@
 namespace thalia::formats {
 
 /// An OpenFormat.
-std::shared_ptr<const OpenedFile> open_mst_source(const io::InputFile& input,
-                                                  const OpenOptions& options);
+std::shared_ptr<const OpenedFile> open_mst_file(const io::InputFile& input,
+                                                const OpenOptions& options);
 
 }  // namespace thalia::formats

@@ -14,9 +14,9 @@
 namespace thalia::state {
 
 /// Immutable; any number of threads.
-class ByteSource {
+class PartwiseBytes {
  public:
-  virtual ~ByteSource() = default;
+  virtual ~PartwiseBytes() = default;
   virtual std::uint64_t size() const noexcept = 0;
   /// [begin, begin + out.size()); both are multiples of 16, but for the tensor's end.
   virtual void read(std::uint64_t begin, MutableByteSpan out) const = 0;
@@ -33,15 +33,15 @@ class ByteSource {
   }
 
  protected:
-  ByteSource() = default;
-  ByteSource(const ByteSource&) = default;
-  ByteSource(ByteSource&&) = default;
-  ByteSource& operator=(const ByteSource&) = default;
-  ByteSource& operator=(ByteSource&&) = default;
+  PartwiseBytes() = default;
+  PartwiseBytes(const PartwiseBytes&) = default;
+  PartwiseBytes(PartwiseBytes&&) = default;
+  PartwiseBytes& operator=(const PartwiseBytes&) = default;
+  PartwiseBytes& operator=(PartwiseBytes&&) = default;
 };
 
 /// A tensor in memory, which it keeps.
-class TensorBytes final : public ByteSource {
+class TensorBytes final : public PartwiseBytes {
  public:
   explicit TensorBytes(Tensor tensor) : tensor_(std::move(tensor)) {}
   std::uint64_t size() const noexcept override { return tensor_.bytes().size(); }
@@ -54,9 +54,9 @@ class TensorBytes final : public ByteSource {
 };
 
 /// Bytes that a function gives.
-class ReadSource final : public ByteSource {
+class FunctionBytes final : public PartwiseBytes {
  public:
-  ReadSource(std::uint64_t size, PartReader read) : size_(size), read_(std::move(read)) {}
+  FunctionBytes(std::uint64_t size, PartReader read) : size_(size), read_(std::move(read)) {}
   std::uint64_t size() const noexcept override { return size_; }
   void read(std::uint64_t begin, MutableByteSpan out) const override { read_(begin, out); }
 
@@ -67,7 +67,7 @@ class ReadSource final : public ByteSource {
 
 /// The digest of all bytes, taken piece by piece on up to `threads` threads. @throws
 /// CancelledError.
-integrity::ContentDigest digest_of(const ByteSource& source, unsigned threads,
+integrity::ContentDigest digest_of(const PartwiseBytes& source, unsigned threads,
                                    const std::stop_token& cancel);
 
 }  // namespace thalia::state

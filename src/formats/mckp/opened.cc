@@ -1,4 +1,4 @@
-#include "formats/mckp/source.h"
+#include "formats/mckp/opened.h"
 
 #include <optional>
 #include <utility>
@@ -22,9 +22,9 @@ MckpFile open_file(const io::InputFile& input, const OpenOptions& options) {
                               read_options(options, false));
 }
 
-class Source final : public OpenedFile {
+class OpenedMckp final : public OpenedFile {
  public:
-  Source(const io::InputFile& input, const OpenOptions& options)
+  OpenedMckp(const io::InputFile& input, const OpenOptions& options)
       : path_(input.path()), options_(options), file_(open_file(input, options)) {
     facts_.version = "1";
     for (const MckpTensor& tensor : file_.tensors()) {
@@ -102,9 +102,9 @@ class Source final : public OpenedFile {
 }  // namespace
 }  // namespace mckp
 
-std::shared_ptr<const OpenedFile> open_mckp_source(const io::InputFile& input,
-                                                   const OpenOptions& options) {
-  return std::make_shared<mckp::Source>(input, options);
+std::shared_ptr<const OpenedFile> open_mckp_file(const io::InputFile& input,
+                                                 const OpenOptions& options) {
+  return std::make_shared<mckp::OpenedMckp>(input, options);
 }
 
 VerifyReport verify_mckp(const io::InputFile& input, const OpenOptions& options,

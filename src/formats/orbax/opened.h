@@ -12,7 +12,7 @@ bool is_orbax_folder(const std::filesystem::path& path);
 
 /// An OpenFormat of a folder. Nothing outside of it is opened, whatever its names and links say.
 /// Every array's header is checked, and its file opened again when it is read.
-std::shared_ptr<const OpenedFile> open_orbax_source(const io::InputFile& input,
-                                                    const OpenOptions& options);
+std::shared_ptr<const OpenedFile> open_orbax_file(const io::InputFile& input,
+                                                  const OpenOptions& options);
 
 }  // namespace thalia::formats

@@ -14,8 +14,8 @@ namespace thalia::formats {
 /// opened anew. @throws IoError; UsageError as find_safetensors_model(); FormatError naming the
 /// file and tensors: also where index and files do not have the same tensors, or two files have one
 /// of a name; UnsupportedError as SafetensorsFile::open().
-std::shared_ptr<const OpenedFile> open_safetensors_source(const io::InputFile& input,
-                                                          const OpenOptions& options);
+std::shared_ptr<const OpenedFile> open_safetensors_file(const io::InputFile& input,
+                                                        const OpenOptions& options);
 /// A VerifyFormat: of a model of several files all that is wrong with each, and with its index.
 VerifyReport verify_safetensors(const io::InputFile& input, const OpenOptions& options,
                                 const VerifyOptions& verify, bool resolve);

@@ -7,10 +7,10 @@
 
 namespace thalia::formats {
 
-std::shared_ptr<const OpenedFile> open_entity_source(const io::InputFile& input,
-                                                     const OpenOptions& options);
-std::shared_ptr<const OpenedFile> open_loom_json_source(const io::InputFile& input,
-                                                        const OpenOptions& options);
+std::shared_ptr<const OpenedFile> open_entity_file(const io::InputFile& input,
+                                                   const OpenOptions& options);
+std::shared_ptr<const OpenedFile> open_loom_json_file(const io::InputFile& input,
+                                                      const OpenOptions& options);
 
 /// What was read from a file of either kind is written as either kind: as the same kind byte for
 /// byte, as the other as the original would. @throws UnsupportedError for anything else, because

@@ -1,6 +1,6 @@
 // What a source tells beside its tensors is what its sink needs to write the same files again:
 // texts, the headers of other writers, the index and which file each tensor was in.
-#include "formats/safetensors/source.h"
+#include "formats/safetensors/opened.h"
 
 #include <algorithm>
 #include <utility>
@@ -43,9 +43,9 @@ SafetensorsOrigin origin_of(const OpenedModel& model) {
   return origin;
 }
 
-class SafetensorsSource : public OpenedFile {
+class OpenedSafetensors : public OpenedFile {
  public:
-  explicit SafetensorsSource(OpenedModel model) : model_(std::move(model)) {
+  explicit OpenedSafetensors(OpenedModel model) : model_(std::move(model)) {
     if (model_.index_text) facts_.file_bytes = model_.index_text->size();
     for (const ModelFile& file : model_.files) {
       const ByteSpan bytes = file.bytes->bytes();
@@ -120,9 +120,9 @@ SafetensorsModelOptions model_options(const OpenOptions& options) {
 
 }  // namespace
 
-std::shared_ptr<const OpenedFile> open_safetensors_source(const io::InputFile& input,
-                                                          const OpenOptions& options) {
-  return std::make_shared<SafetensorsSource>(
+std::shared_ptr<const OpenedFile> open_safetensors_file(const io::InputFile& input,
+                                                        const OpenOptions& options) {
+  return std::make_shared<OpenedSafetensors>(
       safetensors::open_model(input, model_options(options)));
 }
 
@@ -138,7 +138,7 @@ VerifyReport verify_safetensors(const io::InputFile& input, const OpenOptions& o
     }
     if (!findings.ok()) return;  // the first of them would be thrown
     safetensors::require_whole(model);
-    check_tensors(SafetensorsSource(std::move(model)), verify, findings);
+    check_tensors(OpenedSafetensors(std::move(model)), verify, findings);
   });
   return std::move(findings).finish();
 }

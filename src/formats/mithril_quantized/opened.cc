@@ -1,4 +1,4 @@
-#include "formats/mithril_quantized/source.h"
+#include "formats/mithril_quantized/opened.h"
 
 #include <utility>
 
@@ -15,9 +15,9 @@ namespace {
 
 // A file is one frame, so all of it is decoded when it is opened. Numbers count beside what is
 // held.
-class Source final : public OpenedFile {
+class OpenedMithril final : public OpenedFile {
  public:
-  Source(ByteSpan file, const OpenOptions& options)
+  OpenedMithril(ByteSpan file, const OpenOptions& options)
       : limits_(options.chain.read.input.limits), file_bytes_(file.size()) {
     io::MemoryBudget budget(limits_, file.size());
     MithrilQuantized tensor = decode(file, limits_, budget);
@@ -64,12 +64,12 @@ class Source final : public OpenedFile {
 }  // namespace
 }  // namespace mithril_quantized
 
-std::shared_ptr<const OpenedFile> open_mithril_quantized_source(const io::InputFile& input,
-                                                                const OpenOptions& options) {
+std::shared_ptr<const OpenedFile> open_mithril_quantized_file(const io::InputFile& input,
+                                                              const OpenOptions& options) {
   const ReadOptions& read = options.chain.read;
   const auto& file = input.whole(read.input.access, read.work.cancel);
   return with_path(input.path().native(), [&] {
-    return std::make_shared<mithril_quantized::Source>(file->bytes(), options);
+    return std::make_shared<mithril_quantized::OpenedMithril>(file->bytes(), options);
   });
 }
 

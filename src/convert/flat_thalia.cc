@@ -1,7 +1,7 @@
 // Names come first: a tensor keeps its name where no other region has one like it. Otherwise the
 // region's name is put in front, for all of the namesakes, so that no name depends on the order of
 // regions. Nothing is decoded before it is read.
-#include "convert/thalia_source.h"
+#include "convert/flat_thalia.h"
 
 #include <fmt/format.h>
 
@@ -91,7 +91,7 @@ void list_region_losses(const Reader& reader, const RegionGrouping& grouping,
 
 }  // namespace
 
-ThaliaSource::ThaliaSource(Reader reader, const RegionGrouping& grouping, const ReadOptions& read)
+FlatThalia::FlatThalia(Reader reader, const RegionGrouping& grouping, const ReadOptions& read)
     : reader_(std::move(reader)), read_(read) {
   with_path(reader_.path().native(), [&] {
     facts_.version = reader_.header().version.to_string();
@@ -114,7 +114,7 @@ ThaliaSource::ThaliaSource(Reader reader, const RegionGrouping& grouping, const 
   facts_.file_bytes = reader_.file_bytes();
 }
 
-void ThaliaSource::add(std::string name, Place place) {
+void FlatThalia::add(std::string name, Place place) {
   const TensorView& view = place.view;
   if (!is_sparse(view.encoding()) && view.encoding() > Encoding::quantized) {
     throw UnsupportedError(ErrorCode::unsupported_feature,
@@ -135,7 +135,7 @@ void ThaliaSource::add(std::string name, Place place) {
 }
 
 // The order of the file is that of declaration; the directory may sort by name.
-void ThaliaSource::sort_by_offset() {
+void FlatThalia::sort_by_offset() {
   std::vector<std::size_t> order(places_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {},
@@ -151,7 +151,7 @@ void ThaliaSource::sort_by_offset() {
 }
 
 // Connections have no region: their names are made here and never get a prefix.
-void ThaliaSource::add_connections() {
+void FlatThalia::add_connections() {
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < reader_.connection_count(); ++i) {
     const ConnectionView connection = reader_.connection(i);
@@ -169,7 +169,7 @@ void ThaliaSource::add_connections() {
   }
 }
 
-void ThaliaSource::resolve_names() {
+void FlatThalia::resolve_names() {
   std::unordered_map<std::string_view, unsigned> uses;
   for (const Place& place : places_) ++uses[place.view.name()];
   std::vector<std::string> renamed;
@@ -197,24 +197,23 @@ void ThaliaSource::resolve_names() {
   }
 }
 
-Tensor ThaliaSource::read(std::size_t i) const {
+Tensor FlatThalia::read(std::size_t i) const {
   return Tensor::from(places_[i].view, read_.input.limits);
 }
 
-void ThaliaSource::visit(std::size_t i, const PieceSink& sink) const {
+void FlatThalia::visit(std::size_t i, const PieceSink& sink) const {
   std::vector<std::byte> scratch;
   visit_payload(places_[i].view, scratch, read_, sink);
 }
 
-std::optional<RegionPlace> ThaliaSource::place(std::size_t i) const {
+std::optional<RegionPlace> FlatThalia::place(std::size_t i) const {
   const Place& place = places_[i];
   if (place.connection) return std::nullopt;
   return RegionPlace{
       .region = place.region, .name = std::string(place.view.name()), .role = place.view.role()};
 }
 
-DType ThaliaSource::choose(std::size_t i, const TensorLayout& layout,
-                           PrecisionRun& precision) const {
+DType FlatThalia::choose(std::size_t i, const TensorLayout& layout, PrecisionRun& precision) const {
   const Place& place = places_[i];
   TensorSpec spec = spec_of(place.view);
   spec.dtype = layout.dtype;

@@ -11,10 +11,10 @@ namespace thalia::formats {
 
 /// InputOptions::legacy takes, beside files of version 1 and configs without a kind, whatever the
 /// original takes: without it files are read strictly. @throws as GptrsFile::open().
-std::shared_ptr<const OpenedFile> open_gptrs_source(const io::InputFile& input,
-                                                    const OpenOptions& options);
+std::shared_ptr<const OpenedFile> open_gptrs_file(const io::InputFile& input,
+                                                  const OpenOptions& options);
 
 /// Of an open file.
-std::shared_ptr<const OpenedFile> gptrs_source(GptrsFile file);
+std::shared_ptr<const OpenedFile> opened_gptrs(GptrsFile file);
 
 }  // namespace thalia::formats
