@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/source/origin_member.h"
+#include "formats/source/metadata_member.h"
 #include "json/copy.h"
 #include "json/reader.h"
 #include "json/writer.h"

@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(many_texts_are_carried_in_no_time) {
   for (unsigned i = 0; i < 200'000; ++i)
     texts += (i == 0 ? "\"k" : ",\"k") + std::to_string(i) + "\":\"\"";
   write_file(folder / "in", safetensors_bytes(R"({"__metadata__":{)" + texts + "}}"));
-  // Beside the origin, as users put them there.
+  // Beside the source metadata, as users put them there.
   {
     Writer writer(folder / "in.thalia", {.output = to(FileFormat::thalia).save.output});
     writer.set_metadata(R"({"format":"safetensors","safetensors":{},)" + texts + "}");

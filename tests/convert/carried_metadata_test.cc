@@ -26,7 +26,7 @@ namespace {
 
 using Texts = std::vector<std::pair<std::string, std::string>>;
 
-// Files of `origin`'s metadata in other formats.
+// Files of `source metadata`'s metadata in other formats.
 struct Carriers {
   TemporaryFolder folder;
 

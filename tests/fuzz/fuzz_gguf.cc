@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "formats/gguf/origin.h"
+#include "formats/gguf/source_metadata.h"
 #include "formats/gguf/write.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
@@ -27,16 +27,17 @@ void read_tensor(const GgufFile& file, const GgufTensor& tensor) {
 
 // What was read is planned as it was, and comes back from its metadata.
 void carry(const GgufFile& file) {
-  std::vector<formats::gguf::TensorOrigin> origins;
+  std::vector<formats::gguf::SourceTensorType> source_types;
   for (const GgufTensor& tensor : file.tensors())
-    origins.push_back({tensor.name, tensor.type, tensor.shape});
-  const std::string text = formats::gguf::origin_to_json(file.key_values(), origins);
-  const formats::gguf::GgufOrigin origin = formats::gguf::origin_from_json(text, 64);
-  FUZZ_REQUIRE(origin.lost.empty());
+    source_types.push_back({tensor.name, tensor.type, tensor.shape});
+  const std::string text = formats::gguf::source_metadata_to_json(file.key_values(), source_types);
+  const formats::gguf::GgufSourceMetadata source =
+      formats::gguf::source_metadata_from_json(text, 64);
+  FUZZ_REQUIRE(source.lost.empty());
   const std::string before =
       formats::gguf::plan_file(file.tensors(), file.key_values(), true).header;
-  FUZZ_REQUIRE(formats::gguf::plan_file(file.tensors(), origin.key_values, true).header == before);
-  FUZZ_REQUIRE(origin.tensors.size() == file.tensors().size());
+  FUZZ_REQUIRE(formats::gguf::plan_file(file.tensors(), source.key_values, true).header == before);
+  FUZZ_REQUIRE(source.tensors.size() == file.tensors().size());
 }
 
 void run(const std::uint8_t* data, std::size_t size) {
@@ -55,8 +56,9 @@ void run(const std::uint8_t* data, std::size_t size) {
   }
   try {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    const formats::gguf::GgufOrigin origin = formats::gguf::origin_from_json(text, 64);
-    static_cast<void>(formats::gguf::plan_file({}, origin.key_values, false));
+    const formats::gguf::GgufSourceMetadata source =
+        formats::gguf::source_metadata_from_json(text, 64);
+    static_cast<void>(formats::gguf::plan_file({}, source.key_values, false));
   } catch (const FormatError&) {
   }
 }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "formats/gptrs/layout.h"
-#include "formats/gptrs/origin.h"
+#include "formats/gptrs/source_metadata.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
 #include "thalia/formats/gptrs.h"
@@ -17,10 +17,10 @@ namespace gptrs_target {
 
 void write_again(const GptrsFile& file) {
   namespace gptrs = formats::gptrs;
-  const gptrs::GptrsOrigin origin = gptrs::origin_of(file);
-  const gptrs::FoundOrigin found =
-      gptrs::origin_from_json(gptrs::origin_to_json(origin), ReadLimits{});
-  FUZZ_REQUIRE(found.origin && found.rest.empty() && found.origin->config == origin.config);
+  const gptrs::GptrsSourceMetadata source = gptrs::source_metadata_of(file);
+  const gptrs::FoundSourceMetadata found =
+      gptrs::source_metadata_from_json(gptrs::source_metadata_to_json(source), ReadLimits{});
+  FUZZ_REQUIRE(found.source && found.rest.empty() && found.source->config == source.config);
   std::vector<gptrs::GptrsPlannedTensor> tensors;
   std::string data;
   for (const GptrsTensor& tensor : file.tensors()) {
@@ -34,7 +34,7 @@ void write_again(const GptrsFile& file) {
     data.append(reinterpret_cast<const char*>(read.bytes().data()), read.bytes().size());
   }
   const std::string bytes =
-      gptrs::plan_file(file.format(), tensors, found.origin->config, true).start + data;
+      gptrs::plan_file(file.format(), tensors, found.source->config, true).start + data;
   const GptrsFile again =
       GptrsFile::from_bytes({.bytes = as_byte_span(bytes), .owner = nullptr}, "again");
   FUZZ_REQUIRE(again.tensors().size() == file.tensors().size());
@@ -67,13 +67,14 @@ void run_with(ByteSpan bytes, const GptrsReadOptions& options) {
 void run_metadata(std::string_view text) {
   namespace gptrs = formats::gptrs;
   try {
-    const gptrs::FoundOrigin found = gptrs::origin_from_json(text, ReadLimits{});
-    if (!found.origin) return;
-    const std::string written = gptrs::origin_to_json(*found.origin);
-    const gptrs::FoundOrigin again = gptrs::origin_from_json(written, ReadLimits{});
-    FUZZ_REQUIRE(again.origin && again.origin->config == found.origin->config &&
-                 again.origin->order == found.origin->order &&
-                 again.origin->requires_grad == found.origin->requires_grad);
+    const gptrs::FoundSourceMetadata found = gptrs::source_metadata_from_json(text, ReadLimits{});
+    if (!found.source) return;
+    const std::string written = gptrs::source_metadata_to_json(*found.source);
+    const gptrs::FoundSourceMetadata again =
+        gptrs::source_metadata_from_json(written, ReadLimits{});
+    FUZZ_REQUIRE(again.source && again.source->config == found.source->config &&
+                 again.source->order == found.source->order &&
+                 again.source->requires_grad == found.source->requires_grad);
   } catch (const FormatError&) {
   }
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "codec/frame/zstd_frame.h"
-#include "formats/mithril_quantized/origin.h"
+#include "formats/mithril_quantized/source_metadata.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
 #include "thalia/formats/mithril.h"
@@ -40,7 +40,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   codec::zstd_encode(1, bytes, frame);
   read(frame);
   try {
-    static_cast<void>(formats::mithril_quantized::origin_from_json(
+    static_cast<void>(formats::mithril_quantized::source_metadata_from_json(
         {reinterpret_cast<const char*>(data), size}, 64));
   } catch (const FormatError&) {
   }

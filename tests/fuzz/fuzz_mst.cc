@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "formats/mst/origin.h"
+#include "formats/mst/source_metadata.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
 #include "thalia/formats/mithril.h"
@@ -31,9 +31,9 @@ void run(const std::uint8_t* data, std::size_t size) {
   } catch (const UnsupportedError&) {
   }
   try {
-    const formats::mst::MstOrigin origin =
-        formats::mst::origin_from_json({reinterpret_cast<const char*>(data), size}, 64);
-    for (const std::size_t place : origin.header_order) FUZZ_REQUIRE(place < origin.order.size());
+    const formats::mst::MstSourceMetadata source =
+        formats::mst::source_metadata_from_json({reinterpret_cast<const char*>(data), size}, 64);
+    for (const std::size_t place : source.header_order) FUZZ_REQUIRE(place < source.order.size());
   } catch (const FormatError&) {
   }
   try {

@@ -5,7 +5,7 @@
 
 #include "formats/npz/archive.h"
 #include "formats/npz/opened.h"
-#include "formats/npz/origin.h"
+#include "formats/npz/source_metadata.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
 
@@ -31,10 +31,10 @@ void read_archive(ByteSpan bytes) {
     }
   }
   const formats::npz::NpzArchive archive({.bytes = bytes, .owner = nullptr}, options.chain.read);
-  const formats::npz::NpzOrigin origin = formats::npz::origin_of(archive);
-  const formats::npz::NpzOrigin again =
-      formats::npz::origin_from_json(formats::npz::origin_to_json("npz", origin), 16);
-  FUZZ_REQUIRE(again.other_keys.empty() && again.arrays.size() == origin.arrays.size());
+  const formats::npz::NpzSourceMetadata source = formats::npz::source_metadata_of(archive);
+  const formats::npz::NpzSourceMetadata again = formats::npz::source_metadata_from_json(
+      formats::npz::source_metadata_to_json("npz", source), 16);
+  FUZZ_REQUIRE(again.other_keys.empty() && again.arrays.size() == source.arrays.size());
 }
 
 void run(const std::uint8_t* data, std::size_t size) {
@@ -45,7 +45,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   } catch (const IntegrityError&) {
   }
   try {
-    static_cast<void>(formats::npz::origin_from_json(
+    static_cast<void>(formats::npz::source_metadata_from_json(
         std::string_view(reinterpret_cast<const char*>(data), size), 16));
   } catch (const FormatError&) {
   }

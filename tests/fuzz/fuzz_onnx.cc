@@ -6,7 +6,7 @@
 
 #include "format/payload.h"
 #include "formats/onnx/file.h"
-#include "formats/onnx/origin.h"
+#include "formats/onnx/source_metadata.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
 #include "thalia/formats/onnx.h"
@@ -35,17 +35,17 @@ void run(const std::uint8_t* data, std::size_t size) {
       }
     }
     // What a source says, a sink takes as it is.
-    const formats::onnx::OnnxOrigin origin = formats::onnx::origin_from_json(
-        formats::onnx::origin_to_json(
+    const formats::onnx::OnnxSourceMetadata source = formats::onnx::source_metadata_from_json(
+        formats::onnx::source_metadata_to_json(
             {.model = file.model(), .metadata = file.metadata(), .external_data = true}),
         256);
-    FUZZ_REQUIRE(origin.model == file.model() && origin.metadata == file.metadata());
-    FUZZ_REQUIRE(origin.losses.empty());
+    FUZZ_REQUIRE(source.model == file.model() && source.metadata == file.metadata());
+    FUZZ_REQUIRE(source.losses.empty());
   } catch (const FormatError&) {
   } catch (const UnsupportedError&) {
   }
   try {
-    static_cast<void>(formats::onnx::origin_from_json(
+    static_cast<void>(formats::onnx::source_metadata_from_json(
         std::string_view(reinterpret_cast<const char*>(data), size), 256));
   } catch (const FormatError&) {
   }

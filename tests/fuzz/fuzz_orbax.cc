@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "formats/orbax/metadata.h"
-#include "formats/orbax/origin.h"
+#include "formats/orbax/source_metadata.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
 
@@ -34,8 +34,8 @@ void run(const std::uint8_t* data, std::size_t size) {
   } catch (const UnsupportedError&) {
   }
   try {
-    const auto origin = formats::orbax::origin_from_json(text, kDepth);
-    for (const auto& [key, value] : origin.others) FUZZ_REQUIRE(key != "arrays");
+    const auto source = formats::orbax::source_metadata_from_json(text, kDepth);
+    for (const auto& [key, value] : source.others) FUZZ_REQUIRE(key != "arrays");
   } catch (const FormatError&) {
   }
 }

@@ -7,8 +7,8 @@
 #include "formats/safetensors/header.h"
 #include "formats/safetensors/kept_header.h"
 #include "formats/safetensors/metadata_slot.h"
-#include "formats/safetensors/origin.h"
 #include "formats/safetensors/parse.h"
+#include "formats/safetensors/source_metadata.h"
 #include "fuzz/fuzz_target.h"
 #include "json/reader.h"
 #include "thalia/error.h"
@@ -54,13 +54,15 @@ void check_round_trip(const formats::ParsedSafetensors& parsed) {
 
 // By way of the metadata of a .thalia file.
 void check_kept(ByteSpan file, const formats::ParsedSafetensors& parsed) {
-  const formats::SafetensorsOrigin kept{.metadata = parsed.metadata,
-                                        .other_keys = {},
-                                        .header = formats::safetensors::header_to_keep(parsed)};
-  const auto origin = formats::origin_from_json(formats::origin_to_json(kept), 64);
-  FUZZ_REQUIRE(origin.found && origin.header == kept.header && origin.metadata == kept.metadata);
-  const auto header = formats::safetensors::kept_or_new_header(origin.header, parsed.tensors,
-                                                               origin.metadata, kLimit, {});
+  const formats::SafetensorsSourceMetadata kept{
+      .metadata = parsed.metadata,
+      .other_keys = {},
+      .header = formats::safetensors::header_to_keep(parsed)};
+  const auto source =
+      formats::source_metadata_from_json(formats::source_metadata_to_json(kept), 64);
+  FUZZ_REQUIRE(source.found && source.header == kept.header && source.metadata == kept.metadata);
+  const auto header = formats::safetensors::kept_or_new_header(source.header, parsed.tensors,
+                                                               source.metadata, kLimit, {});
   std::string again = header.bytes;
   for (const std::size_t i : header.order) {
     const ByteSpan bytes = parsed.tensors[i].bytes;

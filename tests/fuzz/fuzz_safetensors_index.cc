@@ -9,8 +9,8 @@
 
 #include "formats/safetensors/index.h"
 #include "formats/safetensors/kept_header.h"
-#include "formats/safetensors/origin.h"
 #include "formats/safetensors/shard_plan.h"
+#include "formats/safetensors/source_metadata.h"
 #include "fuzz/fuzz_target.h"
 #include "thalia/error.h"
 
@@ -50,17 +50,17 @@ void check_planned(const ModelIndex& index, std::string_view text) {
   std::vector<NamedArray> tensors;
   for (const IndexedTensor& tensor : index.tensors)
     tensors.push_back({.name = tensor.name, .dtype = DType::u8, .shape = {1}, .bytes = {}});
-  const std::string json =
-      formats::origin_to_json({.metadata = {},
-                               .other_keys = {},
-                               .model = OriginModel{.index_name = "model.safetensors.index.json",
-                                                    .index_text = std::string(text),
-                                                    .tensor_bytes = tensors.size()}});
-  const auto origin = formats::origin_from_json(json, 64);
-  FUZZ_REQUIRE(origin.found && origin.model && origin.model->index_text == text);
+  const std::string json = formats::source_metadata_to_json(
+      {.metadata = {},
+       .other_keys = {},
+       .model = SourceModel{.index_name = "model.safetensors.index.json",
+                            .index_text = std::string(text),
+                            .tensor_bytes = tensors.size()}});
+  const auto source = formats::source_metadata_from_json(json, 64);
+  FUZZ_REQUIRE(source.found && source.model && source.model->index_text == text);
   try {
     const auto plan =
-        plan_kept_model("/nowhere/model", tensors, origin, {.max_header_bytes = 100'000'000});
+        plan_kept_model("/nowhere/model", tensors, source, {.max_header_bytes = 100'000'000});
     FUZZ_REQUIRE(plan.has_value() == !tensors.empty());
     if (!plan) return;
     FUZZ_REQUIRE(plan->index_text == text && plan->data_bytes == tensors.size());
@@ -78,15 +78,15 @@ void run(const std::uint8_t* data, std::size_t size) {
     check_planned(index, text);
   } catch (const FormatError&) {
   }
-  // As metadata of a .thalia file, any of it may be an origin.
+  // As metadata of a .thalia file, any of it may be source metadata.
   try {
-    const auto origin = formats::origin_from_json(text, 64);
+    const auto source = formats::source_metadata_from_json(text, 64);
     const std::vector<NamedArray> tensors{
         {.name = "a", .dtype = DType::f32, .shape = {2}, .bytes = {}}};
     const auto plan =
-        plan_kept_model("/nowhere/model", tensors, origin, {.max_header_bytes = 1'000'000});
+        plan_kept_model("/nowhere/model", tensors, source, {.max_header_bytes = 1'000'000});
     if (plan) FUZZ_REQUIRE(plan->data_bytes == 8 && plan->files.size() == 1);
-    const auto header = kept_or_new_header(origin.header, tensors, origin.metadata, 1'000'000, {});
+    const auto header = kept_or_new_header(source.header, tensors, source.metadata, 1'000'000, {});
     FUZZ_REQUIRE(header.data_bytes == 8 && header.order.size() == 1);
   } catch (const FormatError&) {
   } catch (const UnsupportedError&) {

@@ -12,7 +12,7 @@
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "base/utf8.h"
-#include "formats/gguf/origin.h"
+#include "formats/gguf/source_metadata.h"
 #include "formats/gguf/stored_tensor.h"
 #include "thalia/formats/gguf.h"
 
@@ -36,14 +36,14 @@ class OpenedGguf final : public OpenedFile {
         work_(options.chain.read.work) {
     facts_.version = std::to_string(file_.version());
     facts_.file_bytes = file_.file_bytes();
-    std::vector<TensorOrigin> origins;
+    std::vector<SourceTensorType> source_types;
     for (const GgufTensor& tensor : file_.tensors()) {
       const bool restored = is_restored(tensor);
       if (restored && !ggml_type_facts(tensor.type)->dequantizes) refuse(input.path(), tensor);
       facts_.tensors.push_back(described(tensor, restored));
-      origins.push_back({tensor.name, restored ? GgmlType::f32 : tensor.type, tensor.shape});
+      source_types.push_back({tensor.name, restored ? GgmlType::f32 : tensor.type, tensor.shape});
     }
-    facts_.metadata = origin_to_json(file_.key_values(), origins);
+    facts_.metadata = source_metadata_to_json(file_.key_values(), source_types);
     if (const GgufValue* const carried = file_.find(kCarriedMetadata)) {
       if (const auto* const text = std::get_if<std::string>(carried)) facts_.carried = *text;
     }

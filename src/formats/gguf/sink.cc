@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "formats/gguf/name_index.h"
 #include "formats/gguf/opened.h"
-#include "formats/gguf/origin.h"
+#include "formats/gguf/source_metadata.h"
 #include "formats/gguf/stored_tensor.h"
 #include "formats/gguf/value_types.h"
 #include "formats/gguf/write.h"
@@ -20,13 +20,13 @@
 namespace thalia::formats::gguf {
 namespace {
 
-bool holds_blocks(const TensorLayout& layout, const TensorOrigin& origin) {
+bool holds_blocks(const TensorLayout& layout, const SourceTensorType& source) {
   // First: a shape that somebody has made up may have rows that are no blocks.
-  return !ggml_type_facts(origin.type)->dtype && ggml_bytes(origin.type, origin.shape) &&
-         layout == stored_layout(origin.type, origin.shape);
+  return !ggml_type_facts(source.type)->dtype && ggml_bytes(source.type, source.shape) &&
+         layout == stored_layout(source.type, source.shape);
 }
 
-GgufTensor described(const SinkTensor& tensor, const TensorOrigin* origin) {
+GgufTensor described(const SinkTensor& tensor, const SourceTensorType* source) {
   const TensorLayout& layout = tensor.layout;
   if (layout.encoding != Encoding::dense) {
     throw UnsupportedError(ErrorCode::unsupported_feature, "GGUF has dense tensors only",
@@ -34,8 +34,8 @@ GgufTensor described(const SinkTensor& tensor, const TensorOrigin* origin) {
                             .tensor = printable(tensor.name),
                             .value = std::string(encoding_name(layout.encoding))});
   }
-  if (origin != nullptr && holds_blocks(layout, *origin))
-    return {.name = tensor.name, .type = origin->type, .shape = origin->shape};
+  if (source != nullptr && holds_blocks(layout, *source))
+    return {.name = tensor.name, .type = source->type, .shape = source->shape};
   if (const auto type = ggml_type_of(layout.dtype))
     return {.name = tensor.name, .type = *type, .shape = layout.shape};
   const std::string dtype(dtype_name(layout.dtype));
@@ -43,13 +43,13 @@ GgufTensor described(const SinkTensor& tensor, const TensorOrigin* origin) {
                               {.field = "dtype", .tensor = printable(tensor.name), .value = dtype});
 }
 
-// Those that the origin names in its order, then the others in theirs.
+// Those that the source metadata name in its order, then the others in theirs.
 std::vector<std::size_t> file_order(
-    const std::vector<std::optional<std::size_t>>& places_in_origin) {
-  std::vector<std::size_t> order(places_in_origin.size());
+    const std::vector<std::optional<std::size_t>>& places_in_source) {
+  std::vector<std::size_t> order(places_in_source.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return places_in_origin[a].value_or(SIZE_MAX) < places_in_origin[b].value_or(SIZE_MAX);
+    return places_in_source[a].value_or(SIZE_MAX) < places_in_source[b].value_or(SIZE_MAX);
   });
   return order;
 }
@@ -59,8 +59,9 @@ std::vector<std::size_t> file_order(
 std::uint64_t write_gguf(const std::filesystem::path& output, const SinkInput& input,
                          const SinkOptions& options, const EmitPayload& emit) {
   return with_path(output.native(), [&] {
-    const GgufOrigin origin = origin_from_json(input.metadata, options.limits.max_json_depth);
-    const NameIndex names(origin.tensors,
+    const GgufSourceMetadata source =
+        source_metadata_from_json(input.metadata, options.limits.max_json_depth);
+    const NameIndex names(source.tensors,
                           [](const auto& one) { return std::string_view(one.name); });
     std::vector<std::optional<std::size_t>> places;
     for (const SinkTensor& tensor : input.tensors) places.push_back(names.find(tensor.name));
@@ -68,11 +69,11 @@ std::uint64_t write_gguf(const std::filesystem::path& output, const SinkInput& i
     std::vector<GgufTensor> tensors;
     for (const std::size_t i : order)
       tensors.push_back(
-          described(input.tensors[i], places[i] ? &origin.tensors[*places[i]] : nullptr));
-    const GgufPlan plan = plan_file(tensors, origin.key_values, options.all_types);
+          described(input.tensors[i], places[i] ? &source.tensors[*places[i]] : nullptr));
+    const GgufPlan plan = plan_file(tensors, source.key_values, options.all_types);
 
     std::vector<std::string> losses;
-    add_lost_metadata(losses, input, origin.lost);
+    add_lost_metadata(losses, input, source.lost);
     if (options.announce) options.announce(losses);
     return write_file(output, plan, {.output = options.save.output, .work = options.save.work},
                       [&](std::size_t i, const PieceSink& sink) { emit(order[i], sink); });
@@ -80,14 +81,14 @@ std::uint64_t write_gguf(const std::filesystem::path& output, const SinkInput& i
 }
 
 bool is_gguf_made_of(const SinkInput& input, std::string_view metadata, unsigned max_json_depth) {
-  std::vector<TensorOrigin> tensors;
+  std::vector<SourceTensorType> tensors;
   for (const SinkTensor& tensor : input.tensors) {
     const auto type = ggml_type_of(tensor.layout.dtype);
     if (!type) return false;  // blocks, which no other format's metadata know
     tensors.push_back({tensor.name, *type, tensor.layout.shape});
   }
-  const GgufOrigin origin = origin_from_json(input.metadata, max_json_depth);
-  return origin_to_json(origin.key_values, tensors) == metadata;
+  const GgufSourceMetadata source = source_metadata_from_json(input.metadata, max_json_depth);
+  return source_metadata_to_json(source.key_values, tensors) == metadata;
 }
 
 }  // namespace thalia::formats::gguf

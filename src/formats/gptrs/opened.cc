@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "formats/gptrs/origin.h"
 #include "formats/gptrs/parse.h"
+#include "formats/gptrs/source_metadata.h"
 #include "formats/source/list_names.h"
 
 namespace thalia::formats::gptrs {
@@ -52,7 +52,7 @@ class OpenedGptrs final : public OpenedFile {
   explicit OpenedGptrs(GptrsFile file) : file_(std::move(file)) {
     facts_.version = std::to_string(file_.version());
     facts_.file_bytes = file_.file_bytes();
-    facts_.metadata = origin_to_json(origin_of(file_));
+    facts_.metadata = source_metadata_to_json(source_metadata_of(file_));
     std::vector<std::string> hidden;
     for (std::size_t i = 0; i < file_.tensors().size(); ++i) {
       const GptrsTensor& tensor = file_.tensors()[i];

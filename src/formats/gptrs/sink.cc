@@ -18,7 +18,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "formats/gptrs/layout.h"
-#include "formats/gptrs/origin.h"
+#include "formats/gptrs/source_metadata.h"
 #include "formats/source/list_names.h"
 #include "formats/source/lost_metadata.h"
 #include "formats/source/piece_sink.h"
@@ -125,12 +125,12 @@ std::uint64_t save_gptrs_archive(const std::filesystem::path& path,
 namespace thalia::formats::gptrs {
 namespace {
 
-// Where each tensor goes: in the order of the names' bytes, or first those that the origin lists,
-// in its order.
+// Where each tensor goes: in the order of the names' bytes, or first those that the source metadata
+// list, in its order.
 std::vector<std::size_t> file_order(const std::vector<SinkTensor>& tensors,
-                                    const GptrsOrigin& origin) {
+                                    const GptrsSourceMetadata& source) {
   std::unordered_map<std::string_view, std::size_t> places;
-  for (const std::string& name : origin.order) places.emplace(name, places.size());
+  for (const std::string& name : source.order) places.emplace(name, places.size());
   const auto place = [&](std::size_t i) {
     const auto found = places.find(tensors[i].name);
     return found == places.end() ? places.size() : found->second;
@@ -153,18 +153,18 @@ bool is_config(std::string_view metadata, const ReadLimits& limits) {
   }
 }
 
-std::vector<std::string> keys_of(const FoundOrigin& found) {
+std::vector<std::string> keys_of(const FoundSourceMetadata& found) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : found.rest) keys.push_back(key);
   return keys;
 }
 
 // Of a checkpoint. Names what of the metadata it leaves out.
-std::string config_for(const FoundOrigin& found, std::string_view metadata,
+std::string config_for(const FoundSourceMetadata& found, std::string_view metadata,
                        const ReadLimits& limits, std::vector<std::string>& lost_keys) {
-  if (found.origin && found.origin->format == GptrsFormat::checkpoint) {
+  if (found.source && found.source->format == GptrsFormat::checkpoint) {
     lost_keys = keys_of(found);
-    return found.origin->config;
+    return found.source->config;
   }
   if (is_config(metadata, limits)) return std::string(metadata);
   std::string text;
@@ -175,18 +175,18 @@ std::string config_for(const FoundOrigin& found, std::string_view metadata,
   return text;
 }
 
-GptrsPlannedTensor planned(const SinkTensor& tensor, const GptrsOrigin& origin,
+GptrsPlannedTensor planned(const SinkTensor& tensor, const GptrsSourceMetadata& source,
                            const std::unordered_set<std::string_view>& ids) {
   if (tensor.layout.encoding != Encoding::dense) {
     throw UnsupportedError(ErrorCode::unsupported_feature, "the format has dense tensors only",
                            {.field = "encoding", .tensor = printable(tensor.name)});
   }
-  const auto flag = origin.requires_grad.find(tensor.name);
+  const auto flag = source.requires_grad.find(tensor.name);
   return {.name = tensor.name,
           .dtype = tensor.layout.dtype,
           .shape = tensor.layout.shape.rank() == 0 ? Shape({1}) : tensor.layout.shape,
-          .requires_grad = flag == origin.requires_grad.end() ? std::uint8_t{0} : flag->second,
-          .store_id = origin.all_ids.value_or(ids.contains(tensor.name))};
+          .requires_grad = flag == source.requires_grad.end() ? std::uint8_t{0} : flag->second,
+          .store_id = source.all_ids.value_or(ids.contains(tensor.name))};
 }
 
 // All that can be refused is, and what is left out is announced, before the output is created.
@@ -197,8 +197,8 @@ struct SinkPlan {
 };
 
 SinkPlan plan_sink(GptrsFormat format, const SinkInput& input, const SinkOptions& options) {
-  const FoundOrigin found = origin_from_json(input.metadata, options.limits);
-  const GptrsOrigin origin = found.origin.value_or(GptrsOrigin{});
+  const FoundSourceMetadata found = source_metadata_from_json(input.metadata, options.limits);
+  const GptrsSourceMetadata source = found.source.value_or(GptrsSourceMetadata{});
   SinkPlan plan;
   std::vector<std::string> lost_keys, scalars;
   std::string config;
@@ -206,14 +206,14 @@ SinkPlan plan_sink(GptrsFormat format, const SinkInput& input, const SinkOptions
     config = config_for(found, input.metadata, options.limits, lost_keys);
   } else {
     lost_keys = keys_of(found);
-    if (found.origin && origin.format == GptrsFormat::checkpoint)
+    if (found.source && source.format == GptrsFormat::checkpoint)
       plan.losses.emplace_back("the model's config and the ids: an archive has none");
   }
-  plan.order = file_order(input.tensors, origin);
-  const std::unordered_set<std::string_view> ids(origin.ids_of.begin(), origin.ids_of.end());
+  plan.order = file_order(input.tensors, source);
+  const std::unordered_set<std::string_view> ids(source.ids_of.begin(), source.ids_of.end());
   std::vector<GptrsPlannedTensor> tensors;
   for (const std::size_t i : plan.order) {
-    tensors.push_back(planned(input.tensors[i], origin, ids));
+    tensors.push_back(planned(input.tensors[i], source, ids));
     if (input.tensors[i].layout.shape.rank() == 0) scalars.push_back(input.tensors[i].name);
   }
   plan.file = plan_file(format, tensors, config, options.all_types);
@@ -248,9 +248,9 @@ std::uint64_t write_gptrs(const std::filesystem::path& output, const SinkInput& 
 bool is_gptrs_made_of(const SinkInput& input, std::string_view metadata, unsigned max_json_depth) {
   const ReadLimits limits{.max_json_depth = max_json_depth};
   std::vector<std::string> lost_keys;
-  const gptrs::FoundOrigin found = gptrs::origin_from_json(input.metadata, limits);
+  const gptrs::FoundSourceMetadata found = gptrs::source_metadata_from_json(input.metadata, limits);
   const std::string config = gptrs::config_for(found, input.metadata, limits, lost_keys);
-  return gptrs::origin_to_json({.config = config}) == metadata;
+  return gptrs::source_metadata_to_json({.config = config}) == metadata;
 }
 
 std::uint64_t write_gptrsten(const std::filesystem::path& output, const SinkInput& input,

@@ -16,7 +16,7 @@
 #include "formats/loom/entity_prefix.h"
 #include "formats/loom/load.h"
 #include "formats/loom/morph.h"
-#include "formats/loom/origin.h"
+#include "formats/loom/source_metadata.h"
 #include "formats/source/list_names.h"
 #include "io/file/file_bytes.h"
 #include "state/tensor/counted_tensor.h"
@@ -63,7 +63,7 @@ class OpenedLoom : public OpenedFile {
       const auto none = [](std::uint64_t) { return false; };
       network_ = load_entity(document, limits_, file_.bytes, none, file_.bytes_of);
       for (std::size_t i = 0; i < document.blobs.size(); ++i) add(i);
-      facts_.metadata = origin_to_json(file_.kind, document);
+      facts_.metadata = source_metadata_to_json(file_.kind, document);
     });
     if (!document.unknown.empty()) {
       facts_.losses.push_back(

@@ -14,7 +14,7 @@
 #include "formats/loom/file_text.h"
 #include "formats/loom/load.h"
 #include "formats/loom/opened.h"
-#include "formats/loom/origin.h"
+#include "formats/loom/source_metadata.h"
 #include "formats/loom/weights.h"
 #include "formats/source/list_names.h"
 #include "formats/source/lost_metadata.h"
@@ -28,7 +28,7 @@ namespace {
 
 /// What is to be written: each blob of the description with its tensor.
 struct Plan {
-  LoomOrigin origin;
+  LoomSourceMetadata source;
   std::vector<std::size_t> tensors;  ///< of each blob, of the input
   std::vector<std::string> losses;
 };
@@ -82,12 +82,12 @@ void fit_blob(BlobRecord& blob, const SinkTensor& tensor, const ListedLayers& la
 Plan make_plan(std::string_view kind, const SinkInput& input, const SinkOptions& options) {
   Plan plan;
   std::vector<std::string> other_keys;
-  auto origin = origin_from_json(input.metadata, options.limits, other_keys);
-  if (!origin) refuse_foreign(kind);
-  plan.origin = *std::move(origin);
+  auto source = source_metadata_from_json(input.metadata, options.limits, other_keys);
+  if (!source) refuse_foreign(kind);
+  plan.source = *std::move(source);
   std::unordered_map<std::string_view, std::size_t> places;
   for (std::size_t i = 0; i < input.tensors.size(); ++i) places.emplace(input.tensors[i].name, i);
-  Document& document = plan.origin.document;
+  Document& document = plan.source.document;
   const ListedLayers layers(document.network);
   for (BlobRecord& blob : document.blobs) {
     const auto found = places.find(blob.path);
@@ -110,7 +110,7 @@ Plan make_plan(std::string_view kind, const SinkInput& input, const SinkOptions&
 
 // What JSON checkpoints have no place for.
 void check_for_checkpoint(Plan& plan) {
-  Document& document = plan.origin.document;
+  Document& document = plan.source.document;
   const ListedLayers layers(document.network);
   std::vector<std::string> lost;
   for (const BlobRecord& blob : document.blobs) {
@@ -121,7 +121,7 @@ void check_for_checkpoint(Plan& plan) {
     }
     if (found.layer == nullptr) {
       lost.push_back(printable(blob.path));
-    } else if (plan.origin.kind == LoomFileKind::checkpoint) {
+    } else if (plan.source.kind == LoomFileKind::checkpoint) {
       with_tensor(printable(blob.path), [&] {
         check_weights(*found.layer,
                       {.dtype = found.layer->dtype, .native = blob.native, .length = blob.length});
@@ -156,7 +156,7 @@ class Progressed {
 
 // @throws FormatError (limit_exceeded) where the network is larger than memory may be.
 LoomNetwork loaded(const Plan& plan, const SinkOptions& options, const EmitPayload& emit) {
-  const Document& document = plan.origin.document;
+  const Document& document = plan.source.document;
   CheckedSum bytes;
   for (const BlobRecord& blob : document.blobs) bytes += blob.length;
   const std::uint64_t total = bytes.value().value_or(UINT64_MAX);
@@ -170,7 +170,7 @@ LoomNetwork loaded(const Plan& plan, const SinkOptions& options, const EmitPaylo
     stored.push_back(owned_bytes(std::move(whole)));
   }
   const auto bytes_of = [&](std::size_t i) { return stored[i]; };
-  if (plan.origin.kind == LoomFileKind::entity) {
+  if (plan.source.kind == LoomFileKind::entity) {
     const auto all = [](std::uint64_t) { return true; };
     return load_entity(document, options.limits, total, all, bytes_of);
   }
@@ -197,12 +197,12 @@ LoomSaveOptions save_options(const SinkOptions& options) {
 std::uint64_t write_entity(const std::filesystem::path& output, const SinkInput& input,
                            const SinkOptions& options, const EmitPayload& emit) {
   loom::Plan plan = loom::make_plan(".entity file", input, options);
-  if (plan.origin.kind == loom::LoomFileKind::checkpoint) {
+  if (plan.source.kind == loom::LoomFileKind::checkpoint) {
     loom::announce(plan, options);
     return save_entity(output, loom::loaded(plan, options, emit), loom::save_options(options));
   }
-  std::vector<loom::BlobRecord>& blobs = plan.origin.document.blobs;
-  const std::string start = loom::entity_start(plan.origin.document.network, blobs, false);
+  std::vector<loom::BlobRecord>& blobs = plan.source.document.blobs;
+  const std::string start = loom::entity_start(plan.source.document.network, blobs, false);
   loom::announce(plan, options);
   loom::Progressed progressed(blobs, options);
   OutputFile out(output, options.save.output, options.save.work.cancel);
@@ -222,11 +222,11 @@ std::uint64_t write_loom_json(const std::filesystem::path& output, const SinkInp
                               const SinkOptions& options, const EmitPayload& emit) {
   loom::Plan plan = loom::make_plan("JSON checkpoint of loom", input, options);
   loom::check_for_checkpoint(plan);
-  if (plan.origin.kind == loom::LoomFileKind::entity) {
+  if (plan.source.kind == loom::LoomFileKind::entity) {
     loom::announce(plan, options);
     return save_loom_json(output, loom::loaded(plan, options, emit), loom::save_options(options));
   }
-  const loom::Document& document = plan.origin.document;
+  const loom::Document& document = plan.source.document;
   loom::announce(plan, options);
   loom::Progressed progressed(document.blobs, options);
   OutputFile out(output, options.save.output, options.save.work.cancel);

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "formats/mithril_quantized/origin.h"
 #include "formats/mithril_quantized/parts.h"
+#include "formats/mithril_quantized/source_metadata.h"
 #include "io/file/file_bytes.h"
 #include "state/tensor/counted_tensor.h"
 #include "thalia/formats/mithril.h"
@@ -32,10 +32,10 @@ class OpenedMithril final : public OpenedFile {
       add(kScales, copied(DType::f32, tensor.scales), {});
       if (tensor.zero_points) add(kZeroPoints, copied(DType::i8, *tensor.zero_points), {});
     }
-    facts_.metadata = origin_to_json({.method = tensor.method,
-                                      .original_dtype = tensor.original_dtype,
-                                      .group_size = tensor.group_size,
-                                      .level = mithril_quantized_level(file)});
+    facts_.metadata = source_metadata_to_json({.method = tensor.method,
+                                               .original_dtype = tensor.original_dtype,
+                                               .group_size = tensor.group_size,
+                                               .level = mithril_quantized_level(file)});
     facts_.file_bytes = file.size();
     decoded_ = std::move(tensor);
   }

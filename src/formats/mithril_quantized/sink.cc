@@ -12,8 +12,8 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "format/payload.h"
-#include "formats/mithril_quantized/origin.h"
 #include "formats/mithril_quantized/parts.h"
+#include "formats/mithril_quantized/source_metadata.h"
 #include "formats/source/lost_metadata.h"
 #include "state/tensor/counted_tensor.h"
 #include "thalia/output_file.h"
@@ -64,10 +64,11 @@ std::uint64_t count_of(const SinkTensor& tensor, DType dtype) {
   return layout.shape[0];
 }
 
-void check_outline(const SinkInput& input, const Places& places, const MithrilOrigin& origin) {
-  Outline outline{.method = origin.method,
-                  .original_dtype = origin.original_dtype,
-                  .group_size = origin.group_size,
+void check_outline(const SinkInput& input, const Places& places,
+                   const MithrilSourceMetadata& source) {
+  Outline outline{.method = source.method,
+                  .original_dtype = source.original_dtype,
+                  .group_size = source.group_size,
                   .codes = input.tensors[*places.codes].layout,
                   .scales = count_of(input.tensors[*places.scales], DType::f32)};
   if (places.zero_points)
@@ -78,13 +79,13 @@ void check_outline(const SinkInput& input, const Places& places, const MithrilOr
   }
 }
 
-int level_of(const SinkOptions& options, const MithrilOrigin& origin) {
+int level_of(const SinkOptions& options, const MithrilSourceMetadata& source) {
   const Compression& compression = options.save.compression;
   if (compression.codec && *compression.codec != Codec::zstd)
     fail_argument(ErrorCode::bad_argument, "codec", "another", "zstd",
                   "of a quantized file of mithril");
   check_option("level", compression.level, 0, 22);
-  return compression.level == 0 ? origin.level : compression.level;
+  return compression.level == 0 ? source.level : compression.level;
 }
 
 void collect(MutableByteSpan out, std::size_t i, const EmitPayload& emit) {
@@ -107,24 +108,25 @@ std::uint64_t payload_bytes(const SinkInput& input) {
 
 std::uint64_t write(const std::filesystem::path& output, const SinkInput& input,
                     const SinkOptions& options, const EmitPayload& emit) {
-  const ReadOrigin read = origin_from_json(input.metadata, options.limits.max_json_depth);
+  const ReadSourceMetadata read =
+      source_metadata_from_json(input.metadata, options.limits.max_json_depth);
   const Places places = with_path(output.native(), [&] {
-    if (!read.origin)
+    if (!read.source)
       fail_foreign("not what was read of a quantized file of mithril", "metadata", "",
                    "a member mithril-quantized");
     const Places found = find_places(input);
-    check_outline(input, found, *read.origin);
+    check_outline(input, found, *read.source);
     return found;
   });
-  const int level = level_of(options, *read.origin);
+  const int level = level_of(options, *read.source);
   std::vector<std::string> losses;
   add_lost_metadata(losses, input, read.other_members);
   if (options.announce) options.announce(losses);
 
-  MithrilQuantized tensor{.method = read.origin->method,
-                          .original_dtype = read.origin->original_dtype,
+  MithrilQuantized tensor{.method = read.source->method,
+                          .original_dtype = read.source->original_dtype,
                           .shape = input.tensors[*places.codes].layout.shape,
-                          .group_size = read.origin->group_size};
+                          .group_size = read.source->group_size};
   // All parts, then what they are together before it is compressed.
   const std::uint64_t bytes_of_parts = payload_bytes(input);
   io::MemoryBudget budget(options.limits, bytes_of_parts);

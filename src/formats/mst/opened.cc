@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "formats/mst/origin.h"
+#include "formats/mst/source_metadata.h"
 #include "formats/source/list_names.h"
 #include "thalia/formats/mithril.h"
 
@@ -30,7 +30,7 @@ class OpenedMst final : public OpenedFile {
                                 .codecs = {Codec::zstd},
                                 .byte_planes = has_byte_planes(file_, tensor.dtype)});
     }
-    facts_.metadata = origin_to_json(file_);
+    facts_.metadata = source_metadata_to_json(file_);
     for (const auto& [key, text] : file_.metadata())
       if (key == kCarriedMetadata) facts_.carried = text;
     facts_.file_bytes = file_.file_bytes();

@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "formats/npz/archive.h"
 #include "formats/npz/array.h"
-#include "formats/npz/origin.h"
+#include "formats/npz/source_metadata.h"
 #include "formats/source/list_names.h"
 #include "io/file/file_bytes.h"
 #include "io/memory/allocation_limit.h"
@@ -38,7 +38,7 @@ class OpenedNpz final : public OpenedFile {
       facts_.tensors.push_back(source_tensor(archive_.arrays()[i], archive_.header(i)));
       facts_.tensors.back().checksum = "crc32";
     }
-    facts_.metadata = origin_to_json("npz", origin_of(archive_));
+    facts_.metadata = source_metadata_to_json("npz", source_metadata_of(archive_));
     if (!archive_.others().empty())
       facts_.losses.push_back(
           fmt::format("members that are no arrays: {}", list_names(archive_.others())));
@@ -73,9 +73,9 @@ class OpenedNpy final : public OpenedFile {
     facts_.version = fmt::format("{}.0", header_.version);
     facts_.file_bytes = file.size();
     facts_.tensors.push_back(source_tensor(array, header_));
-    NpzOrigin origin;
-    origin.arrays.push_back(array_origin(array, header_, file.first(header_.header_bytes)));
-    facts_.metadata = origin_to_json("npy", origin);
+    NpzSourceMetadata source;
+    source.arrays.push_back(source_array(array, header_, file.first(header_.header_bytes)));
+    facts_.metadata = source_metadata_to_json("npy", source);
   }
 
   Tensor read(std::size_t) const override {

@@ -18,7 +18,7 @@
 #include "base/utf8.h"
 #include "formats/npz/archive.h"
 #include "formats/npz/elements.h"
-#include "formats/npz/origin.h"
+#include "formats/npz/source_metadata.h"
 #include "formats/source/list_names.h"
 #include "formats/source/lost_metadata.h"
 #include "formats/source/npy_header.h"
@@ -72,8 +72,8 @@ bool is_lost(DType dtype) {
   return dtype != DType::bf16 && npy_descr(dtype).find('V') != std::string::npos;
 }
 
-// Whether elements of the type that the origin says are the tensor's; where they are, sets the
-// shape that the header says.
+// Whether elements of the type that the source metadata say are the tensor's; where they are, sets
+// the shape that the header says.
 bool fits(const NpyType& type, const TensorLayout& layout, Shape& shape) {
   if (type.dtype != layout.dtype) return false;
   shape = layout.shape;
@@ -84,11 +84,11 @@ bool fits(const NpyType& type, const TensorLayout& layout, Shape& shape) {
   return true;
 }
 
-PlannedArray plan_array(const SinkTensor& tensor, const ArrayOrigin& origin,
+PlannedArray plan_array(const SinkTensor& tensor, const SourceArray& source,
                         const ReadLimits& limits) {
   const TensorLayout& layout = tensor.layout;
   PlannedArray array{.bytes = *layout.shape.byte_length(layout.dtype)};
-  std::string descr = origin.descr;
+  std::string descr = source.descr;
   const auto type = npy_type(descr);
   if (type && fits(*type, layout, array.shape)) {
     array.type = *type;
@@ -98,13 +98,13 @@ PlannedArray plan_array(const SinkTensor& tensor, const ArrayOrigin& origin,
     array.shape = layout.shape;
   }
   array.element_bytes = array.type.opaque != 0 ? array.type.opaque : dtype_bits(layout.dtype) / 8;
-  array.reordered = origin.fortran_order && array.shape.rank() > 1;
+  array.reordered = source.fortran_order && array.shape.rank() > 1;
   // The tensor as it comes, and in the other order.
   if (array.reordered) io::MemoryBudget(limits, array.bytes).take("array", 2, array.bytes);
-  array.head = make_npy_header(descr, origin.fortran_order, array.shape, origin.header_bytes,
-                               origin.version);
+  array.head = make_npy_header(descr, source.fortran_order, array.shape, source.header_bytes,
+                               source.version);
   array.member = tensor.name;
-  if (!origin.bare || tensor.name.ends_with(kArraySuffix)) array.member += kArraySuffix;
+  if (!source.bare || tensor.name.ends_with(kArraySuffix)) array.member += kArraySuffix;
   return array;
 }
 
@@ -119,21 +119,22 @@ void check_names(const SinkInput& input) {
   }
 }
 
-bool wants_deflate(const NpzOrigin& origin, const SinkOptions& options) {
+bool wants_deflate(const NpzSourceMetadata& source, const SinkOptions& options) {
   const auto codec = options.save.compression.codec;
-  return codec ? *codec != Codec::none : origin.deflated;
+  return codec ? *codec != Codec::none : source.deflated;
 }
 
 /// @throws UnsupportedError naming the tensor; FormatError (limit_exceeded) for a tensor too large
 /// to be reordered in memory, or metadata that are no JSON object.
 Plan plan_arrays(const SinkInput& input, const SinkOptions& options) {
-  const NpzOrigin origin = origin_from_json(input.metadata, options.limits.max_json_depth);
-  Plan plan{.deflated = wants_deflate(origin, options), .old_zip64 = origin.old_zip64};
+  const NpzSourceMetadata source =
+      source_metadata_from_json(input.metadata, options.limits.max_json_depth);
+  Plan plan{.deflated = wants_deflate(source, options), .old_zip64 = source.old_zip64};
   check_names(input);
   std::unordered_map<std::string_view, std::size_t> places;
   for (std::size_t i = 0; i < input.tensors.size(); ++i) places.emplace(input.tensors[i].name, i);
   std::vector<bool> planned(input.tensors.size());
-  const auto add = [&](std::size_t i, const ArrayOrigin& of) {
+  const auto add = [&](std::size_t i, const SourceArray& of) {
     const SinkTensor& tensor = input.tensors[i];
     check_layout(tensor);
     plan.arrays.push_back(plan_array(tensor, of, options.limits));
@@ -141,7 +142,7 @@ Plan plan_arrays(const SinkInput& input, const SinkOptions& options) {
     plan.bytes += plan.arrays.back().bytes;
     planned[i] = true;
   };
-  for (const ArrayOrigin& of : origin.arrays) {
+  for (const SourceArray& of : source.arrays) {
     const auto found = places.find(of.name);
     if (found != places.end()) add(found->second, of);
   }
@@ -158,7 +159,7 @@ Plan plan_arrays(const SinkInput& input, const SinkOptions& options) {
     plan.losses.push_back(fmt::format("element types that NumPy lacks, written as bytes (V1): {}",
                                       list_names(without_type)));
   }
-  add_lost_metadata(plan.losses, input, origin.other_keys);
+  add_lost_metadata(plan.losses, input, source.other_keys);
   return plan;
 }
 
@@ -290,8 +291,8 @@ std::uint64_t write_npy(const std::filesystem::path& output, const SinkInput& in
 }
 
 bool is_npz_note_only(std::string_view metadata, unsigned max_json_depth) {
-  const npz::NpzOrigin origin = npz::origin_from_json(metadata, max_json_depth);
-  return origin.other_keys.empty() && npz::says_names_only(origin);
+  const npz::NpzSourceMetadata source = npz::source_metadata_from_json(metadata, max_json_depth);
+  return source.other_keys.empty() && npz::says_names_only(source);
 }
 
 }  // namespace thalia::formats

@@ -9,7 +9,7 @@
 #include "base/checked_sum.h"
 #include "formats/onnx/data_folder.h"
 #include "formats/onnx/file.h"
-#include "formats/onnx/origin.h"
+#include "formats/onnx/source_metadata.h"
 #include "io/memory/allocation_limit.h"
 #include "thalia/paths.h"
 
@@ -65,10 +65,10 @@ class OpenedOnnx final : public OpenedFile {
       if (key == kCarriedMetadata) facts_.carried = text;
     facts_.version = fmt::format("IR {}", file_.model().ir_version);
     facts_.training_steps = take_training_steps(metadata);
-    OnnxOrigin origin{
+    OnnxSourceMetadata source{
         .model = file_.model(), .metadata = std::move(metadata), .external_data = external};
-    for (const OnnxTensor& tensor : file_.tensors()) origin.order.push_back(tensor.name);
-    facts_.metadata = origin_to_json(origin);
+    for (const OnnxTensor& tensor : file_.tensors()) source.order.push_back(tensor.name);
+    facts_.metadata = source_metadata_to_json(source);
     facts_.file_bytes = file_.file_bytes();
     facts_.losses = losses_of(file_.graph());
     data_bytes_ = file_.file_bytes();

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "formats/onnx/origin.h"
 #include "formats/onnx/plan.h"
+#include "formats/onnx/source_metadata.h"
 #include "formats/onnx/wire.h"
 #include "formats/onnx/write.h"
 #include "formats/source/list_names.h"
@@ -38,42 +38,44 @@ std::vector<std::size_t> file_order(const std::vector<SinkTensor>& tensors,
 
 std::uint64_t write_onnx(const std::filesystem::path& output, const SinkInput& input,
                          const SinkOptions& options, const EmitPayload& emit) {
-  onnx::OnnxOrigin origin = onnx::origin_from_json(input.metadata, options.limits.max_json_depth);
+  onnx::OnnxSourceMetadata source =
+      onnx::source_metadata_from_json(input.metadata, options.limits.max_json_depth);
   // The model may be of a version that this library does not know.
-  onnx::correct_versions(origin.model);
+  onnx::correct_versions(source.model);
   if (input.training_steps) {
     const bool is_taken = std::ranges::any_of(
-        origin.metadata, [](const auto& one) { return one.first == onnx::kTrainingSteps; });
+        source.metadata, [](const auto& one) { return one.first == onnx::kTrainingSteps; });
     if (is_taken) {
-      origin.losses.emplace_back("the count of training steps, whose key is taken");
+      source.losses.emplace_back("the count of training steps, whose key is taken");
     } else {
-      origin.metadata.emplace_back(onnx::kTrainingSteps, std::to_string(*input.training_steps));
+      source.metadata.emplace_back(onnx::kTrainingSteps, std::to_string(*input.training_steps));
     }
   }
   std::vector<std::string> rows;
   for (const SinkTensor& tensor : input.tensors)
     if (tensor.layout.encoding == Encoding::csr) rows.push_back(tensor.name);
   if (!rows.empty())
-    origin.losses.push_back("the encoding csr, in place of which coo is written: " +
+    source.losses.push_back("the encoding csr, in place of which coo is written: " +
                             list_names(rows));
-  const std::vector<std::size_t> order = onnx::file_order(input.tensors, origin.order);
+  const std::vector<std::size_t> order = onnx::file_order(input.tensors, source.order);
   std::vector<SinkTensor> tensors;
   for (const std::size_t i : order) tensors.push_back(input.tensors[i]);
   return onnx::write_model(
-      output, tensors, origin.metadata, std::move(origin.model),
-      {.external_data = origin.external_data ? std::optional(true) : std::nullopt,
+      output, tensors, source.metadata, std::move(source.model),
+      {.external_data = source.external_data ? std::optional(true) : std::nullopt,
        .output = options.save.output,
        .sources = options.sources,
        .work = options.save.work},
       [&] {
-        if (options.announce) options.announce(origin.losses);
+        if (options.announce) options.announce(source.losses);
       },
       [&](std::size_t i, const PieceSink& sink) { emit(order[i], sink); });
 }
 
 bool is_onnx_made_of(const SinkInput& input, std::string_view metadata, unsigned max_json_depth) {
-  const onnx::OnnxOrigin found = onnx::origin_from_json(metadata, max_json_depth);
-  onnx::OnnxOrigin written = onnx::origin_from_json(input.metadata, max_json_depth);
+  const onnx::OnnxSourceMetadata found = onnx::source_metadata_from_json(metadata, max_json_depth);
+  onnx::OnnxSourceMetadata written =
+      onnx::source_metadata_from_json(input.metadata, max_json_depth);
   // Another version of this library may have written it.
   if (found.model.producer_name == written.model.producer_name)
     written.model.producer_version = found.model.producer_version;

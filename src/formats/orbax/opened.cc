@@ -9,7 +9,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "formats/orbax/metadata.h"
-#include "formats/orbax/origin.h"
+#include "formats/orbax/source_metadata.h"
 #include "formats/source/npy_header.h"
 #include "io/folder/inner_file.h"
 #include "io/memory/allocation_limit.h"
@@ -36,7 +36,7 @@ class OpenedOrbax final : public OpenedFile {
     });
     arrays_ = std::move(metadata.arrays);
     facts_.version = "1";
-    facts_.metadata = origin_to_json(metadata.others);
+    facts_.metadata = source_metadata_to_json(metadata.others);
     for (const auto& [key, text] : metadata.others) {
       if (key != kCarriedMetadata) continue;
       json::walk_value(text, options.chain.read.input.limits.max_json_depth,

@@ -9,7 +9,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "formats/orbax/metadata.h"
-#include "formats/orbax/origin.h"
+#include "formats/orbax/source_metadata.h"
 #include "formats/source/lost_metadata.h"
 #include "formats/source/refuse_tensor.h"
 #include "io/folder/atomic_folder.h"
@@ -67,9 +67,9 @@ void write_marks(io::AtomicFolder& folder, const std::string& metadata) {
 
 std::uint64_t write_orbax(const std::filesystem::path& output, const SinkInput& input,
                           const SinkOptions& options, const EmitPayload& emit) {
-  orbax::OrbaxOrigin origin =
-      orbax::origin_from_json(input.metadata, options.limits.max_json_depth);
-  orbax::Metadata metadata{.arrays = {}, .others = std::move(origin.others)};
+  orbax::OrbaxSourceMetadata source =
+      orbax::source_metadata_from_json(input.metadata, options.limits.max_json_depth);
+  orbax::Metadata metadata{.arrays = {}, .others = std::move(source.others)};
   std::uint64_t total = 0;
   with_path(output.native(), [&] {
     for (const SinkTensor& tensor : input.tensors) {
@@ -83,7 +83,7 @@ std::uint64_t write_orbax(const std::filesystem::path& output, const SinkInput& 
   // A member is one level deeper than it was.
   const std::string text = orbax::make_metadata(metadata, options.limits.max_json_depth + 8);
   std::vector<std::string> losses;
-  add_lost_metadata(losses, input, origin.lost_members);
+  add_lost_metadata(losses, input, source.lost_members);
   if (options.announce) options.announce(losses);
 
   const Work& work = options.save.work;
@@ -111,8 +111,8 @@ std::uint64_t write_orbax(const std::filesystem::path& output, const SinkInput& 
 }
 
 bool is_orbax_made_of(const SinkInput& input, std::string_view metadata, unsigned max_json_depth) {
-  const auto others = orbax::origin_from_json(input.metadata, max_json_depth).others;
-  return orbax::origin_to_json(others) == metadata;
+  const auto others = orbax::source_metadata_from_json(input.metadata, max_json_depth).others;
+  return orbax::source_metadata_to_json(others) == metadata;
 }
 
 }  // namespace thalia::formats

@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "format/payload.h"
 #include "formats/pt/contents.h"
-#include "formats/source/origin_member.h"
+#include "formats/source/metadata_member.h"
 #include "io/file/file_bytes.h"
 #include "json/writer.h"
 

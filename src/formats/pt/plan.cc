@@ -13,7 +13,7 @@
 #include "formats/pt/opened.h"
 #include "formats/pt/tree_reader.h"
 #include "formats/source/lost_metadata.h"
-#include "formats/source/origin_member.h"
+#include "formats/source/metadata_member.h"
 #include "thalia/error.h"
 #include "thalia/state/value.h"
 

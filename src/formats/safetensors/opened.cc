@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "formats/safetensors/kept_header.h"
 #include "formats/safetensors/opened_model.h"
-#include "formats/safetensors/origin.h"
+#include "formats/safetensors/source_metadata.h"
 #include "state/tensor/slice.h"
 
 namespace thalia::formats {
@@ -16,31 +16,31 @@ namespace {
 
 using safetensors::ModelFile;
 using safetensors::OpenedModel;
-using safetensors::OriginFile;
-using safetensors::OriginModel;
+using safetensors::SourceModel;
+using safetensors::SourceModelFile;
 
-SafetensorsOrigin origin_of(const OpenedModel& model) {
-  SafetensorsOrigin origin{.metadata = {}, .other_keys = {}};
-  if (!model.files.empty()) origin.metadata = model.files.front().parsed.metadata;
+SafetensorsSourceMetadata source_metadata_of(const OpenedModel& model) {
+  SafetensorsSourceMetadata source{.metadata = {}, .other_keys = {}};
+  if (!model.files.empty()) source.metadata = model.files.front().parsed.metadata;
   if (!model.index_text) {
-    origin.header = safetensors::header_to_keep(model.files.front().parsed);
-    return origin;
+    source.header = safetensors::header_to_keep(model.files.front().parsed);
+    return source;
   }
-  origin.model =
-      OriginModel{.index_name = model.path.filename().string(), .index_text = *model.index_text};
+  source.model =
+      SourceModel{.index_name = model.path.filename().string(), .index_text = *model.index_text};
   std::uint64_t bytes = 0;
   for (const ModelFile& file : model.files)
     for (const NamedArray& tensor : file.parsed.tensors) bytes += tensor.bytes.size();
   if (model.index.total_size && *model.index.total_size != bytes)
-    origin.model->tensor_bytes = bytes;
+    source.model->tensor_bytes = bytes;
   for (const ModelFile& file : model.files) {
-    OriginFile one{.name = file.name,
-                   .metadata = file.parsed.metadata,
-                   .header = safetensors::header_to_keep(file.parsed)};
-    if (one.metadata != origin.metadata || !one.header.empty())
-      origin.model->files.push_back(std::move(one));
+    SourceModelFile one{.name = file.name,
+                        .metadata = file.parsed.metadata,
+                        .header = safetensors::header_to_keep(file.parsed)};
+    if (one.metadata != source.metadata || !one.header.empty())
+      source.model->files.push_back(std::move(one));
   }
-  return origin;
+  return source;
 }
 
 class OpenedSafetensors : public OpenedFile {
@@ -62,7 +62,7 @@ class OpenedSafetensors : public OpenedFile {
         tensors_.emplace_back(&file, &tensor);
       }
     }
-    facts_.metadata = origin_to_json(origin_of(model_));
+    facts_.metadata = source_metadata_to_json(source_metadata_of(model_));
     if (model_.files.empty()) return;
     for (const auto& [key, text] :
          model_.files.front().parsed.metadata.value_or(SafetensorsMetadata{}))

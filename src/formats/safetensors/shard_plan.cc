@@ -192,12 +192,12 @@ ModelPlan plan_model(const std::filesystem::path& path, const std::vector<NamedA
 
 std::optional<ModelPlan> plan_kept_model(const std::filesystem::path& path,
                                          const std::vector<NamedArray>& tensors,
-                                         const SafetensorsOrigin& origin,
+                                         const SafetensorsSourceMetadata& source,
                                          const PlanOptions& options) {
-  if (!origin.model || !is_index_file_name(origin.model->index_name)) return std::nullopt;
+  if (!source.model || !is_index_file_name(source.model->index_name)) return std::nullopt;
   ModelIndex index;
   try {
-    index = parse_index(origin.model->index_text, options.limits, kMostShards);
+    index = parse_index(source.model->index_text, options.limits, kMostShards);
   } catch (const FormatError&) {
     return std::nullopt;
   }
@@ -207,24 +207,24 @@ std::optional<ModelPlan> plan_kept_model(const std::filesystem::path& path,
     Planner planner(path, tensors, options);
     ModelPlan& plan = planner.plan();
     if (planner.target().is_folder) {
-      plan.path = plan.folder / origin.model->index_name;
-      plan.prefix = index_prefix(origin.model->index_name).value();
+      plan.path = plan.folder / source.model->index_name;
+      plan.prefix = index_prefix(source.model->index_name).value();
     }
-    std::unordered_map<std::string_view, const OriginFile*> said;
-    for (const OriginFile& file : origin.model->files) said.emplace(file.name, &file);
+    std::unordered_map<std::string_view, const SourceModelFile*> said;
+    for (const SourceModelFile& file : source.model->files) said.emplace(file.name, &file);
     for (std::size_t f = 0; f < shards->size(); ++f) {
       const auto found = said.find(index.files[f]);
       const bool is_said = found != said.end();
-      planner.add_file((*shards)[f], {}, is_said ? found->second->metadata : origin.metadata,
+      planner.add_file((*shards)[f], {}, is_said ? found->second->metadata : source.metadata,
                        is_said ? found->second->header : KeptHeader());
     }
     if (planner.name_shards(index.files)) {
       // Some programs count otherwise; who has converted tensors meanwhile has made it wrong.
       const auto counted =
-          origin.model->tensor_bytes ? origin.model->tensor_bytes : index.total_size;
+          source.model->tensor_bytes ? source.model->tensor_bytes : index.total_size;
       plan.index_text = counted && index.total_size && *counted != plan.data_bytes
-                            ? with_total_size(origin.model->index_text, plan.data_bytes)
-                            : origin.model->index_text;
+                            ? with_total_size(source.model->index_text, plan.data_bytes)
+                            : source.model->index_text;
     } else {
       planner.write_new_index();
     }

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "formats/safetensors/header.h"
-#include "formats/safetensors/origin.h"
 #include "formats/safetensors/place.h"
+#include "formats/safetensors/source_metadata.h"
 #include "thalia/formats/safetensors.h"
 #include "thalia/options.h"
 
@@ -49,11 +49,11 @@ ModelPlan plan_model(const std::filesystem::path& path, const std::vector<NamedA
                      const std::optional<SafetensorsMetadata>& metadata,
                      const PlanOptions& options);
 
-/// The model that the origin remembers, for the same tensors; nullopt where it is none, or the
-/// tensors are others.
+/// The model that the source metadata remember, for the same tensors; nullopt where it is none, or
+/// the tensors are others.
 std::optional<ModelPlan> plan_kept_model(const std::filesystem::path& path,
                                          const std::vector<NamedArray>& tensors,
-                                         const SafetensorsOrigin& origin,
+                                         const SafetensorsSourceMetadata& source,
                                          const PlanOptions& options);
 
 }  // namespace thalia::formats::safetensors

@@ -18,10 +18,10 @@
 #include "formats/safetensors/index.h"
 #include "formats/safetensors/kept_header.h"
 #include "formats/safetensors/model_writer.h"
-#include "formats/safetensors/origin.h"
 #include "formats/safetensors/parse.h"
 #include "formats/safetensors/place.h"
 #include "formats/safetensors/shard_plan.h"
+#include "formats/safetensors/source_metadata.h"
 #include "formats/safetensors/writer.h"
 #include "formats/source/list_names.h"
 #include "formats/source/lost_metadata.h"
@@ -34,7 +34,7 @@ namespace thalia::formats {
 namespace {
 
 using safetensors::ModelPlan;
-using safetensors::OriginModel;
+using safetensors::SourceModel;
 
 std::vector<NamedArray> checked_tensors(const SinkInput& input) {
   std::vector<NamedArray> tensors;
@@ -79,13 +79,13 @@ void add_texts(const SafetensorsMetadata& added, std::optional<SafetensorsMetada
   }
 }
 
-// Texts that users have put beside the origin, or in metadata of no format's, go into
+// Texts that users have put beside the source metadata, or in metadata of no format's, go into
 // `__metadata__`; all else is lost. Where another format tells its name, that is no text of a user.
-void take_texts(SafetensorsOrigin& origin) {
-  Keys lost(origin.other_keys.begin(), origin.other_keys.end());
-  Keys there = keys_of(origin.metadata);
+void take_texts(SafetensorsSourceMetadata& source) {
+  Keys lost(source.other_keys.begin(), source.other_keys.end());
+  Keys there = keys_of(source.metadata);
   SafetensorsMetadata taken;
-  for (const auto& [key, text] : origin.texts) {
+  for (const auto& [key, text] : source.texts) {
     const bool is_format_name = key == "format" && lost.contains(text);
     if (there.contains(key) && !is_format_name) continue;
     lost.erase(key);
@@ -93,26 +93,26 @@ void take_texts(SafetensorsOrigin& origin) {
     there.insert(key);
     taken.emplace_back(key, text);
   }
-  std::erase_if(origin.other_keys, [&](const std::string& key) { return !lost.contains(key); });
-  add_texts(taken, origin.metadata);
-  if (!origin.model) return;
-  for (auto& file : origin.model->files) add_texts(taken, file.metadata);
+  std::erase_if(source.other_keys, [&](const std::string& key) { return !lost.contains(key); });
+  add_texts(taken, source.metadata);
+  if (!source.model) return;
+  for (auto& file : source.model->files) add_texts(taken, file.metadata);
 }
 
 // One file has one set of texts: of a model's files the first that has a key says what it is.
-void join_texts(SafetensorsOrigin& origin, std::vector<std::string>& losses) {
+void join_texts(SafetensorsSourceMetadata& source, std::vector<std::string>& losses) {
   std::vector<std::string> differing;
   std::unordered_map<std::string, std::size_t> places;
-  if (origin.metadata)
-    for (std::size_t i = 0; i < origin.metadata->size(); ++i)
-      places.emplace((*origin.metadata)[i].first, i);
-  for (const auto& file : origin.model->files) {
+  if (source.metadata)
+    for (std::size_t i = 0; i < source.metadata->size(); ++i)
+      places.emplace((*source.metadata)[i].first, i);
+  for (const auto& file : source.model->files) {
     for (const auto& [key, text] : file.metadata.value_or(SafetensorsMetadata())) {
-      if (!origin.metadata) origin.metadata.emplace();
-      const auto [there, fresh] = places.emplace(key, origin.metadata->size());
+      if (!source.metadata) source.metadata.emplace();
+      const auto [there, fresh] = places.emplace(key, source.metadata->size());
       if (fresh) {
-        origin.metadata->emplace_back(key, text);
-      } else if ((*origin.metadata)[there->second].second != text) {
+        source.metadata->emplace_back(key, text);
+      } else if ((*source.metadata)[there->second].second != text) {
         differing.push_back(key);
       }
     }
@@ -130,27 +130,27 @@ bool is_model_path(const std::filesystem::path& path) {
 }
 
 ModelPlan plan_output(const std::filesystem::path& output, bool is_model,
-                      const std::vector<NamedArray>& tensors, SafetensorsOrigin& origin,
+                      const std::vector<NamedArray>& tensors, SafetensorsSourceMetadata& source,
                       const SinkOptions& options, std::vector<std::string>& losses) {
   const safetensors::PlanOptions plan_options{
       .max_shard_bytes = options.shard_bytes.value_or(std::numeric_limits<std::uint64_t>::max()),
       .max_header_bytes = options.max_safetensors_header_bytes,
       .limits = options.limits};
   if (is_model && !options.shard_bytes) {
-    if (auto kept = safetensors::plan_kept_model(output, tensors, origin, plan_options))
+    if (auto kept = safetensors::plan_kept_model(output, tensors, source, plan_options))
       return std::move(*kept);
   }
-  if (origin.model) join_texts(origin, losses);
+  if (source.model) join_texts(source, losses);
   ModelPlan plan;
   if (is_model) {
-    plan = safetensors::plan_model(output, tensors, origin.metadata, plan_options);
+    plan = safetensors::plan_model(output, tensors, source.metadata, plan_options);
     if (plan.index_text) return plan;
   } else {
     plan = {.folder = {}, .prefix = {}, .path = output, .files = {{}}};
   }
   with_path(output.native(), [&] {
     plan.files[0].header =
-        safetensors::kept_or_new_header(origin.header, tensors, origin.metadata,
+        safetensors::kept_or_new_header(source.header, tensors, source.metadata,
                                         options.max_safetensors_header_bytes, options.limits);
   });
   plan.data_bytes = plan.files[0].header.data_bytes;
@@ -158,7 +158,7 @@ ModelPlan plan_output(const std::filesystem::path& output, bool is_model,
 }
 
 // Of files of one set of texts, with headers and an index as they are written anew.
-bool is_plain_model(const OriginModel& model) {
+bool is_plain_model(const SourceModel& model) {
   const ModelIndex index = safetensors::parse_index(model.index_text, {}, UINT64_MAX);
   std::vector<std::pair<std::string, std::string>> weights;
   for (const auto& tensor : index.tensors)
@@ -169,7 +169,7 @@ bool is_plain_model(const OriginModel& model) {
 }
 
 // Whether a model's index and files say more than what is where.
-bool says_more(const OriginModel& model, unsigned max_json_depth) {
+bool says_more(const SourceModel& model, unsigned max_json_depth) {
   bool more =
       std::ranges::any_of(model.files, [](const auto& file) { return file.metadata.has_value(); });
   const auto see = [&](std::string_view key, json::Value& value) {
@@ -190,16 +190,17 @@ std::uint64_t write_safetensors_tensors(const std::filesystem::path& output, con
                                         const SinkOptions& options, const EmitPayload& emit) {
   const std::vector<NamedArray> tensors = checked_tensors(input);
   std::vector<std::string> losses;
-  SafetensorsOrigin origin = origin_from_json(input.metadata, options.limits.max_json_depth);
-  take_texts(origin);
-  add_lost_metadata(losses, input, origin.other_keys);
+  SafetensorsSourceMetadata source =
+      source_metadata_from_json(input.metadata, options.limits.max_json_depth);
+  take_texts(source);
+  add_lost_metadata(losses, input, source.other_keys);
   const OutputOptions& saved = options.save.output;
   std::optional<io::HeldFolder> folder;
   if (options.shard_bytes || is_model_path(output)) {
     folder.emplace(safetensors::model_target(output).folder, saved.durability,
                    options.save.work.cancel);
   }
-  const ModelPlan plan = plan_output(output, folder.has_value(), tensors, origin, options, losses);
+  const ModelPlan plan = plan_output(output, folder.has_value(), tensors, source, options, losses);
   if (options.announce) options.announce(losses);
   // Without a folder, it is a file like any other: its neighbours are none of its model.
   if (folder) {
@@ -217,15 +218,15 @@ std::uint64_t write_safetensors_tensors(const std::filesystem::path& output, con
 
 bool is_safetensors_made_of(const SinkInput& input, std::string_view metadata,
                             unsigned max_json_depth) {
-  const SafetensorsOrigin found = origin_from_json(metadata, max_json_depth);
-  SafetensorsOrigin written = origin_from_json(input.metadata, max_json_depth);
+  const SafetensorsSourceMetadata found = source_metadata_from_json(metadata, max_json_depth);
+  SafetensorsSourceMetadata written = source_metadata_from_json(input.metadata, max_json_depth);
   take_texts(written);
   return found.metadata == written.metadata && found.header.empty() &&
          (!found.model || is_plain_model(*found.model));
 }
 
 bool is_safetensors_note_only(std::string_view metadata, unsigned max_json_depth) {
-  const SafetensorsOrigin found = origin_from_json(metadata, max_json_depth);
+  const SafetensorsSourceMetadata found = source_metadata_from_json(metadata, max_json_depth);
   return found.found && found.other_keys.empty() && !found.metadata &&
          (!found.model || !says_more(*found.model, max_json_depth));
 }

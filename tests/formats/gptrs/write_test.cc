@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(what_is_lost_is_said) {
   BOOST_TEST(gptrs_from(archive.bytes).find("a.weight")->requires_grad == 1);
 }
 
-BOOST_AUTO_TEST_CASE(an_edited_origin_is_foreign_and_never_half_understood) {
+BOOST_AUTO_TEST_CASE(edited_source_metadata_are_foreign_and_never_half_understood) {
   const auto source = source_of(HandFile{}.bytes());
   const std::string good = source->facts().metadata;
   BOOST_TEST(good == R"({"format":"gptrs","gptrs":{"file":"GPTRSCHK",)"

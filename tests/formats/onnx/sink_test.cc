@@ -129,12 +129,12 @@ BOOST_AUTO_TEST_CASE(metadata_of_others_become_properties) {
               OnnxMetadata{{"epoch", "3"}, {"config", R"({"a":[1,null]})"}}));
   BOOST_TEST((properties(R"({"a":"1","a":"2"})", {"the metadata 'a', whose keys are taken"}) ==
               OnnxMetadata{{"a", "1"}}));
-  // Beside an origin.
+  // Beside source metadata.
   BOOST_TEST((properties(R"({"format":"onnx","onnx":{"ir_version":8,"metadata_props":{"a":"b"}},)"
                          R"("note":"mine","a":"c"})",
                          {"the metadata 'a', whose keys are taken"}) ==
               OnnxMetadata{{"a", "b"}, {"note", "mine"}}));
-  // What was edited is no origin any more.
+  // What was edited is no source metadata any more.
   for (const char* const edited :
        {R"({})", R"({"ir_version":"8"})", R"({"ir_version":8,"ir_version":8})",
         R"({"ir_version":8,"metadata_props":{"a":1}})", R"({"ir_version":8,"else":1})",

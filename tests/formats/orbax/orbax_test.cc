@@ -8,9 +8,9 @@
 #include "boost_test.h"
 #include "formats/orbax/metadata.h"
 #include "formats/orbax/opened.h"
-#include "formats/orbax/origin.h"
 #include "formats/orbax/pretty_json.h"
 #include "formats/orbax/sink.h"
+#include "formats/orbax/source_metadata.h"
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -162,9 +162,9 @@ BOOST_AUTO_TEST_CASE(metadata_are_printed_as_serde_prints_them) {
 BOOST_AUTO_TEST_CASE(metadata_that_were_edited_are_taken_as_a_strangers) {
   const auto keys = [](const char* metadata) {
     std::string all;
-    const orbax::OrbaxOrigin origin = orbax::origin_from_json(metadata, 16);
-    for (const auto& [key, value] : origin.others) all += key + '=' + value + ' ';
-    for (const std::string& lost : origin.lost_members) all += '-' + lost + ' ';
+    const orbax::OrbaxSourceMetadata source = orbax::source_metadata_from_json(metadata, 16);
+    for (const auto& [key, value] : source.others) all += key + '=' + value + ' ';
+    for (const std::string& lost : source.lost_members) all += '-' + lost + ' ';
     return all;
   };
   BOOST_TEST(keys(R"({"format":"mithril-orbax","mithril-orbax":{"metadata":{"a":1}}})") == "a=1 ");

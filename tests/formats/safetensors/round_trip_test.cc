@@ -35,7 +35,7 @@ const std::vector<std::string> kHeaders = {
     R"({"z":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"m":{"dtype":"U8","shape":[6],"data_offsets":[0,6]},"y":{"dtype":"U8","shape":[0],"data_offsets":[6,6]}})",
 };
 
-std::string origin_of(const std::filesystem::path& path) {
+std::string source_metadata_of(const std::filesystem::path& path) {
   return formats::open_safetensors_file(path, {})->facts().metadata;
 }
 
@@ -98,16 +98,16 @@ BOOST_AUTO_TEST_CASE(files_of_loom_come_back_or_are_refused_by_name) {
 
 BOOST_AUTO_TEST_CASE(only_what_differs_from_the_reference_is_kept) {
   const TemporaryFolder folder;
-  BOOST_TEST(origin_of(golden("none.safetensors")) ==
+  BOOST_TEST(source_metadata_of(golden("none.safetensors")) ==
              R"({"format":"safetensors","safetensors":{}})");
-  BOOST_TEST(origin_of(golden("metadata_empty.safetensors")) ==
+  BOOST_TEST(source_metadata_of(golden("metadata_empty.safetensors")) ==
              R"({"format":"safetensors","safetensors":{"metadata":{}}})");
   save_safetensors(folder / "a", borrow({make_tensor("w", DType::u8, {1})}), std::nullopt, {},
                    4096);
-  BOOST_TEST(origin_of(folder / "a") ==
+  BOOST_TEST(source_metadata_of(folder / "a") ==
              R"({"format":"safetensors","safetensors":{"header_length":4088}})");
   write_file(folder / "a", safetensors_bytes("{ }"));
-  BOOST_TEST(origin_of(folder / "a") ==
+  BOOST_TEST(source_metadata_of(folder / "a") ==
              R"({"format":"safetensors","safetensors":{"header":"{ }"}})");
 }
 
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_kept_header_that_does_not_fit_is_not_used) {
   const std::string header =
       R"({ "a":{"dtype":"F32","shape":[1],"data_offsets":[2,6]},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"__metadata__":{"k":"v"}})";
   write_file(folder / "a.safetensors", safetensors_bytes(header, 6));
-  const std::string good = origin_of(folder / "a.safetensors");
+  const std::string good = source_metadata_of(folder / "a.safetensors");
   const SafetensorsFile original = SafetensorsFile::open(folder / "a.safetensors");
   save_safetensors(folder / "plain", original.tensors(), original.metadata());
   const std::string plain = read_file(folder / "plain");
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_kept_header_that_does_not_fit_is_not_used) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_origin_of_another_form_counts_for_nothing) {
+BOOST_AUTO_TEST_CASE(source_metadata_of_another_form_count_for_nothing) {
   const TemporaryFolder folder;
   const auto losses = [&](const std::string& inner) {
     return write_with(golden("none.safetensors"),
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(texts_that_differ_between_files_are_told) {
 BOOST_AUTO_TEST_CASE(a_kept_index_that_does_not_fit_is_not_used) {
   const TemporaryFolder folder;
   write_model(folder / "a");
-  const std::string good = origin_of(folder / "a");
+  const std::string good = source_metadata_of(folder / "a");
   const auto names = [&](std::string metadata) {
     std::filesystem::remove_all(folder / "b");
     std::filesystem::create_directory(folder / "b");

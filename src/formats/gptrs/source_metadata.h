@@ -14,7 +14,7 @@
 
 namespace thalia::formats::gptrs {
 
-struct GptrsOrigin {
+struct GptrsSourceMetadata {
   GptrsFormat format = GptrsFormat::checkpoint;
   std::string config{};  ///< of a checkpoint: the text, with a kind
   /// Of a checkpoint: whether all ids are stored, or none; nullopt: those of `ids_of`.
@@ -26,19 +26,19 @@ struct GptrsOrigin {
 };
 
 /// Of an open file. Of entries with one name the last counts.
-GptrsOrigin origin_of(const GptrsFile& file);
+GptrsSourceMetadata source_metadata_of(const GptrsFile& file);
 
 /// {"format":"gptrs","gptrs":{…}}
-std::string origin_to_json(const GptrsOrigin& origin);
+std::string source_metadata_to_json(const GptrsSourceMetadata& source);
 
-struct FoundOrigin {
-  std::optional<GptrsOrigin> origin{};
+struct FoundSourceMetadata {
+  std::optional<GptrsSourceMetadata> source{};
   /// The other members of the metadata and their values, in their order.
   std::vector<std::pair<std::string, std::string>> rest{};
 };
 
-/// Takes metadata of any origin. What is not wholly as origin_to_json() writes it is part of the
-/// rest. @throws FormatError for what is no JSON object.
-FoundOrigin origin_from_json(std::string_view metadata, const ReadLimits& limits);
+/// Takes metadata of any source. What is not wholly as source_metadata_to_json() writes it is part
+/// of the rest. @throws FormatError for what is no JSON object.
+FoundSourceMetadata source_metadata_from_json(std::string_view metadata, const ReadLimits& limits);
 
 }  // namespace thalia::formats::gptrs

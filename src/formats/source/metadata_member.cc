@@ -1,12 +1,13 @@
 // The text is walked twice, since "format" may stand in front of the member that it announces, and
 // so may what is a stranger's if that member is not of the form.
-#include "formats/source/origin_member.h"
+#include "formats/source/metadata_member.h"
 
 #include <set>
 
 namespace thalia::formats {
 
-std::string origin_json(std::string_view name, const std::function<void(JsonWriter&)>& write) {
+std::string source_metadata_json(std::string_view name,
+                                 const std::function<void(JsonWriter&)>& write) {
   std::string text;
   JsonWriter json(text);
   json.begin_object().member(kFormatKey, name).key(name).begin_object();
@@ -15,9 +16,10 @@ std::string origin_json(std::string_view name, const std::function<void(JsonWrit
   return text;
 }
 
-OriginPlace find_origin(std::string_view metadata, std::string_view name, unsigned max_depth,
-                        const std::function<bool(json::Value& object)>& read) {
-  OriginPlace found;
+SourceMetadataPlace find_source_metadata(std::string_view metadata, std::string_view name,
+                                         unsigned max_depth,
+                                         const std::function<bool(json::Value& object)>& read) {
+  SourceMetadataPlace found;
   if (metadata.empty()) return found;
   std::size_t at = 0;
   json::walk_object(metadata, max_depth, [&](std::string_view key, json::Value& value) {
@@ -28,15 +30,15 @@ OriginPlace find_origin(std::string_view metadata, std::string_view name, unsign
     }
     ++at;
   });
-  return found ? found : OriginPlace{};
+  return found ? found : SourceMetadataPlace{};
 }
 
-void visit_others(std::string_view metadata, const OriginPlace& origin, unsigned max_depth,
+void visit_others(std::string_view metadata, const SourceMetadataPlace& source, unsigned max_depth,
                   const json::MemberVisitor& visit) {
   if (metadata.empty()) return;
   std::size_t at = 0;
   json::walk_object(metadata, max_depth, [&](std::string_view key, json::Value& value) {
-    if (at != origin.own && at != origin.format) visit(key, value);
+    if (at != source.own && at != source.format) visit(key, value);
     ++at;
   });
 }

@@ -16,27 +16,30 @@
 
 namespace thalia::formats {
 
-/// The key that announces an origin.
+/// The key that announces source metadata.
 inline constexpr std::string_view kFormatKey = "format";
 
 /// {"format":NAME,NAME:{…}}, the members of the inner object as `write` writes them.
-std::string origin_json(std::string_view name, const std::function<void(JsonWriter&)>& write);
+std::string source_metadata_json(std::string_view name,
+                                 const std::function<void(JsonWriter&)>& write);
 
-/// Where an origin stands among the members of metadata.
-struct OriginPlace {
+/// Where source metadata lie among the members of metadata.
+struct SourceMetadataPlace {
   std::optional<std::size_t> own{};     ///< nullopt: there is none
-  std::optional<std::size_t> format{};  ///< of "format", where it announces this origin
+  std::optional<std::size_t> format{};  ///< of "format", where it announces these
 
   explicit operator bool() const noexcept { return own.has_value(); }
 };
 
-/// Of metadata of any origin. Calls `read` with each object called `name`, until it says that one
-/// is of the form. No text at all has no origin. @throws FormatError for what is no JSON object.
-OriginPlace find_origin(std::string_view metadata, std::string_view name, unsigned max_depth,
-                        const std::function<bool(json::Value& object)>& read);
+/// Of metadata of any source. Calls `read` with each object called `name`, until it says that one
+/// is of the form. No text at all has none. @throws FormatError for what is no JSON object.
+SourceMetadataPlace find_source_metadata(std::string_view metadata, std::string_view name,
+                                         unsigned max_depth,
+                                         const std::function<bool(json::Value& object)>& read);
 
-/// Visits all other members: "format" is one of them unless there is an origin that it announces.
-void visit_others(std::string_view metadata, const OriginPlace& origin, unsigned max_depth,
+/// Visits all other members: "format" is one of them unless there are source metadata that it
+/// announces.
+void visit_others(std::string_view metadata, const SourceMetadataPlace& source, unsigned max_depth,
                   const json::MemberVisitor& visit);
 
 // Both are false for a value that is no object, or has a key twice.

@@ -18,19 +18,20 @@ inline constexpr std::string_view kCodes = "codes";
 inline constexpr std::string_view kScales = "scales";
 inline constexpr std::string_view kZeroPoints = "zero_points";
 
-struct MithrilOrigin {
+struct MithrilSourceMetadata {
   MithrilMethod method = MithrilMethod::int8_linear;
   DType original_dtype = DType::f32;
   std::optional<std::uint64_t> group_size{};
   int level = 3;
 };
-std::string origin_to_json(const MithrilOrigin& origin);
+std::string source_metadata_to_json(const MithrilSourceMetadata& source);
 
-struct ReadOrigin {
-  std::optional<MithrilOrigin> origin{};     ///< nullopt: the metadata are of no such file
-  std::vector<std::string> other_members{};  ///< what has no place in such a file
+struct ReadSourceMetadata {
+  std::optional<MithrilSourceMetadata> source{};  ///< nullopt: the metadata are of no such file
+  std::vector<std::string> other_members{};       ///< what has no place in such a file
 };
 /// @throws FormatError where the text is no JSON object.
-ReadOrigin origin_from_json(std::string_view metadata_json, unsigned max_json_depth);
+ReadSourceMetadata source_metadata_from_json(std::string_view metadata_json,
+                                             unsigned max_json_depth);
 
 }  // namespace thalia::formats::mithril_quantized

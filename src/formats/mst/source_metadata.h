@@ -13,7 +13,7 @@
 
 namespace thalia::formats::mst {
 
-struct MstOrigin {
+struct MstSourceMetadata {
   std::uint32_t version = 1;
   int level = 3;
   bool byte_grouping = true;
@@ -23,9 +23,10 @@ struct MstOrigin {
   std::vector<std::string> other_members{};  ///< what has no place in a .mst file
 };
 
-std::string origin_to_json(const MstFile& file);
+std::string source_metadata_to_json(const MstFile& file);
 /// Of the metadata of any .thalia file: of what is no .mst file's, texts become metadata.
 /// @throws FormatError where it is no JSON object.
-MstOrigin origin_from_json(std::string_view metadata_json, unsigned max_json_depth);
+MstSourceMetadata source_metadata_from_json(std::string_view metadata_json,
+                                            unsigned max_json_depth);
 
 }  // namespace thalia::formats::mst

@@ -12,23 +12,24 @@
 
 namespace thalia::formats::gguf {
 
-struct TensorOrigin {
+struct SourceTensorType {
   std::string name;
   GgmlType type = GgmlType::f32;
   Shape shape{};  ///< of elements; of types in blocks
 };
 
-std::string origin_to_json(const GgufKeyValues& key_values,
-                           const std::vector<TensorOrigin>& tensors);
+std::string source_metadata_to_json(const GgufKeyValues& key_values,
+                                    const std::vector<SourceTensorType>& tensors);
 
-struct GgufOrigin {
+struct GgufSourceMetadata {
   GgufKeyValues key_values{};  ///< for a file: with general.architecture, keys all different
-  std::vector<TensorOrigin> tensors{};  ///< in the order that the file had
-  std::vector<std::string> lost{};      ///< members that GGUF has no place for
+  std::vector<SourceTensorType> tensors{};  ///< in the order that the file had
+  std::vector<std::string> lost{};          ///< members that GGUF has no place for
 };
 
 /// For the metadata of any .thalia file: what somebody has edited counts where it fits, and is lost
 /// where it does not. @throws FormatError where it is no JSON object.
-GgufOrigin origin_from_json(std::string_view metadata_json, unsigned max_json_depth);
+GgufSourceMetadata source_metadata_from_json(std::string_view metadata_json,
+                                             unsigned max_json_depth);
 
 }  // namespace thalia::formats::gguf

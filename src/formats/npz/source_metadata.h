@@ -13,7 +13,7 @@
 namespace thalia::formats::npz {
 
 /// What NumPy does not choose itself is left out.
-struct ArrayOrigin {
+struct SourceArray {
   std::string name;
   std::string descr{};  ///< empty: as npy_descr() says
   bool fortran_order = false;
@@ -22,24 +22,24 @@ struct ArrayOrigin {
   bool bare = false;  ///< the member's name has no ".npy"
 };
 
-struct NpzOrigin {
+struct NpzSourceMetadata {
   bool deflated = false;              ///< every array
   bool old_zip64 = false;             ///< by a Python up to 3.11.3
-  std::vector<ArrayOrigin> arrays{};  ///< in the order of the file, their names different
+  std::vector<SourceArray> arrays{};  ///< in the order of the file, their names different
   /// Keys of the metadata that are no part of the above: what the format loses.
   std::vector<std::string> other_keys{};
 };
 
 /// Of an array whose header stands in its file as `text`.
-ArrayOrigin array_origin(const NpyArray& array, const NpyHeader& header, ByteSpan text);
-NpzOrigin origin_of(const NpzArchive& archive);
+SourceArray source_array(const NpyArray& array, const NpyHeader& header, ByteSpan text);
+NpzSourceMetadata source_metadata_of(const NpzArchive& archive);
 /// Whether a file without all this is the same: it has only the names of arrays.
-bool says_names_only(const NpzOrigin& origin) noexcept;
+bool says_names_only(const NpzSourceMetadata& source) noexcept;
 /// `format`: "npy" or "npz".
-std::string origin_to_json(std::string_view format, const NpzOrigin& origin);
+std::string source_metadata_to_json(std::string_view format, const NpzSourceMetadata& source);
 
 /// For the metadata of any file; either format's is understood. What is not exactly of this form
 /// counts as somebody else's. @throws FormatError where it is no JSON object.
-NpzOrigin origin_from_json(std::string_view metadata, unsigned max_json_depth);
+NpzSourceMetadata source_metadata_from_json(std::string_view metadata, unsigned max_json_depth);
 
 }  // namespace thalia::formats::npz

@@ -1,7 +1,7 @@
 // The metadata may have been edited since, and nothing here trusts it: only an object that holds
-// the known members alone, each of its type, is an origin. Any other is the user's, and becomes a
-// property of the model like the rest of the metadata.
-#include "formats/onnx/origin.h"
+// the known members alone, each of its type, is source metadata. Any other is the user's, and
+// becomes a property of the model like the rest of the metadata.
+#include "formats/onnx/source_metadata.h"
 
 #include <charconv>
 #include <set>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "formats/source/list_names.h"
-#include "formats/source/origin_member.h"
+#include "formats/source/metadata_member.h"
 #include "json/copy.h"
 
 namespace thalia::formats::onnx {
@@ -25,11 +25,11 @@ std::optional<Number> whole_number(std::string_view text) {
   return number;
 }
 
-// Everything that is not as it should be makes the whole no origin.
-class OriginReader {
+// Everything that is not as it should be makes the whole no source metadata.
+class SourceMetadataReader {
  public:
-  std::optional<OnnxOrigin> read(json::Value& value) {
-    origin_.model = {.ir_version = 0,
+  std::optional<OnnxSourceMetadata> read(json::Value& value) {
+    source_.model = {.ir_version = 0,
                      .opset_imports = {},
                      .producer_name = {},
                      .producer_version = {},
@@ -38,23 +38,23 @@ class OriginReader {
       read_member(key, member);
       return good_;
     });
-    return good && origin_.model.ir_version > 0 ? std::optional(std::move(origin_)) : std::nullopt;
+    return good && source_.model.ir_version > 0 ? std::optional(std::move(source_)) : std::nullopt;
   }
 
  private:
   void read_member(std::string_view key, json::Value& member) {
-    OnnxModel& model = origin_.model;
+    OnnxModel& model = source_.model;
     if (key == "ir_version") return read_number(member, model.ir_version);
     if (key == "model_version") return read_number(member, model.model_version);
     if (key == "opset_imports") return read_opsets(member);
     if (key == "order") return read_order(member);
     if (key == "metadata_props") {
-      good_ = read_texts(member, origin_.metadata);
+      good_ = read_texts(member, source_.metadata);
       return;
     }
     if (key == "external_data") {
       good_ = member.token() == "true";
-      origin_.external_data = good_;
+      source_.external_data = good_;
       return;
     }
     const std::pair<std::string_view, std::string*> texts[] = {
@@ -100,7 +100,7 @@ class OriginReader {
         }
         return good_;
       });
-      origin_.model.opset_imports.push_back(std::move(opset));
+      source_.model.opset_imports.push_back(std::move(opset));
     });
   }
 
@@ -112,19 +112,19 @@ class OriginReader {
     member.for_each_element([&](json::Value& element) {
       std::string name;
       if (good_) read_text(element, name);
-      origin_.order.push_back(std::move(name));
+      source_.order.push_back(std::move(name));
     });
   }
 
-  OnnxOrigin origin_;
+  OnnxSourceMetadata source_;
   bool good_ = true;
 };
 
 }  // namespace
 
-std::string origin_to_json(const OnnxOrigin& origin) {
-  const OnnxModel& model = origin.model;
-  return origin_json(kFormatName, [&](JsonWriter& json) {
+std::string source_metadata_to_json(const OnnxSourceMetadata& source) {
+  const OnnxModel& model = source.model;
+  return source_metadata_json(kFormatName, [&](JsonWriter& json) {
     json.member("ir_version", model.ir_version);
     const auto optional_text = [&](std::string_view key, const std::string& value) {
       if (!value.empty()) json.member(key, value);
@@ -144,31 +144,31 @@ std::string origin_to_json(const OnnxOrigin& origin) {
           .end_object();
     }
     json.end_array();
-    if (!origin.metadata.empty()) {
+    if (!source.metadata.empty()) {
       json.key("metadata_props").begin_object();
-      for (const auto& [key, value] : origin.metadata) json.member(key, value);
+      for (const auto& [key, value] : source.metadata) json.member(key, value);
       json.end_object();
     }
-    if (origin.external_data) json.member("external_data", true);
-    if (origin.order.size() > 1) {
+    if (source.external_data) json.member("external_data", true);
+    if (source.order.size() > 1) {
       json.key("order").begin_array();
-      for (const std::string& name : origin.order) json.value(name);
+      for (const std::string& name : source.order) json.value(name);
       json.end_array();
     }
   });
 }
 
-OnnxOrigin origin_from_json(std::string_view metadata, unsigned max_json_depth) {
-  OnnxOrigin origin;
-  const OriginPlace own =
-      find_origin(metadata, kFormatName, max_json_depth, [&](json::Value& object) {
-        auto found = OriginReader().read(object);
+OnnxSourceMetadata source_metadata_from_json(std::string_view metadata, unsigned max_json_depth) {
+  OnnxSourceMetadata source;
+  const SourceMetadataPlace own =
+      find_source_metadata(metadata, kFormatName, max_json_depth, [&](json::Value& object) {
+        auto found = SourceMetadataReader().read(object);
         if (!found) return false;
-        origin = *std::move(found);
+        source = *std::move(found);
         return true;
       });
   std::set<std::string, std::less<>> keys;
-  for (const auto& [key, value] : origin.metadata) keys.insert(key);
+  for (const auto& [key, value] : source.metadata) keys.insert(key);
   std::vector<std::string> as_json, repeated;
   visit_others(metadata, own, max_json_depth, [&](std::string_view key, json::Value& value) {
     const std::string name(key);
@@ -178,15 +178,15 @@ OnnxOrigin origin_from_json(std::string_view metadata, unsigned max_json_depth) 
     }
     const bool is_text = value.kind() == json::Kind::string;
     if (!is_text) as_json.push_back(name);
-    origin.metadata.emplace_back(name, is_text ? std::string(value.string()) : json::copied(value));
+    source.metadata.emplace_back(name, is_text ? std::string(value.string()) : json::copied(value));
   });
   if (!as_json.empty()) {
-    origin.losses.push_back("that the metadata " + list_names(as_json) +
+    source.losses.push_back("that the metadata " + list_names(as_json) +
                             " are more than text: properties hold them as JSON");
   }
   if (!repeated.empty())
-    origin.losses.push_back("the metadata " + list_names(repeated) + ", whose keys are taken");
-  return origin;
+    source.losses.push_back("the metadata " + list_names(repeated) + ", whose keys are taken");
+  return source;
 }
 
 std::optional<std::uint64_t> take_training_steps(OnnxMetadata& metadata) {

@@ -10,14 +10,15 @@
 
 namespace thalia::formats::orbax {
 
-struct OrbaxOrigin {
+struct OrbaxSourceMetadata {
   json::Members others{};                   ///< as Metadata::others
   std::vector<std::string> lost_members{};  ///< what has no place in such a folder
 };
 
-std::string origin_to_json(const json::Members& others);
+std::string source_metadata_to_json(const json::Members& others);
 /// Of the metadata of any .thalia file: of what is no such folder's, all members become members of
 /// the folder's own metadata. @throws FormatError where it is no JSON object.
-OrbaxOrigin origin_from_json(std::string_view metadata_json, unsigned max_json_depth);
+OrbaxSourceMetadata source_metadata_from_json(std::string_view metadata_json,
+                                              unsigned max_json_depth);
 
 }  // namespace thalia::formats::orbax

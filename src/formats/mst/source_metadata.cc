@@ -1,12 +1,12 @@
 // Whoever has the .thalia file may have edited its metadata: a member counts as a .mst file's only
-// where it has exactly the form that origin_to_json() gives it. Of others, texts are kept: those of
-// the object itself, and those that another format has as its own "metadata".
-#include "formats/mst/origin.h"
+// where it has exactly the form that source_metadata_to_json() gives it. Of others, texts are kept:
+// those of the object itself, and those that another format has as its own "metadata".
+#include "formats/mst/source_metadata.h"
 
 #include <optional>
 #include <set>
 
-#include "formats/source/origin_member.h"
+#include "formats/source/metadata_member.h"
 
 namespace thalia::formats::mst {
 namespace {
@@ -49,36 +49,36 @@ bool read_places(json::Value& value, std::vector<std::size_t>& places) {
   return good;
 }
 
-bool read_member(std::string_view key, json::Value& value, MstOrigin& origin) {
+bool read_member(std::string_view key, json::Value& value, MstSourceMetadata& source) {
   std::uint64_t number = 0;
   if (key == "version") {
     const bool good = read_number(value, 1, number);
-    origin.version = static_cast<std::uint32_t>(number);
+    source.version = static_cast<std::uint32_t>(number);
     return good;
   }
   if (key == "level") {
     const bool good = read_number(value, 22, number);
-    origin.level = static_cast<int>(number);
+    source.level = static_cast<int>(number);
     return good;
   }
   if (key == "byte_grouping") {
-    origin.byte_grouping = value.token() == "true";
+    source.byte_grouping = value.token() == "true";
     return value.kind() == json::Kind::boolean;
   }
-  if (key == kMetadataKey) return read_texts(value, origin.metadata);
-  if (key == "order") return read_names(value, origin.order);
-  return key == "header_order" && read_places(value, origin.header_order);
+  if (key == kMetadataKey) return read_texts(value, source.metadata);
+  if (key == "order") return read_names(value, source.order);
+  return key == "header_order" && read_places(value, source.header_order);
 }
 
-std::optional<MstOrigin> read_own(json::Value& value) {
-  MstOrigin origin;
+std::optional<MstSourceMetadata> read_own(json::Value& value) {
+  MstSourceMetadata source;
   const bool good = read_members(value, [&](std::string_view key, json::Value& member) {
-    return read_member(key, member, origin);
+    return read_member(key, member, source);
   });
   // A header of other names than the frames': neither order means anything.
-  if (!good || (!origin.header_order.empty() && origin.header_order.size() != origin.order.size()))
+  if (!good || (!source.header_order.empty() && source.header_order.size() != source.order.size()))
     return std::nullopt;
-  return origin;
+  return source;
 }
 
 // What "format" says, where there is an object of that name: "pt" alone says nothing.
@@ -109,8 +109,8 @@ bool read_foreign(json::Value& value, Texts& texts) {
 
 }  // namespace
 
-std::string origin_to_json(const MstFile& file) {
-  return origin_json(kFormatName, [&](JsonWriter& json) {
+std::string source_metadata_to_json(const MstFile& file) {
+  return source_metadata_json(kFormatName, [&](JsonWriter& json) {
     json.member("version", file.version()).member("level", file.level());
     json.member("byte_grouping", file.byte_grouping()).key(kMetadataKey).begin_object();
     for (const auto& [key, value] : file.metadata()) json.member(key, value);
@@ -125,13 +125,14 @@ std::string origin_to_json(const MstFile& file) {
   });
 }
 
-MstOrigin origin_from_json(std::string_view metadata_json, unsigned max_json_depth) {
-  MstOrigin origin;
-  const OriginPlace own =
-      find_origin(metadata_json, kFormatName, max_json_depth, [&](json::Value& object) {
+MstSourceMetadata source_metadata_from_json(std::string_view metadata_json,
+                                            unsigned max_json_depth) {
+  MstSourceMetadata source;
+  const SourceMetadataPlace own =
+      find_source_metadata(metadata_json, kFormatName, max_json_depth, [&](json::Value& object) {
         auto read = read_own(object);
         if (!read) return false;
-        origin = *std::move(read);
+        source = *std::move(read);
         return true;
       });
   const std::optional<std::string> format = named_format(metadata_json, max_json_depth);
@@ -141,19 +142,19 @@ MstOrigin origin_from_json(std::string_view metadata_json, unsigned max_json_dep
       const std::string_view text = value.string();
       if (key != kFormatKey || text != format) texts.emplace_back(key, text);
     } else if (key != format || !read_foreign(value, texts)) {
-      origin.other_members.emplace_back(key);
+      source.other_members.emplace_back(key);
     }
   });
   std::set<std::string, std::less<>> keys;
-  for (const auto& [key, value] : origin.metadata) keys.insert(key);
+  for (const auto& [key, value] : source.metadata) keys.insert(key);
   for (auto& [key, value] : texts) {
     if (keys.insert(key).second) {
-      origin.metadata.emplace_back(std::move(key), std::move(value));
+      source.metadata.emplace_back(std::move(key), std::move(value));
     } else {
-      origin.other_members.push_back(key);
+      source.other_members.push_back(key);
     }
   }
-  return origin;
+  return source;
 }
 
 }  // namespace thalia::formats::mst

@@ -16,7 +16,7 @@ namespace thalia::formats::onnx {
 /// The property that carries the number of training steps, which a .thalia file has in its header.
 inline constexpr std::string_view kTrainingSteps = "thalia.training_steps";
 
-struct OnnxOrigin {
+struct OnnxSourceMetadata {
   OnnxModel model{};
   OnnxMetadata metadata{};
   bool external_data = false;
@@ -26,11 +26,11 @@ struct OnnxOrigin {
 };
 
 /// Without losses.
-std::string origin_to_json(const OnnxOrigin& origin);
+std::string source_metadata_to_json(const OnnxSourceMetadata& source);
 
-/// Of the metadata of any .thalia file. What is no origin as above becomes properties: texts as
-/// they are, other values as JSON. @throws FormatError where it is no JSON object.
-OnnxOrigin origin_from_json(std::string_view metadata, unsigned max_json_depth);
+/// Of the metadata of any .thalia file. What is no source metadata as above becomes properties:
+/// texts as they are, other values as JSON. @throws FormatError where it is no JSON object.
+OnnxSourceMetadata source_metadata_from_json(std::string_view metadata, unsigned max_json_depth);
 
 /// The number that is the last property, which is taken out then.
 std::optional<std::uint64_t> take_training_steps(OnnxMetadata& metadata);

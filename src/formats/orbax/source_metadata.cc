@@ -1,9 +1,9 @@
-#include "formats/orbax/origin.h"
+#include "formats/orbax/source_metadata.h"
 
 #include <unordered_set>
 #include <utility>
 
-#include "formats/source/origin_member.h"
+#include "formats/source/metadata_member.h"
 
 namespace thalia::formats::orbax {
 namespace {
@@ -29,39 +29,40 @@ bool read_own(json::Value& value, json::Members& members) {
 // The keys of the folder itself, and those that another member has taken.
 using TakenKeys = std::unordered_set<std::string>;
 
-void add(OrbaxOrigin& origin, TakenKeys& taken, std::string key, std::string value) {
+void add(OrbaxSourceMetadata& source, TakenKeys& taken, std::string key, std::string value) {
   if (taken.insert(key).second) {
-    origin.others.emplace_back(std::move(key), std::move(value));
+    source.others.emplace_back(std::move(key), std::move(value));
   } else {
-    origin.lost_members.push_back(std::move(key));
+    source.lost_members.push_back(std::move(key));
   }
 }
 
 }  // namespace
 
-std::string origin_to_json(const json::Members& others) {
-  return origin_json(kFormatName, [&](JsonWriter& json) {
+std::string source_metadata_to_json(const json::Members& others) {
+  return source_metadata_json(kFormatName, [&](JsonWriter& json) {
     json.key(kMetadataKey).begin_object();
     for (const auto& [key, value] : others) json.key(key).raw(value);
     json.end_object();
   });
 }
 
-OrbaxOrigin origin_from_json(std::string_view metadata_json, unsigned max_json_depth) {
+OrbaxSourceMetadata source_metadata_from_json(std::string_view metadata_json,
+                                              unsigned max_json_depth) {
   json::Members own;
-  const OriginPlace place =
-      find_origin(metadata_json, kFormatName, max_json_depth, [&](json::Value& object) {
+  const SourceMetadataPlace place =
+      find_source_metadata(metadata_json, kFormatName, max_json_depth, [&](json::Value& object) {
         own.clear();
         return read_own(object, own);
       });
-  OrbaxOrigin origin;
+  OrbaxSourceMetadata source;
   TakenKeys taken{"arrays", "version"};
   if (place)
-    for (auto& [key, value] : own) add(origin, taken, std::move(key), std::move(value));
+    for (auto& [key, value] : own) add(source, taken, std::move(key), std::move(value));
   visit_others(metadata_json, place, max_json_depth, [&](std::string_view key, json::Value& value) {
-    add(origin, taken, std::string(key), json::copied(value));
+    add(source, taken, std::string(key), json::copied(value));
   });
-  return origin;
+  return source;
 }
 
 }  // namespace thalia::formats::orbax

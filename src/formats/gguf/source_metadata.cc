@@ -1,7 +1,7 @@
 // Key/values and types of tensors travel in a member of a .thalia file's metadata, so that a
 // conversion back writes the same file. Texts, numbers and truth values beside it, which users or
 // other formats have put there, become key/values.
-#include "formats/gguf/origin.h"
+#include "formats/gguf/source_metadata.h"
 
 #include <charconv>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 #include "formats/gguf/value_json.h"
 #include "formats/gguf/value_types.h"
-#include "formats/source/origin_member.h"
+#include "formats/source/metadata_member.h"
 #include "json/number.h"
 
 namespace thalia::formats::gguf {
@@ -35,9 +35,9 @@ std::optional<Shape> shape_from_json(json::Value& json) {
   return good ? std::optional(Shape(extents)) : std::nullopt;
 }
 
-std::optional<TensorOrigin> tensor_from_json(std::string_view name, json::Value& json) {
+std::optional<SourceTensorType> tensor_from_json(std::string_view name, json::Value& json) {
   if (json.kind() != json::Kind::object) return std::nullopt;
-  TensorOrigin tensor{.name = std::string(name)};
+  SourceTensorType tensor{.name = std::string(name)};
   const GgmlTypeFacts* facts = nullptr;
   bool good = true, has_shape = false;
   json.for_each_member([&](std::string_view key, json::Value& value) {
@@ -89,25 +89,26 @@ std::optional<GgufValue> untyped_from_json(json::Value& json) {
   return std::nullopt;
 }
 
-class OriginReader {
+class SourceMetadataReader {
  public:
-  explicit OriginReader(unsigned max_depth) : max_depth_(max_depth) {}
+  explicit SourceMetadataReader(unsigned max_depth) : max_depth_(max_depth) {}
 
-  GgufOrigin read(std::string_view text) {
-    const OriginPlace own = find_origin(text, kFormatName, max_depth_, [&](json::Value& object) {
-      object.for_each_member(
-          [&](std::string_view name, json::Value& member) { read_own(name, member); });
-      return true;
-    });
+  GgufSourceMetadata read(std::string_view text) {
+    const SourceMetadataPlace own =
+        find_source_metadata(text, kFormatName, max_depth_, [&](json::Value& object) {
+          object.for_each_member(
+              [&](std::string_view name, json::Value& member) { read_own(name, member); });
+          return true;
+        });
     visit_others(text, own, max_depth_, [&](std::string_view key, json::Value& value) {
       add(key, untyped_from_json(value), false);
     });
     // Of a GGUF file that had none, none is written.
     if (!own && !keys_.contains(kArchitectureKey)) {
-      origin_.key_values.insert(origin_.key_values.begin(),
+      source_.key_values.insert(source_.key_values.begin(),
                                 {std::string(kArchitectureKey), std::string(kNoArchitecture)});
     }
-    return std::move(origin_);
+    return std::move(source_);
   }
 
  private:
@@ -121,20 +122,20 @@ class OriginReader {
       // Of one that does not fit nothing is lost: its dtype tells its type, or it is refused.
       value.for_each_member([&](std::string_view tensor, json::Value& member) {
         if (auto read = tensor_from_json(tensor, member))
-          origin_.tensors.push_back(std::move(*read));
+          source_.tensors.push_back(std::move(*read));
       });
     } else {
-      origin_.lost.push_back(std::string(kFormatName) + "." + std::string(name));
+      source_.lost.push_back(std::string(kFormatName) + "." + std::string(name));
     }
   }
 
   void add(std::string_view key, std::optional<GgufValue> value, bool own) {
     if (key.empty() || !value || !fits(key, *value, own) || keys_.contains(key)) {
-      origin_.lost.emplace_back(key);
+      source_.lost.emplace_back(key);
       return;
     }
     keys_.emplace(key);
-    origin_.key_values.push_back({std::string(key), std::move(*value)});
+    source_.key_values.push_back({std::string(key), std::move(*value)});
   }
 
   // Two keys mean something to whoever reads the file.
@@ -147,22 +148,22 @@ class OriginReader {
   }
 
   unsigned max_depth_;
-  GgufOrigin origin_;
+  GgufSourceMetadata source_;
   std::set<std::string, std::less<>> keys_;
 };
 
 }  // namespace
 
-std::string origin_to_json(const GgufKeyValues& key_values,
-                           const std::vector<TensorOrigin>& tensors) {
-  return origin_json(kFormatName, [&](JsonWriter& json) {
+std::string source_metadata_to_json(const GgufKeyValues& key_values,
+                                    const std::vector<SourceTensorType>& tensors) {
+  return source_metadata_json(kFormatName, [&](JsonWriter& json) {
     json.key(kKeyValuesKey).begin_object();
     for (const auto& [key, value] : key_values) {
       json.key(key);
       value_to_json(json, value);
     }
     json.end_object().key(kTensorsKey).begin_object();
-    for (const TensorOrigin& tensor : tensors) {
+    for (const SourceTensorType& tensor : tensors) {
       const GgmlTypeFacts& facts = *ggml_type_facts(tensor.type);
       json.key(tensor.name).begin_object().member(kTypeKey, facts.name);
       if (!facts.dtype) {
@@ -176,8 +177,9 @@ std::string origin_to_json(const GgufKeyValues& key_values,
   });
 }
 
-GgufOrigin origin_from_json(std::string_view metadata_json, unsigned max_json_depth) {
-  return OriginReader(max_json_depth).read(metadata_json);
+GgufSourceMetadata source_metadata_from_json(std::string_view metadata_json,
+                                             unsigned max_json_depth) {
+  return SourceMetadataReader(max_json_depth).read(metadata_json);
 }
 
 }  // namespace thalia::formats::gguf

@@ -2,18 +2,18 @@
 // conversion back finds them. What it finds may have been edited since: only an object of exactly
 // this form counts, and everything else is reported as lost rather than half understood. Whether
 // kept headers and indexes still fit the tensors, their users ask (kept_header.h, shard_plan.h).
-#include "formats/safetensors/origin.h"
+#include "formats/safetensors/source_metadata.h"
 
 #include <utility>
 
-#include "formats/source/origin_member.h"
+#include "formats/source/metadata_member.h"
 
 namespace thalia::formats {
 namespace {
 
 using safetensors::KeptHeader;
-using safetensors::OriginFile;
-using safetensors::OriginModel;
+using safetensors::SourceModel;
+using safetensors::SourceModelFile;
 
 constexpr std::string_view kFormatName = "safetensors";
 constexpr std::string_view kMetadataKey = "metadata";
@@ -44,7 +44,7 @@ bool read_file_member(std::string_view key, json::Value& value,
   return header.length.has_value();
 }
 
-bool read_files(json::Value& value, std::vector<OriginFile>& files) {
+bool read_files(json::Value& value, std::vector<SourceModelFile>& files) {
   if (value.kind() != json::Kind::array || !files.empty()) return false;
   bool good = true;
   value.for_each_element([&](json::Value& element) {
@@ -52,7 +52,7 @@ bool read_files(json::Value& value, std::vector<OriginFile>& files) {
       good = false;
       return;
     }
-    OriginFile file;
+    SourceModelFile file;
     std::optional<std::string> name;
     element.for_each_member([&](std::string_view key, json::Value& member) {
       if (key == kNameKey) {
@@ -68,7 +68,7 @@ bool read_files(json::Value& value, std::vector<OriginFile>& files) {
   return good;
 }
 
-bool read_model(json::Value& value, std::optional<OriginModel>& model) {
+bool read_model(json::Value& value, std::optional<SourceModel>& model) {
   if (value.kind() != json::Kind::object) return false;
   bool good = true;
   std::optional<std::string> name, text;
@@ -83,27 +83,27 @@ bool read_model(json::Value& value, std::optional<OriginModel>& model) {
     }
   });
   if (!good || !name || !text || model) return false;
-  model = OriginModel{
+  model = SourceModel{
       .index_name = std::move(*name), .index_text = std::move(*text), .tensor_bytes = bytes};
   return true;
 }
 
-bool read_origin(json::Value& value, SafetensorsOrigin& origin) {
+bool read_source_metadata(json::Value& value, SafetensorsSourceMetadata& source) {
   if (value.kind() != json::Kind::object) return false;
   bool good = true;
-  std::vector<OriginFile> files;
+  std::vector<SourceModelFile> files;
   value.for_each_member([&](std::string_view key, json::Value& member) {
     if (key == kIndexKey) {
-      good = read_model(member, origin.model) && good;
+      good = read_model(member, source.model) && good;
     } else if (key == kFilesKey) {
       good = read_files(member, files) && good;
     } else {
-      good = read_file_member(key, member, origin.metadata, origin.header) && good;
+      good = read_file_member(key, member, source.metadata, source.header) && good;
     }
   });
-  if (!origin.model) return good && files.empty();
-  origin.model->files = std::move(files);
-  return good && origin.header.empty();
+  if (!source.model) return good && files.empty();
+  source.model->files = std::move(files);
+  return good && source.header.empty();
 }
 
 void write_file_members(JsonWriter& json, const std::optional<SafetensorsMetadata>& metadata,
@@ -119,21 +119,21 @@ void write_file_members(JsonWriter& json, const std::optional<SafetensorsMetadat
 
 }  // namespace
 
-std::string origin_to_json(const std::optional<SafetensorsMetadata>& metadata) {
-  return origin_to_json(SafetensorsOrigin{.metadata = metadata, .other_keys = {}});
+std::string source_metadata_to_json(const std::optional<SafetensorsMetadata>& metadata) {
+  return source_metadata_to_json(SafetensorsSourceMetadata{.metadata = metadata, .other_keys = {}});
 }
 
-std::string origin_to_json(const SafetensorsOrigin& origin) {
-  return origin_json(kFormatName, [&](JsonWriter& json) {
-    write_file_members(json, origin.metadata, origin.header);
-    if (!origin.model) return;
-    json.key(kIndexKey).begin_object().member(kNameKey, origin.model->index_name);
-    json.member(kTextKey, origin.model->index_text);
-    if (origin.model->tensor_bytes) json.member(kBytesKey, *origin.model->tensor_bytes);
+std::string source_metadata_to_json(const SafetensorsSourceMetadata& source) {
+  return source_metadata_json(kFormatName, [&](JsonWriter& json) {
+    write_file_members(json, source.metadata, source.header);
+    if (!source.model) return;
+    json.key(kIndexKey).begin_object().member(kNameKey, source.model->index_name);
+    json.member(kTextKey, source.model->index_text);
+    if (source.model->tensor_bytes) json.member(kBytesKey, *source.model->tensor_bytes);
     json.end_object();
-    if (origin.model->files.empty()) return;
+    if (source.model->files.empty()) return;
     json.key(kFilesKey).begin_array();
-    for (const OriginFile& file : origin.model->files) {
+    for (const SourceModelFile& file : source.model->files) {
       json.begin_object().member(kNameKey, file.name);
       write_file_members(json, file.metadata, file.header);
       json.end_object();
@@ -142,21 +142,22 @@ std::string origin_to_json(const SafetensorsOrigin& origin) {
   });
 }
 
-SafetensorsOrigin origin_from_json(std::string_view metadata_json, unsigned max_json_depth) {
-  SafetensorsOrigin origin;
-  const OriginPlace own =
-      find_origin(metadata_json, kFormatName, max_json_depth, [&](json::Value& object) {
-        SafetensorsOrigin read{.metadata = {}, .other_keys = {}};
-        const bool good = read_origin(object, read);
-        if (good) origin = std::move(read);
+SafetensorsSourceMetadata source_metadata_from_json(std::string_view metadata_json,
+                                                    unsigned max_json_depth) {
+  SafetensorsSourceMetadata source;
+  const SourceMetadataPlace own =
+      find_source_metadata(metadata_json, kFormatName, max_json_depth, [&](json::Value& object) {
+        SafetensorsSourceMetadata read{.metadata = {}, .other_keys = {}};
+        const bool good = read_source_metadata(object, read);
+        if (good) source = std::move(read);
         return good;
       });
-  origin.found = own.own.has_value();
+  source.found = own.own.has_value();
   visit_others(metadata_json, own, max_json_depth, [&](std::string_view key, json::Value& value) {
-    if (value.kind() == json::Kind::string) origin.texts.emplace_back(key, value.string());
-    origin.other_keys.emplace_back(key);
+    if (value.kind() == json::Kind::string) source.texts.emplace_back(key, value.string());
+    source.other_keys.emplace_back(key);
   });
-  return origin;
+  return source;
 }
 
 }  // namespace thalia::formats

@@ -1,4 +1,4 @@
-#include "formats/loom/origin.h"
+#include "formats/loom/source_metadata.h"
 
 #include <utility>
 
@@ -7,7 +7,7 @@
 #include "formats/loom/go_values.h"
 #include "formats/loom/spec_reader.h"
 #include "formats/loom/spec_writer.h"
-#include "formats/source/origin_member.h"
+#include "formats/source/metadata_member.h"
 #include "thalia/error.h"
 
 namespace thalia::formats::loom {
@@ -43,7 +43,7 @@ std::string_view kind_name(LoomFileKind kind) noexcept {
   return kind == LoomFileKind::entity ? "entity" : "loom-json";
 }
 
-std::string origin_to_json(LoomFileKind kind, const Document& document) {
+std::string source_metadata_to_json(LoomFileKind kind, const Document& document) {
   std::string text;
   GoJson json(text, false);
   json.begin_object().key(kFormatKey).text(kind_name(kind));
@@ -59,25 +59,27 @@ std::string origin_to_json(LoomFileKind kind, const Document& document) {
   return text;
 }
 
-std::optional<LoomOrigin> origin_from_json(std::string_view metadata, const ReadLimits& limits,
-                                           std::vector<std::string>& other_keys) {
-  std::optional<LoomOrigin> origin;
-  OriginPlace own;
+std::optional<LoomSourceMetadata> source_metadata_from_json(std::string_view metadata,
+                                                            const ReadLimits& limits,
+                                                            std::vector<std::string>& other_keys) {
+  std::optional<LoomSourceMetadata> source;
+  SourceMetadataPlace own;
   for (const LoomFileKind kind : {LoomFileKind::entity, LoomFileKind::checkpoint}) {
     if (own) break;
-    own = find_origin(metadata, kind_name(kind), limits.max_json_depth, [&](json::Value& object) {
-      try {
-        origin =
-            LoomOrigin{.kind = kind, .document = read_document(object, limits, metadata.size())};
-      } catch (const FormatError& error) {
-        if (error.code() == ErrorCode::bad_json) throw;
-      }
-      return origin.has_value();
-    });
+    own = find_source_metadata(
+        metadata, kind_name(kind), limits.max_json_depth, [&](json::Value& object) {
+          try {
+            source = LoomSourceMetadata{.kind = kind,
+                                        .document = read_document(object, limits, metadata.size())};
+          } catch (const FormatError& error) {
+            if (error.code() == ErrorCode::bad_json) throw;
+          }
+          return source.has_value();
+        });
   }
   visit_others(metadata, own, limits.max_json_depth,
                [&](std::string_view key, json::Value&) { other_keys.push_back(printable(key)); });
-  return origin;
+  return source;
 }
 
 }  // namespace thalia::formats::loom

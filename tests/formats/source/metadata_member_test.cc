@@ -1,4 +1,4 @@
-#include "formats/source/origin_member.h"
+#include "formats/source/metadata_member.h"
 
 #include <string>
 
@@ -8,22 +8,23 @@
 using namespace thalia;
 using namespace thalia::formats;
 
-BOOST_AUTO_TEST_SUITE(origin_members)
+BOOST_AUTO_TEST_SUITE(source_metadata_members)
 
 namespace {
 
 // What is found under "own" where it is {"a":NUMBER}, and the keys of all other members.
 std::string found_in(std::string_view metadata) {
   std::string text = "none";
-  const OriginPlace place = find_origin(metadata, "own", 8, [&](json::Value& object) {
-    std::string number;
-    const bool good = read_members(object, [&](std::string_view key, json::Value& member) {
-      number = member.token();
-      return key == "a" && member.kind() == json::Kind::number;
-    });
-    if (good) text = number;
-    return good;
-  });
+  const SourceMetadataPlace place =
+      find_source_metadata(metadata, "own", 8, [&](json::Value& object) {
+        std::string number;
+        const bool good = read_members(object, [&](std::string_view key, json::Value& member) {
+          number = member.token();
+          return key == "a" && member.kind() == json::Kind::number;
+        });
+        if (good) text = number;
+        return good;
+      });
   visit_others(metadata, place, 8, [&](std::string_view key, json::Value&) {
     text += ' ';
     text += key;
@@ -34,7 +35,8 @@ std::string found_in(std::string_view metadata) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(what_is_written_is_found) {
-  const std::string text = origin_json("own", [](JsonWriter& json) { json.member("a", 1); });
+  const std::string text =
+      source_metadata_json("own", [](JsonWriter& json) { json.member("a", 1); });
   BOOST_TEST(text == R"({"format":"own","own":{"a":1}})");
   BOOST_TEST(found_in(text) == "1");
   BOOST_TEST(found_in(R"({"own":{"a":1},"x":{},"format":"own"})") == "1 x");
@@ -52,7 +54,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_of_the_form_is_a_strangers) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(format_is_a_strangers_where_it_announces_no_origin) {
+BOOST_AUTO_TEST_CASE(format_is_foreign_where_it_announces_no_source_metadata) {
   BOOST_TEST(found_in(R"({"format":"own"})") == "none format");
   BOOST_TEST(found_in(R"({"format":"other","own":{"a":1}})") == "1 format");
   BOOST_TEST(found_in(R"({"format":1,"own":{"a":1}})") == "1 format");
