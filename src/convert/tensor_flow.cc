@@ -12,7 +12,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
-#include "convert/carried_metadata.h"
+#include "convert/embedded_metadata.h"
 #include "format/constants.h"
 #include "format/payload.h"
 #include "formats/source/legal_elements.h"
@@ -203,7 +203,7 @@ void flow_to_thalia(const OpenedFile& source, const FormatRow& from, const path&
   std::vector<Tensor> kept;  // what the writer borrows until it is done
   std::vector<Streamed> streamed;
   Writer writer(output, options.save);
-  const CarriedMetadata metadata = restored_metadata(facts, from, depth);
+  const EmbeddedMetadata metadata = restored_metadata(facts, from, depth);
   if (metadata.training_steps) writer.set_training_steps(*metadata.training_steps);
   RegionIds regions;
   for (std::size_t i = 0; i < facts.tensors.size(); ++i) {
@@ -267,9 +267,9 @@ void flow_to_format(const OpenedFile& source, const FormatRow& from, const Choos
   }
   precision.check_effect();
   // A file of the same format is to say what this one says.
-  CarriedMetadata metadata = from.format == to.format
-                                 ? own_metadata(facts)
-                                 : restored_metadata(facts, from, limits.max_json_depth);
+  EmbeddedMetadata metadata = from.format == to.format
+                                  ? own_metadata(facts)
+                                  : restored_metadata(facts, from, limits.max_json_depth);
   metadata.metadata = precision.note_in(std::move(metadata.metadata), limits.max_json_depth);
   if (to.holds_texts) metadata = packed_metadata(metadata, to.name, limits.max_json_depth);
   input.is_note_only = is_note_only(metadata.metadata, limits.max_json_depth);

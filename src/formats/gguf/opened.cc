@@ -44,8 +44,8 @@ class OpenedGguf final : public OpenedFile {
       source_types.push_back({tensor.name, restored ? GgmlType::f32 : tensor.type, tensor.shape});
     }
     facts_.metadata = source_metadata_to_json(file_.key_values(), source_types);
-    if (const GgufValue* const carried = file_.find(kCarriedMetadata)) {
-      if (const auto* const text = std::get_if<std::string>(carried)) facts_.carried = *text;
+    if (const GgufValue* const embedded = file_.find(kEmbeddedMetadata)) {
+      if (const auto* const text = std::get_if<std::string>(embedded)) facts_.embedded = *text;
     }
     if (file_.unused_bytes() > 0)
       facts_.losses.push_back(

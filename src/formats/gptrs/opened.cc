@@ -69,7 +69,7 @@ class OpenedGptrs final : public OpenedFile {
     }
     // A config that was made of another format's metadata is them.
     if (file_.format() == GptrsFormat::checkpoint && file_.model_config().kind == "thalia")
-      facts_.carried = fmt::format(R"({{"metadata":{}}})", file_.model_config().config);
+      facts_.embedded = fmt::format(R"({{"metadata":{}}})", file_.model_config().config);
     if (!hidden.empty()) {
       facts_.losses.push_back(
           fmt::format("earlier tensors of a name that stands there again: {}", list_names(hidden)));

@@ -32,7 +32,7 @@ class OpenedMst final : public OpenedFile {
     }
     facts_.metadata = source_metadata_to_json(file_);
     for (const auto& [key, text] : file_.metadata())
-      if (key == kCarriedMetadata) facts_.carried = text;
+      if (key == kEmbeddedMetadata) facts_.embedded = text;
     facts_.file_bytes = file_.file_bytes();
     if (!file_.unknown_members().empty()) {
       facts_.losses.push_back(

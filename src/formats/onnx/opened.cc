@@ -62,7 +62,7 @@ class OpenedOnnx final : public OpenedFile {
     }
     OnnxMetadata metadata = file_.metadata();
     for (const auto& [key, text] : metadata)
-      if (key == kCarriedMetadata) facts_.carried = text;
+      if (key == kEmbeddedMetadata) facts_.embedded = text;
     facts_.version = fmt::format("IR {}", file_.model().ir_version);
     facts_.training_steps = take_training_steps(metadata);
     OnnxSourceMetadata source{

@@ -38,10 +38,10 @@ class OpenedOrbax final : public OpenedFile {
     facts_.version = "1";
     facts_.metadata = source_metadata_to_json(metadata.others);
     for (const auto& [key, text] : metadata.others) {
-      if (key != kCarriedMetadata) continue;
+      if (key != kEmbeddedMetadata) continue;
       json::walk_value(text, options.chain.read.input.limits.max_json_depth,
                        [&](json::Value& value) {
-                         if (value.kind() == json::Kind::string) facts_.carried = value.string();
+                         if (value.kind() == json::Kind::string) facts_.embedded = value.string();
                        });
     }
     facts_.file_bytes = file->bytes().size();

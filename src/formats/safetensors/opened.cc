@@ -66,7 +66,7 @@ class OpenedSafetensors : public OpenedFile {
     if (model_.files.empty()) return;
     for (const auto& [key, text] :
          model_.files.front().parsed.metadata.value_or(SafetensorsMetadata{}))
-      if (key == kCarriedMetadata) facts_.carried = text;
+      if (key == kEmbeddedMetadata) facts_.embedded = text;
   }
 
   std::vector<std::filesystem::path> files() const override {

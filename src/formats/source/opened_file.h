@@ -24,15 +24,15 @@
 
 namespace thalia::formats {
 
-/// The key of the text in which a file carries metadata of another format. docs/use/formats.md,
+/// The key of the text in which a file embeds metadata of another format. docs/use/formats.md,
 /// "Metadata".
-inline constexpr std::string_view kCarriedMetadata = "thalia.metadata";
+inline constexpr std::string_view kEmbeddedMetadata = "thalia.metadata";
 
 /// As AnyFile tells them, and what conversions need beside that.
 struct OpenedFacts : FileFacts {
   std::vector<AnyTensor> tensors{};  ///< empty of a file that tells them one at a time: stored()
-  /// Of formats with texts for metadata: the one under kCarriedMetadata.
-  std::optional<std::string> carried{};
+  /// Of formats with texts for metadata: the one under kEmbeddedMetadata.
+  std::optional<std::string> embedded{};
   /// Those of the losses that are none where a tensor goes to its place(), in a file with regions.
   std::vector<std::string> place_losses{};
 };

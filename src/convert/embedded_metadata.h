@@ -11,23 +11,23 @@
 
 namespace thalia::formats {
 
-struct CarriedMetadata {
+struct EmbeddedMetadata {
   std::string metadata = "{}";  ///< a JSON object
   std::optional<std::uint64_t> training_steps{};
 };
 
 /// What a file says itself.
-CarriedMetadata own_metadata(const OpenedFacts& facts);
+EmbeddedMetadata own_metadata(const OpenedFacts& facts);
 
-/// What a file of the format `from` carries of another format's metadata, if that is all that it
+/// The metadata of another format that a file of the format `from` embeds, if that is all that it
 /// says; else what it says itself.
-CarriedMetadata restored_metadata(const OpenedFacts& facts, const FormatRow& from,
-                                  unsigned max_json_depth);
+EmbeddedMetadata restored_metadata(const OpenedFacts& facts, const FormatRow& from,
+                                   unsigned max_json_depth);
 
 /// For a sink of the format `to` that has texts: the texts that people have put into `metadata`,
 /// and all of it and the steps as one more. Metadata of that format itself, none at all, and such
 /// of more than 16 MiB stay as they are.
-CarriedMetadata packed_metadata(const CarriedMetadata& metadata, std::string_view to,
-                                unsigned max_json_depth);
+EmbeddedMetadata packed_metadata(const EmbeddedMetadata& metadata, std::string_view to,
+                                 unsigned max_json_depth);
 
 }  // namespace thalia::formats

@@ -20,14 +20,14 @@
 using namespace thalia;
 using namespace thalia::test;
 
-BOOST_AUTO_TEST_SUITE(carried_metadata)
+BOOST_AUTO_TEST_SUITE(embedded_metadata)
 
 namespace {
 
 using Texts = std::vector<std::pair<std::string, std::string>>;
 
 // Files of `source metadata`'s metadata in other formats.
-struct Carriers {
+struct Embedders {
   TemporaryFolder folder;
 
   std::filesystem::path at(const std::string& name) const { return folder / name; }
@@ -52,11 +52,11 @@ void save_texts(const std::filesystem::path& path, const Texts& texts) {
   save_safetensors(path, borrow({kWeights}), texts);
 }
 
-const char* const kCarried = R"({"metadata":{"q":1}})";
+const char* const kEmbedded = R"({"metadata":{"q":1}})";
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(what_a_file_carries_alone_comes_back, Carriers) {
+BOOST_FIXTURE_TEST_CASE(what_a_file_carries_alone_comes_back, Embedders) {
   save_texts(at("a.safetensors"), {{"a", "b"}, {"name", "x"}});
   const std::string original = read_file(at("a.safetensors"));
   for (const char* const name : {"b.gguf", "b.onnx", "b.mst", "b.gptrschk"}) {
@@ -72,11 +72,11 @@ BOOST_FIXTURE_TEST_CASE(what_a_file_carries_alone_comes_back, Carriers) {
   BOOST_TEST(converted("folder", "back.safetensors") == original);
 }
 
-BOOST_FIXTURE_TEST_CASE(texts_beside_it_are_never_lost, Carriers) {
-  save_texts(at("alone.safetensors"), {{"thalia.metadata", kCarried}});
+BOOST_FIXTURE_TEST_CASE(texts_beside_it_are_never_lost, Embedders) {
+  save_texts(at("alone.safetensors"), {{"thalia.metadata", kEmbedded}});
   BOOST_TEST(metadata_through_thalia("alone.safetensors") == R"({"q":1})");
-  const Texts edited[] = {{{"thalia.metadata", kCarried}, {"format", "pt"}},
-                          {{"author", "me"}, {"thalia.metadata", kCarried}}};
+  const Texts edited[] = {{{"thalia.metadata", kEmbedded}, {"format", "pt"}},
+                          {{"author", "me"}, {"thalia.metadata", kEmbedded}}};
   for (const Texts& texts : edited) {
     save_texts(at("a.safetensors"), texts);
     const std::string original = read_file(at("a.safetensors"));
@@ -87,7 +87,7 @@ BOOST_FIXTURE_TEST_CASE(texts_beside_it_are_never_lost, Carriers) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(key_values_and_types_of_a_quantized_file_are_kept, Carriers) {
+BOOST_FIXTURE_TEST_CASE(key_values_and_types_of_a_quantized_file_are_kept, Embedders) {
   save_texts(at("a.safetensors"), {{"a", "b"}});
   converted("a.safetensors", "a.gguf");
   const GgufFile exported = GgufFile::open(at("a.gguf"));
@@ -104,7 +104,7 @@ BOOST_FIXTURE_TEST_CASE(key_values_and_types_of_a_quantized_file_are_kept, Carri
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(what_was_written_into_a_model_is_kept, Carriers) {
+BOOST_FIXTURE_TEST_CASE(what_was_written_into_a_model_is_kept, Embedders) {
   save_texts(at("a.safetensors"), {{"a", "b"}});
   converted("a.safetensors", "a.onnx");
   const formats::onnx::OnnxFile exported = formats::onnx::OnnxFile::open(at("a.onnx"));
@@ -124,15 +124,15 @@ BOOST_FIXTURE_TEST_CASE(what_was_written_into_a_model_is_kept, Carriers) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(texts_of_an_mst_file_are_kept, Carriers) {
-  MstWriter writer(at("a.mst"), {.metadata = {{"thalia.metadata", kCarried}, {"k", "v"}}});
+BOOST_FIXTURE_TEST_CASE(texts_of_an_mst_file_are_kept, Embedders) {
+  MstWriter writer(at("a.mst"), {.metadata = {{"thalia.metadata", kEmbedded}, {"k", "v"}}});
   writer.add("w", weights());
   writer.commit();
   converted("a.mst", "b.thalia");
   BOOST_TEST(converted("b.thalia", "again.mst") == read_file(at("a.mst")));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_model_in_several_files_gives_back_what_it_carries, Carriers) {
+BOOST_FIXTURE_TEST_CASE(a_model_in_several_files_gives_back_what_it_carries, Embedders) {
   const auto named = [](const char* name) {
     return GgufTensor{.name = name, .shape = {4, 3}, .bytes = kWeights.bytes};
   };

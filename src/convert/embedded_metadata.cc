@@ -1,7 +1,7 @@
 // The text is {"training_steps":N,"metadata":{…}}, the first member only where there is a count.
 // Somebody may have edited it, or what stands beside it: one of another form is a text like any
 // other, and so is one that is not all that the file has to say.
-#include "convert/carried_metadata.h"
+#include "convert/embedded_metadata.h"
 
 #include <string_view>
 #include <unordered_set>
@@ -25,25 +25,25 @@ constexpr std::size_t kLongestText = 16 << 20;
 
 using Texts = std::vector<std::pair<std::string, std::string>>;
 
-std::string carried_text(const CarriedMetadata& carried) {
+std::string embedded_text(const EmbeddedMetadata& embedded) {
   std::string text;
   JsonWriter json(text);
   json.begin_object();
-  if (carried.training_steps) json.member(kTrainingSteps, *carried.training_steps);
-  json.key(kMetadata).raw(carried.metadata).end_object();
+  if (embedded.training_steps) json.member(kTrainingSteps, *embedded.training_steps);
+  json.key(kMetadata).raw(embedded.metadata).end_object();
   return text;
 }
 
-std::optional<CarriedMetadata> carried_from(std::string_view text, unsigned max_depth) {
-  CarriedMetadata carried;
+std::optional<EmbeddedMetadata> embedded_from(std::string_view text, unsigned max_depth) {
+  EmbeddedMetadata embedded;
   bool good = true, found = false;
   try {
     json::walk_object(text, max_depth, [&](std::string_view key, json::Value& value) {
-      if (key == kTrainingSteps && !carried.training_steps && !found) {
-        carried.training_steps = value.unsigned_integer();
-        good = good && carried.training_steps.has_value();
+      if (key == kTrainingSteps && !embedded.training_steps && !found) {
+        embedded.training_steps = value.unsigned_integer();
+        good = good && embedded.training_steps.has_value();
       } else if (key == kMetadata && value.kind() == json::Kind::object && !found) {
-        carried.metadata = json::copied(value);
+        embedded.metadata = json::copied(value);
         found = true;
       } else {
         good = false;
@@ -52,7 +52,7 @@ std::optional<CarriedMetadata> carried_from(std::string_view text, unsigned max_
   } catch (const FormatError&) {
     return std::nullopt;
   }
-  return good && found ? std::optional(std::move(carried)) : std::nullopt;
+  return good && found ? std::optional(std::move(embedded)) : std::nullopt;
 }
 
 // What people read: texts of the file that the metadata came from, and texts beside these.
@@ -87,16 +87,16 @@ ReadableTexts readable_texts(std::string_view metadata, unsigned max_depth) {
 }
 
 void add_once(JsonWriter& json, const Texts& texts) {
-  std::unordered_set<std::string_view> known{kCarriedMetadata};
+  std::unordered_set<std::string_view> known{kEmbeddedMetadata};
   for (const auto& [key, text] : texts)
     if (known.insert(key).second) json.member(key, text);
 }
 
-// Whether the file says what one does that is written from `carried`, and no more.
-bool says_all(const CarriedMetadata& carried, const OpenedFacts& facts, const FormatRow& from,
+// Whether the file says what one does that is written from `embedded`, and no more.
+bool says_all(const EmbeddedMetadata& embedded, const OpenedFacts& facts, const FormatRow& from,
               unsigned max_depth) {
-  CarriedMetadata written = carried;
-  if (from.holds_texts) written = packed_metadata(carried, from.name, max_depth);
+  EmbeddedMetadata written = embedded;
+  if (from.holds_texts) written = packed_metadata(embedded, from.name, max_depth);
   SinkInput input{.metadata = std::move(written.metadata)};
   for (const AnyTensor& tensor : facts.tensors)
     input.tensors.push_back({.name = tensor.name, .layout = tensor.layout});
@@ -106,32 +106,32 @@ bool says_all(const CarriedMetadata& carried, const OpenedFacts& facts, const Fo
 
 }  // namespace
 
-CarriedMetadata own_metadata(const OpenedFacts& facts) {
+EmbeddedMetadata own_metadata(const OpenedFacts& facts) {
   return {.metadata = facts.metadata, .training_steps = facts.training_steps};
 }
 
-CarriedMetadata restored_metadata(const OpenedFacts& facts, const FormatRow& from,
-                                  unsigned max_json_depth) {
-  if (facts.carried) {
-    auto carried = carried_from(*facts.carried, max_json_depth);
-    if (carried && says_all(*carried, facts, from, max_json_depth)) return *std::move(carried);
+EmbeddedMetadata restored_metadata(const OpenedFacts& facts, const FormatRow& from,
+                                   unsigned max_json_depth) {
+  if (facts.embedded) {
+    auto embedded = embedded_from(*facts.embedded, max_json_depth);
+    if (embedded && says_all(*embedded, facts, from, max_json_depth)) return *std::move(embedded);
   }
   return own_metadata(facts);
 }
 
-CarriedMetadata packed_metadata(const CarriedMetadata& metadata, std::string_view to,
-                                unsigned max_json_depth) {
+EmbeddedMetadata packed_metadata(const EmbeddedMetadata& metadata, std::string_view to,
+                                 unsigned max_json_depth) {
   const ReadableTexts found = readable_texts(metadata.metadata, max_json_depth);
   const bool nothing = found.is_empty && !metadata.training_steps;
   // What is longer is a sink's to name as lost.
   const bool too_long = metadata.metadata.size() > kLongestText;
   if (found.format == to || nothing || too_long) return metadata;
-  CarriedMetadata packed;
+  EmbeddedMetadata packed;
   packed.metadata.clear();
   JsonWriter json(packed.metadata);
   json.begin_object();
   add_once(json, found.texts);
-  json.member(kCarriedMetadata, carried_text(metadata)).end_object();
+  json.member(kEmbeddedMetadata, embedded_text(metadata)).end_object();
   return packed;
 }
 
