@@ -9,7 +9,7 @@ namespace thalia {
 
 /// Bytes of a file. @throws IoError.
 std::uint64_t file_bytes(const std::filesystem::path& path);
-/// True for a regular file, or a link to one; false also where that cannot be told.
+/// True for a regular file, or a link to one; false also where that is not known.
 bool is_file(const std::filesystem::path& path) noexcept;
 /// True where both paths lead to one file; false also where one of them leads nowhere.
 bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) noexcept;

@@ -48,7 +48,7 @@ def _suggesting(function: Any) -> Any:
         try:
             return function(*arguments, **keywords)
         except TypeError as error:
-            told = _told(error, keywords, names, within=bool(code.co_flags & _OPEN))
+            told = _explained(error, keywords, names, within=bool(code.co_flags & _OPEN))
             if told is None:
                 raise
         raise told
@@ -56,7 +56,7 @@ def _suggesting(function: Any) -> Any:
     return call
 
 
-def _told(error: TypeError, keywords: dict[str, Any], names: Sequence[str], *, within: bool) -> TypeError | None:
+def _explained(error: TypeError, keywords: dict[str, Any], names: Sequence[str], *, within: bool) -> TypeError | None:
     """within: the function hands keywords on, so that what refuses one may lie deep in it."""
     trace = error.__traceback__
     if trace is not None and trace.tb_next is not None and not within:

@@ -32,7 +32,7 @@ def in_order(folder: FilePath) -> list[FilePath]:
             for path in folder.iterdir()
             if (match := re.fullmatch(r"checkpoint-(\d+)", path.name)) and path.is_dir()
         }
-    known = [name for name in _told(folder) if name in numbers]
+    known = [name for name in _listed(folder) if name in numbers]
     # Of those that somebody else saved the numbers have to do: after the last if it goes on from there.
     others = sorted((name for name in numbers if name not in known), key=numbers.__getitem__)
     last = numbers[known[-1]] if known else -1
@@ -90,7 +90,7 @@ def keep(folder: FilePath, count: int, protected: set[FilePath], is_whole: Calla
             counted += 1
 
 
-def _told(folder: FilePath) -> list[str]:
+def _listed(folder: FilePath) -> list[str]:
     with suppress(OSError, ValueError, KeyError, TypeError):
         order = json.loads((folder / _ORDER).read_text("utf-8"))["order"]
         return list(dict.fromkeys(name for name in order if isinstance(name, str)))

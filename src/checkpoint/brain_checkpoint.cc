@@ -267,23 +267,23 @@ BrainState BrainCheckpoint::load(const path& named, const BrainLoadOptions& opti
   const std::optional<Reader> opened = open_unless_v01(source, limited.chain.read);
   if (opened) return load(*opened, limited, report);
   BrainLoadReport of_no_use;
-  BrainLoadReport& told = report == nullptr ? of_no_use : *report;
-  told = {};
-  return checkpoint::load_v01_brain(source, limited, told);
+  BrainLoadReport& reported = report == nullptr ? of_no_use : *report;
+  reported = {};
+  return checkpoint::load_v01_brain(source, limited, reported);
 }
 
 BrainState BrainCheckpoint::load(const Reader& reader, const BrainLoadOptions& options,
                                  BrainLoadReport* report) {
   BrainLoadReport of_no_use;
-  BrainLoadReport& told = report == nullptr ? of_no_use : *report;
-  told = {};
+  BrainLoadReport& reported = report == nullptr ? of_no_use : *report;
+  reported = {};
   state::BrainReadOptions read{.regions = options.regions,
                                .lazy = options.lazy,
                                .state = {.restore = options.restore,
                                          .input = {.limits = options.chain.read.input.limits},
                                          .work = options.chain.read.work},
                                .read_tensors = options.read_tensors,
-                               .connections_left_out = &told.connections_left_out};
+                               .connections_left_out = &reported.connections_left_out};
   warn_of_newer_minor(reader.header().version, options);
   if (!reader.header().flags.delta) return state::read_brain(reader, read);
   if (!options.resolve_deltas) {

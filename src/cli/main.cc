@@ -115,7 +115,7 @@ int dispatch(std::vector<std::string> arguments, Output& out, const std::stop_to
   return run_command(require_command(name), std::move(arguments), out, stop);
 }
 
-// Before an error is told, and before the process ends by a signal.
+// Before an error is reported, and before the process ends by a signal.
 struct LeavePager {
   Output& out;
   ~LeavePager() { out.leave_pager(); }

@@ -57,18 +57,18 @@ void list_region_losses(const Reader& reader, const RegionGrouping& grouping,
     }
     if (region.homeostatic_updated().value_or(0) != 0) homeostatic.push_back(name);
     if (region.tensor_count() == 0) empty.push_back(name);
-    bool told = true;
+    bool matches = true;
     for (std::uint32_t t = 0; t < region.tensor_count(); ++t) {
       const TensorView tensor = region.tensor(t);
       // The way back groups tensors by their names: a region is no loss where that finds it again.
-      told = told && region_for_name(tensor.name(), grouping) == name;
+      matches = matches && region_for_name(tensor.name(), grouping) == name;
       const unsigned rank = tensor.shape().rank();
       if (likely_role(tensor.role(), tensor.name(), rank) != role_of_name(tensor.name(), rank)) {
         roles[static_cast<std::size_t>(tensor.role())].push_back(name + "/" +
                                                                  std::string(tensor.name()));
       }
     }
-    if (!told) regrouped.push_back(name);
+    if (!matches) regrouped.push_back(name);
   }
   const auto list = [&](std::string_view what, const std::vector<std::string>& names) {
     if (!names.empty()) losses.push_back(fmt::format("{}: {}", what, list_names(names)));

@@ -139,19 +139,19 @@ class OriginalFile final : public OpenedFile {
 
  private:
   void add(const std::string& region, const std::string& path, const Tensor& tensor) {
-    AnyTensor& told = facts_.tensors.emplace_back();
-    told.layout = tensor.layout();
-    told.in_place = true;
-    told.checksum = "sha256";
-    told.name = path;
+    AnyTensor& reported = facts_.tensors.emplace_back();
+    reported.layout = tensor.layout();
+    reported.in_place = true;
+    reported.checksum = "sha256";
+    reported.name = path;
     if (as_stored_) {
-      told.region = region;
-      told.path = fmt::format("regions.{}.{}", region, path);
-      told.role = role_of_path(path);
+      reported.region = region;
+      reported.path = fmt::format("regions.{}.{}", region, path);
+      reported.role = role_of_path(path);
     } else {
-      told.name = fmt::format("{}.{}", region, path);
-      const unsigned before = seen_[told.name]++;
-      if (before > 0) told.name += fmt::format("#{}", before + 1);
+      reported.name = fmt::format("{}.{}", region, path);
+      const unsigned before = seen_[reported.name]++;
+      if (before > 0) reported.name += fmt::format("#{}", before + 1);
     }
     tensors_.push_back(tensor);
   }
@@ -170,7 +170,7 @@ class OriginalDelta final : public OpenedFile {
   OriginalDelta(const io::InputFile& input, const ReadOptions& read) : input_(input), read_(read) {
     const V01DeltaInfo info = v01_delta_info(input, read);
     facts_.is_delta = true;
-    facts_.tells_tensors = false;
+    facts_.lists_tensors = false;
     facts_.file_bytes = input.bytes(read.input.access)->bytes().size();
     if (info.wrapper) facts_.wrapper = WrapperFacts{.codec = *info.wrapper};
     if (info.metadata) facts_.metadata = shown_json(*info.metadata);

@@ -140,7 +140,7 @@ void refuse_sparse(const SinkTensor& tensor, const FormatRow& to) {
 
 // What a sink says of a tensor is about the input: nobody has made a mistake with an argument.
 template <typename Write>
-std::uint64_t told_of_input(const path& output, const Write& write) {
+std::uint64_t reported_of_input(const path& output, const Write& write) {
   try {
     return write();
   } catch (UnsupportedError& error) {
@@ -285,7 +285,7 @@ void flow_to_format(const OpenedFile& source, const FormatRow& from, const Choos
   sink.placed = [&](const path& placed) { result.output = placed; };
   result.input_bytes = facts.file_bytes;
   result.tensors = static_cast<std::uint32_t>(facts.tensors.size());
-  result.output_bytes = told_of_input(output, [&] {
+  result.output_bytes = reported_of_input(output, [&] {
     return to.write(output, input, sink, [&](std::size_t i, const PieceSink& piece_sink) {
       const TensorLayout& layout = input.tensors[i].layout;
       if (from.format != FileFormat::thalia)

@@ -63,8 +63,9 @@ class ThaliaFile final : public OpenedFile {
         reader_(container::open_reader(input_, options_.read)) {}
 
   const OpenedFacts& facts() const override {
-    facts_known_.run([&] { told_ = facts_of(reader_, *input_.bytes(options_.read.input.access)); });
-    return told_;
+    facts_known_.run(
+        [&] { reported_ = facts_of(reader_, *input_.bytes(options_.read.input.access)); });
+    return reported_;
   }
   std::vector<std::filesystem::path> files() const override {
     std::vector<std::filesystem::path> files = chain().paths();
@@ -179,11 +180,11 @@ class ThaliaFile final : public OpenedFile {
     std::size_t number = starts().back();
     for (std::uint32_t i = 0; i < reader_.connection_count(); ++i) {
       const ConnectionView connection = reader_.connection(i);
-      ConnectionFacts& told = connections.emplace_back();
-      told.source = connection.source;
-      told.target = connection.target;
-      told.weights = number++;
-      if (connection.delays) told.delays = number++;
+      ConnectionFacts& reported = connections.emplace_back();
+      reported.source = connection.source;
+      reported.target = connection.target;
+      reported.weights = number++;
+      if (connection.delays) reported.delays = number++;
     }
     return connections;
   }
@@ -299,7 +300,7 @@ class ThaliaFile final : public OpenedFile {
   mutable io::Once starts_known_, facts_known_, matrices_known_, chain_known_;
   /// Numbers of the first tensors of regions, and of matrices.
   mutable std::vector<std::size_t> starts_;
-  mutable OpenedFacts told_;
+  mutable OpenedFacts reported_;
   mutable std::vector<Matrix> matrices_;
   mutable std::optional<ChainReader> chain_;
 };

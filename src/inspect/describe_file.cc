@@ -63,7 +63,7 @@ DescribedFile describe_file(const AnyFile& file) {
   take_steps(facts);
   if (const auto lacks = file.lacks()) facts.warnings.push_back("it lacks " + *lacks);
   Checksums checksums;
-  if (facts.tells_tensors) {
+  if (facts.lists_tensors) {
     TensorTotals totals;
     for (std::size_t i = 0; i < file.tensor_count(); ++i) {
       const AnyTensor tensor = file.stored(i);

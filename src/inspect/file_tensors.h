@@ -59,26 +59,26 @@ AnyFile open_stored(const std::filesystem::path& path, const ChainOptions& chain
 class ShownTensor {
  public:
   ShownTensor(AnyFile file, std::size_t number)
-      : file_(std::move(file)), number_(number), told_(file_.stored(number)) {}
+      : file_(std::move(file)), number_(number), reported_(file_.stored(number)) {}
 
   /// That it goes by in patterns. Of a connection's matrix the region is empty.
   state::TensorNames names() const noexcept {
-    return {.path = told_.path, .region = told_.region, .name = told_.name};
+    return {.path = reported_.path, .region = reported_.region, .name = reported_.name};
   }
   /// What the file's tables say; nothing else is read. Of a delta, what it stores itself.
-  const AnyTensor& list() const noexcept { return told_; }
+  const AnyTensor& list() const noexcept { return reported_; }
   /// Its elements; one that has to be restored whole is. @throws what reading it throws.
-  OpenedTensor open() const { return {told_.region, told_.name, file_.elements(number_)}; }
+  OpenedTensor open() const { return {reported_.region, reported_.name, file_.elements(number_)}; }
   /// Of a type of the format's own, the codes in place of elements.
   OpenedTensor open_codes() const {
-    if (told_.type.empty()) return open();
-    return {told_.region, told_.name, elements_of(file_.read(number_))};
+    if (reported_.type.empty()) return open();
+    return {reported_.region, reported_.name, elements_of(file_.read(number_))};
   }
 
  private:
   AnyFile file_;
   std::size_t number_;
-  AnyTensor told_;
+  AnyTensor reported_;
 };
 
 using VisitTensor = std::function<void(const ShownTensor& tensor)>;

@@ -61,8 +61,8 @@ nb::dict by_dtype(const Describe& describe) {
   nb::dict out;
   for (unsigned i = 0; i < kDTypeCount; ++i) {
     const auto dtype = static_cast<DType>(i);
-    if (const nb::object told = describe(dtype); !told.is_none())
-      out[text_object(dtype_name(dtype))] = told;
+    if (const nb::object reported = describe(dtype); !reported.is_none())
+      out[text_object(dtype_name(dtype))] = reported;
   }
   return out;
 }

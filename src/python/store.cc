@@ -62,7 +62,9 @@ struct PyRunWriter {
   PyRunWriter(const Path& folder, bool wait, const SaveOptions& save,
               const std::optional<std::string>& config_json) {
     RunWriterOptions options{.wait = wait, .durability = save.output.durability};
-    options.on_warning = [told = warnings](const std::string& sentence) { told->add(sentence); };
+    options.on_warning = [reported = warnings](const std::string& sentence) {
+      reported->add(sentence);
+    };
     if (config_json) options.config = parse_run_config(*config_json, ConfigFormat::json);
     // Waiting for the lock may take long.
     writer = interruptible([&](const std::stop_token& stop) {

@@ -1,4 +1,4 @@
-// What the functions of thalia/c.h return, and how the last error is told.
+// What the functions of thalia/c.h return, and how the last error is reported.
 #pragma once
 
 #include <stddef.h>

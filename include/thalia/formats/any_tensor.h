@@ -79,7 +79,7 @@ struct OpenOptions {
   /// own.
   bool shared_memory = false;
   /// Of files with regions the tensors as they stand there: named within their regions, in the
-  /// order of the tables. Of a delta what it stores itself is told, and its bases are opened with
+  /// order of the tables. Of a delta what it stores itself is listed, and its bases are opened with
   /// the first tensor that is read. Else names say the region where they have to, and a delta is
   /// its whole state.
   bool as_stored = false;

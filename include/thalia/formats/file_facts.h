@@ -50,9 +50,9 @@ struct StateFacts {
 struct FileFacts : StateFacts {
   std::string version{};  ///< of the format; empty: the file does not say
   bool is_side_file = false;
-  /// Its tensors can be told. Those of a delta of version 0.1 are in a Python pickle, which is
+  /// Its tensors are listed. Those of a delta of version 0.1 are in a Python pickle, which is
   /// never opened.
-  bool tells_tensors = true;
+  bool lists_tensors = true;
   std::uint64_t file_bytes = 0;  ///< unwrapped and without debris; of all files of a model
   std::optional<WrapperFacts> wrapper{};
   std::uint64_t dead_bytes = 0;

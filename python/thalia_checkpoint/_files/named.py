@@ -45,10 +45,10 @@ def save_named(
         pairs = None if metadata is None else list(metadata.items())
         _core.save_safetensors(path, [tuple(t) for t in tensors], pairs, dict(options))
         return
-    _told(Writer(path, **options), tensors, metadata).commit()
+    _filled(Writer(path, **options), tensors, metadata).commit()
 
 
-def _told(writer: Writer, tensors: Sequence[Named], metadata: Mapping[str, str] | None) -> Writer:
+def _filled(writer: Writer, tensors: Sequence[Named], metadata: Mapping[str, str] | None) -> Writer:
     writer.add_tensors(tensors)
     # As a conversion from safetensors has it, and one back reads it. docs/format/states.md, "Conversions".
     origin: dict[str, Any] = {} if metadata is None else {"metadata": dict(metadata)}
@@ -73,7 +73,7 @@ def saved_bytes(tensors: Sequence[Named], metadata: Mapping[str, str] | None, fo
     if check_format(format) == "safetensors":
         pairs = None if metadata is None else list(metadata.items())
         return _core.serialize_safetensors([tuple(t) for t in tensors], pairs)
-    return committed_bytes(lambda memory: _told(Writer(memory, **options), tensors, metadata))
+    return committed_bytes(lambda memory: _filled(Writer(memory, **options), tensors, metadata))
 
 
 def check_format(format: Format) -> Format:

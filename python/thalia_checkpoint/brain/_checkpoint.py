@@ -154,8 +154,8 @@ class BrainCheckpoint:
             options=options,
         )
         FilePath(path).parent.mkdir(parents=True, exist_ok=True)
-        told = plan.brain.save_delta(path, base_checkpoint, delta)
-        return _delta_summary(told, path, base_checkpoint, compression, compression_level)
+        reported = plan.brain.save_delta(path, base_checkpoint, delta)
+        return _delta_summary(reported, path, base_checkpoint, compression, compression_level)
 
     @staticmethod
     def save_async(
@@ -193,7 +193,7 @@ class BrainCheckpoint:
         )
         FilePath(path).parent.mkdir(parents=True, exist_ok=True)
         handle = plan.brain.save_async(saver._raw, path, snapshot, plan.options)
-        return BrainSaveHandle(handle, lambda told: _summary(told, path, compression, compression_level))
+        return BrainSaveHandle(handle, lambda reported: _summary(reported, path, compression, compression_level))
 
     @staticmethod
     def save_delta_async(
@@ -236,7 +236,7 @@ class BrainCheckpoint:
         FilePath(path).parent.mkdir(parents=True, exist_ok=True)
         handle = plan.brain.save_delta_async(saver._raw, path, base_checkpoint, snapshot, delta)
         return BrainSaveHandle(
-            handle, lambda told: _delta_summary(told, path, base_checkpoint, compression, compression_level)
+            handle, lambda reported: _delta_summary(reported, path, base_checkpoint, compression, compression_level)
         )
 
     @overload
@@ -356,26 +356,26 @@ class BrainCheckpoint:
         "pathway:NAME"), metadata, growth_history (events as docs/format/states.md names their members) and
         is_delta. Raises as load().
         """
-        told = _core.brain_info(path)
-        metadata = told.metadata
-        names = [*told.regions, *(f"{_save.PATHWAY}{name}" for name in told.pathways)]
+        reported = _core.brain_info(path)
+        metadata = reported.metadata
+        names = [*reported.regions, *(f"{_save.PATHWAY}{name}" for name in reported.pathways)]
         # Of a file that was converted from the original program's, some of its own members are in the state.
         state: dict[str, Any] = {}
         if _metadata.ORIGIN in metadata:
             state = OpenBrain(path, lazy=True, read_tensors=False, verification="off").core.state
         return {
             "file_path": os.fspath(path),
-            "file_size": told.file_bytes,
-            "version": told.version,
-            "timestamp": datetime.datetime.fromtimestamp(told.timestamp).isoformat(),
+            "file_size": reported.file_bytes,
+            "version": reported.version,
+            "timestamp": datetime.datetime.fromtimestamp(reported.timestamp).isoformat(),
             "num_regions": len(names),
-            "total_neurons": told.total_neurons,
-            "total_synapses": told.total_synapses,
-            "training_steps": told.training_steps,
+            "total_neurons": reported.total_neurons,
+            "total_synapses": reported.total_synapses,
+            "training_steps": reported.training_steps,
             "regions": names,
             "metadata": _metadata.shown(metadata, state),
             "growth_history": _metadata.events_in(metadata),
-            "is_delta": told.is_delta,
+            "is_delta": reported.is_delta,
         }
 
     @staticmethod
@@ -460,26 +460,26 @@ def _planned_delta(
     return plan, _save.delta_options(plan, keep_policy=keep, threshold=threshold, search=search)
 
 
-def _summary(told: dict[str, Any], path: Path, compression: str | bool | None, level: int | None) -> dict[str, Any]:
-    """What save() returns. told: what the library says about the save."""
-    codec = told.pop("codec", None) or _core.frames_of_name(path) or _save.codec_of(path, compression)
+def _summary(reported: dict[str, Any], path: Path, compression: str | bool | None, level: int | None) -> dict[str, Any]:
+    """What save() returns. reported: what the library says about the save."""
+    codec = reported.pop("codec", None) or _core.frames_of_name(path) or _save.codec_of(path, compression)
     return {
-        **told,
+        **reported,
         "path": os.fspath(path),
-        "file_size_mb": told["file_size"] / (1 << 20),
+        "file_size_mb": reported["file_size"] / (1 << 20),
         "compression": None if codec == "none" else codec,
         "compression_level": level,
     }
 
 
 def _delta_summary(
-    told: dict[str, Any], path: Path, base: Path, compression: str | bool | None, level: int | None
+    reported: dict[str, Any], path: Path, base: Path, compression: str | bool | None, level: int | None
 ) -> dict[str, Any]:
-    base_size, changed = told.pop("base_size"), told.pop("changed_regions")
+    base_size, changed = reported.pop("base_size"), reported.pop("changed_regions")
     pathways = sum(name.startswith(_save.PATHWAY) for name in changed)
-    size = told["file_size"]
+    size = reported["file_size"]
     return {
-        **_summary(told, path, compression, level),
+        **_summary(reported, path, compression, level),
         "base_checkpoint": os.fspath(base),
         "delta_checkpoint": os.fspath(path),
         "base_size_mb": base_size / (1 << 20),

@@ -45,7 +45,7 @@ class RegionFacts:
         """The region's name in the file."""
         return self._name
 
-    def told_metadata(self, name: str) -> dict[str, Any]:
+    def reported_metadata(self, name: str) -> dict[str, Any]:
         """Raises UsageError for what is no JSON, and for names that are the format's."""
         for own in (STATE, CONNECTIONS):
             if own in self.metadata and (own == STATE or name == BRAIN):
@@ -80,9 +80,9 @@ class _Loaded:
     n_inputs: int
 
 
-def facts_of(name: str, told: dict[str, Any]) -> RegionFacts:
-    """name: in the file. told: what the library says about the region."""
-    return RegionFacts(**told, _name=name)
+def facts_of(name: str, reported: dict[str, Any]) -> RegionFacts:
+    """name: in the file. reported: what the library says about the region."""
+    return RegionFacts(**reported, _name=name)
 
 
 def shapes_of(members: Any, path: tuple[str, ...] = ()) -> Shapes:
@@ -119,15 +119,15 @@ def _axes_of(axes: Any, shapes: Shapes) -> Iterator[tuple[tuple[str, ...], int, 
 
 def _grown_neurons(axes: Any, loaded: _Loaded, shapes: Shapes) -> int:
     """How many there are where the state was changed; 0 where its tensors do not agree."""
-    told: dict[str, set[int]] = {}
+    reported: dict[str, set[int]] = {}
     for path, i, text in _axes_of(axes, shapes):
         kind, _, per = text.partition("/")
         if kind == "neurons" and (not per or per.isdigit()):
-            told.setdefault("neurons", set()).add(shapes[path][i] * int(per or 1))
+            reported.setdefault("neurons", set()).add(shapes[path][i] * int(per or 1))
         elif text.startswith("neurons:"):
-            told.setdefault(text, set()).add(shapes[path][i])
-    if told:
-        return sum(map(max, told.values())) if all(len(found) == 1 for found in told.values()) else 0
+            reported.setdefault(text, set()).add(shapes[path][i])
+    if reported:
+        return sum(map(max, reported.values())) if all(len(found) == 1 for found in reported.values()) else 0
     before, now = neurons_of(loaded.shapes), neurons_of(shapes)
     if before and now:
         return max(loaded.n_neurons + now - before, 0) if loaded.n_neurons else now if now != before else 0

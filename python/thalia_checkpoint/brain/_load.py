@@ -176,20 +176,20 @@ class Loader:
         """eager: the regions to be made now, where the others are made when they are touched; None for all."""
         brain = self._brain
         parts: dict[str, Any] = {}
-        told: dict[str, Any] = {}
+        reported: dict[str, Any] = {}
         for name in brain.names():
             if eager is None or name in eager:
                 parts[name] = self._region(name)
-                told[name] = parts[name].facts
+                reported[name] = parts[name].facts
             else:
-                parts[name] = told[name] = LazyRegion(
+                parts[name] = reported[name] = LazyRegion(
                     functools.partial(self._region, name), functools.partial(self._facts_of, name)
                 )
         metadata = brain.shown_metadata()
         own = self._decoded(BRAIN, brain.core.state)
         own_facts = RegionFacts(metadata=brain.core.state_metadata)
         steps = brain.core.training_steps
-        beside = Beside(metadata, told, own_facts, self._connections())
+        beside = Beside(metadata, reported, own_facts, self._connections())
         return BrainState(self._members(parts, own, metadata, steps, beside), metadata, steps, beside)
 
     def _members(

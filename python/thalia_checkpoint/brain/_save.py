@@ -98,7 +98,7 @@ def plan(
     wires, are_members = connections_of(state, regions, facts, beside, itself=loaded is not None)
     if are_members:
         del components["connections"]
-    told = _metadata.given(metadata, next(_histories(brain, state, metadata), None))
+    reported = _metadata.given(metadata, next(_histories(brain, state, metadata), None))
     encoded = [_encoded(name, members, kinds, facts.get(name)) for name, members in regions.items()]
     own = _encoded(BRAIN, components, kinds, facts.get(BRAIN))
     if not are_members:
@@ -112,7 +112,7 @@ def plan(
             is_pathway,
             region.name.removeprefix(PATHWAY) if is_pathway else region.name,
             kinds.unmarked(region.node),
-            region.facts.told_metadata(region.name),
+            region.facts.reported_metadata(region.name),
             region.n_neurons,
             region.n_inputs,
             region.facts.neuron_type,
@@ -127,15 +127,15 @@ def plan(
             borrowed(f"{where}.weights", wire["weights"]),
             None if delays is None else borrowed(f"{where}.delays", delays),
         )
-    told[_metadata.MEMBER] = {
+    reported[_metadata.MEMBER] = {
         "version": 1,
         "layout": "regions" if in_regions else "flat",
         "arrays": kinds.arrays,
         "keys": list(state),
     }
     if wires and kinds.torch and not any(is_torch(wire["weights"]) for wire in wires):
-        told[_metadata.MEMBER]["connections"] = "numpy"
-    core.set_whole(kinds.unmarked(own.node), own.facts.told_metadata(BRAIN), told, steps)
+        reported[_metadata.MEMBER]["connections"] = "numpy"
+    core.set_whole(kinds.unmarked(own.node), own.facts.reported_metadata(BRAIN), reported, steps)
     save = {"replace": True, **options, "compression": codec_of(path, compression), "compression_level": level}
     return Plan(
         core,
@@ -193,9 +193,9 @@ def _facts(regions: Mapping[str, Any], beside: Beside | None) -> dict[str, Regio
         # Those that are under another name now are not those of their old one too.
         taken = set(map(id, found.values()))
         for name in regions.keys() - found.keys():
-            told = beside.region(name)
-            if told is not None and id(told) not in taken:
-                found[name] = told
+            reported = beside.region(name)
+            if reported is not None and id(reported) not in taken:
+                found[name] = reported
         if beside.own is not None:
             found[BRAIN] = beside.own
     return found

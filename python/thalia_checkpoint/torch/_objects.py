@@ -31,16 +31,16 @@ def declare(obj: Any, path: Path | int, options: Mapping[str, Any], instead: Cal
     path: as Writer takes it. instead: as of encode().
     """
     encoded = encode(obj, instead)
-    return _told(Writer(path, **options), encoded)
+    return _filled(Writer(path, **options), encoded)
 
 
 def declare_staged(obj: Any, begin: Callable[[], Made], staging: Staging) -> tuple[Made, bool]:
     """The same with the writer that begin() gives, and whether it has copies of the staging."""
     encoded = encode(obj, staging=staging)
-    return _told(begin(), encoded), encoded.staged
+    return _filled(begin(), encoded), encoded.staged
 
 
-def _told(writer: Made, encoded: Encoded) -> Made:
+def _filled(writer: Made, encoded: Encoded) -> Made:
     metadata: dict[str, Any] = {MEMBER: {"version": VERSION, "tree": encoded.tree}}
     if encoded.attributes:
         metadata["pt"] = {"attributes": encoded.attributes}

@@ -264,11 +264,11 @@ class Bench {
 
 int run_bench(const BenchArguments& arguments, const Session& session) {
   check_size(arguments);
-  Session told = session;
-  unsigned& threads = told.common.threads;
+  Session own = session;
+  unsigned& threads = own.common.threads;
   // The number is shown in the report, so it is settled here.
   if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
-  const BenchReport report = Bench(arguments, told).run();
+  const BenchReport report = Bench(arguments, own).run();
   if (session.common.json) {
     session.out.write(as_json(report) + "\n");
   } else {

@@ -51,8 +51,8 @@ std::string path_at(std::uint64_t address) {
 // read, never from within an allocation. Several threads may fault at once; the first reports, and
 // the others wait for the process to end.
 void on_bus_error(int number, siginfo_t* info, void*) {
-  static std::atomic<bool> told = false;
-  if (told.exchange(true)) {
+  static std::atomic<bool> is_reported = false;
+  if (is_reported.exchange(true)) {
     for (;;) ::pause();
   }
   const std::string path = path_at(reinterpret_cast<std::uint64_t>(info->si_addr));

@@ -1,6 +1,6 @@
 // thalia prune: dead synapses, or silent neurons, left out of a new file. IN stays as it is, so
-// that there is nothing to undo. What is spared is told with the reason, and where nothing may go
-// nothing is written.
+// that there is nothing to undo. What is spared is reported with the reason, and where nothing may
+// go nothing is written.
 #include "thalia/state/growth.h"
 
 #include <fmt/format.h>

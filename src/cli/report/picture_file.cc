@@ -83,14 +83,14 @@ pid_t start_renderer(const std::string& path, const ChildDescriptors& descriptor
 // What it exited with, or 128 and the signal that ended it, as shells have it.
 int status_of(pid_t child, const std::stop_token& stop) {
   int status = 0;
-  bool is_told = false;
+  bool is_reported = false;
   for (pid_t ended = 0; ended == 0;) {
-    if (stop.stop_requested() && !is_told) is_told = ::kill(child, SIGTERM) == 0;
+    if (stop.stop_requested() && !is_reported) is_reported = ::kill(child, SIGTERM) == 0;
     ended = ::waitpid(child, &status, WNOHANG);
     if (ended < 0) throw IoError("waitpid", errno, {.path = kRenderer});
     if (ended == 0) std::this_thread::sleep_for(kLookAtChild);
   }
-  if (is_told) throw CancelledError(ErrorCode::cancelled, "ended by a signal");
+  if (is_reported) throw CancelledError(ErrorCode::cancelled, "ended by a signal");
   constexpr int kBySignal = 128;
   return WIFEXITED(status) ? WEXITSTATUS(status) : kBySignal + WTERMSIG(status);
 }

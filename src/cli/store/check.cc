@@ -71,10 +71,10 @@ void print_findings_json(Output& out, const char* schema, const CheckArguments& 
 void add_swept(StoreReport& report, const StoreReport& before) {
   std::vector<StoreFinding> swept;
   for (const StoreFinding& was : before.findings) {
-    const bool is_told = std::ranges::any_of(report.findings, [&](const StoreFinding& finding) {
+    const bool is_reported = std::ranges::any_of(report.findings, [&](const StoreFinding& finding) {
       return finding.kind == was.kind && finding.path == was.path;
     });
-    if (is_told || !was.can_be_repaired) continue;
+    if (is_reported || !was.can_be_repaired) continue;
     swept.push_back(was);
     swept.back().is_repaired = true;
   }

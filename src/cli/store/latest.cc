@@ -66,7 +66,7 @@ int run_latest(const LatestArguments& arguments, const Session& session) {
     return kDone;
   } catch (const NoValidCheckpointError& error) {
     if (session.common.json) throw;
-    // Its message lists every attempt, which the warnings have told on lines of their own.
+    // Its message lists every attempt, which the warnings have reported on lines of their own.
     return complain(fmt::format("{}: no checkpoint of {} can be loaded, of {} that were tried",
                                 run.folder().string(), phase, error.attempts().size()),
                     kUnreadable);

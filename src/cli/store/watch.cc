@@ -125,17 +125,17 @@ int run_watch(const WatchArguments& arguments, const Session& session) {
   // A phase that there is not is a mistake, and not what is waited for.
   if (!arguments.phase.empty()) run.config().phase(arguments.phase);
   Frames frames(session);
-  std::string told;
+  std::string reported;
   do {
     try {
       frames.show(run_facts_of(run, arguments.phase));
-      told.clear();
+      reported.clear();
     } catch (const CancelledError&) {
       break;
     } catch (const Error& error) {
       // A disk that is away for a while may come back.
-      if (told != error.what()) complain_of(error, session.common.json, kUnreadable);
-      told = error.what();
+      if (reported != error.what()) complain_of(error, session.common.json, kUnreadable);
+      reported = error.what();
     }
   } while (!session.out.closed() && sleep_for(arguments.interval, session.stop));
   return kDone;

@@ -46,7 +46,7 @@ void print_into_device(const std::filesystem::path& path,
   if (::close(descriptor) != 0) throw IoError("close", errno, {.path = path.string()});
 }
 
-// Of a file whose format or bases cannot be told, the command will say more.
+// Of a file whose format or bases are not known, the command will say more.
 bool is_behind(const std::filesystem::path& output, const std::string& input,
                const Session& session) {
   try {

@@ -28,19 +28,20 @@ class OpenedMckp final : public OpenedFile {
       : path_(input.path()), options_(options), file_(open_file(input, options)) {
     facts_.version = "1";
     for (const MckpTensor& tensor : file_.tensors()) {
-      AnyTensor& told = facts_.tensors.emplace_back();
-      told = {.name = tensor.name,
-              .layout = tensor.layout(),
-              .offset = tensor.offset,
-              .stored_bytes = tensor.compressed_size,
-              .codecs = {tensor.method.codec},
-              .byte_planes = tensor.method.plane_width != 0,
-              .checksum = "xxh64"};
+      AnyTensor& reported = facts_.tensors.emplace_back();
+      reported = {.name = tensor.name,
+                  .layout = tensor.layout(),
+                  .offset = tensor.offset,
+                  .stored_bytes = tensor.compressed_size,
+                  .codecs = {tensor.method.codec},
+                  .byte_planes = tensor.method.plane_width != 0,
+                  .checksum = "xxh64"};
       // A sparse one stays what it is: only so its count is that of what is stored.
-      if (tensor.method.delta && !tensor.method.sparse) told.stored_encoding = Encoding::xor_base;
+      if (tensor.method.delta && !tensor.method.sparse)
+        reported.stored_encoding = Encoding::xor_base;
       if (!tensor.quantization) continue;
-      told.stored_encoding = Encoding::quantized;
-      told.bits = tensor.quantization->bits;
+      reported.stored_encoding = Encoding::quantized;
+      reported.bits = tensor.quantization->bits;
     }
     facts_.metadata = file_.header().metadata;
     facts_.checksum = ChecksumFacts{.type = "xxh64"};

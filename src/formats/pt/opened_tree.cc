@@ -139,11 +139,11 @@ std::optional<TreeTensors> tree_tensors(std::shared_ptr<const OpenedFile> source
   std::optional<PtPlan> plan = plan_of_tree(input, metadata);
   if (!plan) return std::nullopt;
   plan->graph.pickle_bytes = facts.metadata.size();
-  auto told = std::make_shared<OpenedTree>(std::move(source), std::move(*plan), limits);
-  if (!told->differs()) return std::nullopt;
-  told->fill(metadata);
-  std::vector<std::size_t> stored = told->stored_numbers();
-  return TreeTensors{.source = std::move(told), .stored = std::move(stored)};
+  auto opened = std::make_shared<OpenedTree>(std::move(source), std::move(*plan), limits);
+  if (!opened->differs()) return std::nullopt;
+  opened->fill(metadata);
+  std::vector<std::size_t> stored = opened->stored_numbers();
+  return TreeTensors{.source = std::move(opened), .stored = std::move(stored)};
 }
 
 }  // namespace thalia::formats::pt

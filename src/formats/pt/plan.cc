@@ -1,6 +1,6 @@
-// The metadata may be anybody's: a tree that does not fit the tensors is a loss that is told and no
-// error, and all tensors then stand in one flat dictionary. Tensors that torch has no type for are
-// refused before that.
+// The metadata may be anybody's: a tree that does not fit the tensors is a loss that is reported
+// and no error, and all tensors then stand in one flat dictionary. Tensors that torch has no type
+// for are refused before that.
 #include "formats/pt/plan.h"
 
 #include <fmt/format.h>

@@ -51,14 +51,14 @@ class OpenedSafetensors : public OpenedFile {
       const ByteSpan bytes = file.bytes->bytes();
       facts_.file_bytes += bytes.size();
       for (const NamedArray& tensor : file.parsed.tensors) {
-        AnyTensor& told = facts_.tensors.emplace_back();
-        told.name = tensor.name;
-        told.layout = {.dtype = tensor.dtype, .shape = tensor.shape};
-        told.stored_bytes = tensor.bytes.size();
-        told.in_place = true;
+        AnyTensor& reported = facts_.tensors.emplace_back();
+        reported.name = tensor.name;
+        reported.layout = {.dtype = tensor.dtype, .shape = tensor.shape};
+        reported.stored_bytes = tensor.bytes.size();
+        reported.in_place = true;
         // Of several files an offset alone tells nothing.
         if (!model_.index_text)
-          told.offset = static_cast<std::uint64_t>(tensor.bytes.data() - bytes.data());
+          reported.offset = static_cast<std::uint64_t>(tensor.bytes.data() - bytes.data());
         tensors_.emplace_back(&file, &tensor);
       }
     }

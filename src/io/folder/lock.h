@@ -58,7 +58,7 @@ class HeldFolder {
 /// What the holder, or the last one, of a folder's lock wrote: "process 4242 (train) on node7,
 /// since 2026-01-15T14:30:22Z". Empty where nobody did.
 std::string lock_holder(const std::filesystem::path& folder);
-/// True where some process holds it now; false also where that cannot be told.
+/// True where some process holds it now; false also where that is not known.
 bool is_locked(const std::filesystem::path& folder) noexcept;
 
 }  // namespace thalia::io

@@ -110,8 +110,8 @@ StoredBrain store_brain(const BrainState& brain, const StoreOptions& options) {
     fail_argument(ErrorCode::bad_argument, "state_metadata", std::string(kConnectionsMember),
                   "a name that the format leaves");
   }
-  Value told = origins(stored.connections);
-  for (auto& [name, value] : told.members()) own.metadata.add(name, std::move(value));
+  Value reported = origins(stored.connections);
+  for (auto& [name, value] : reported.members()) own.metadata.add(name, std::move(value));
   if (own.state.size() != 0 || own.metadata.size() != 0) {
     stored.regions.push_back(store_region(std::string(kBrainRegion), own, {}, options));
   }

@@ -69,7 +69,7 @@ Tensor sparse_again(const Tensor& tensor, const std::string& name, const LoadCon
 }
 
 // The type that it is to have, where the file tells that.
-std::optional<DType> told_dtype(DType stored, const Value& origin) {
+std::optional<DType> reported_dtype(DType stored, const Value& origin) {
   if (origin.find("_dtype") == nullptr) return std::nullopt;
   const std::string& name = require_text(origin, "_dtype");
   const auto dtype = dtype_from_name(name);
@@ -93,8 +93,8 @@ StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
   // The type first, then the encoding: rounding may make zeros.
   if (options.choose_dtype && codec::is_convertible(tensor.dtype())) {
     stored.was_dtype = tensor.dtype();
-    const Role told = likely_role(role, name, tensor.shape().rank());
-    stored.tensor = convert_tensor(tensor, options.choose_dtype(path, told, tensor),
+    const Role reported = likely_role(role, name, tensor.shape().rank());
+    stored.tensor = convert_tensor(tensor, options.choose_dtype(path, reported, tensor),
                                    options.threads, &stored.loss);
   }
   stored.tensor = encoded(stored.tensor, options.sparse);
@@ -119,7 +119,7 @@ Tensor load_tensor(const TensorView& view, const Value& origin, const LoadContex
   stop_if_cancelled(context.options.work.cancel);
   const StateLoadOptions& options = context.options;
   if (!context.read_tensors) {
-    told_dtype(view.dtype(), origin);
+    reported_dtype(view.dtype(), origin);
     if (origin.find("_encoding") != nullptr) require_text(origin, "_encoding");
     return {};
   }
@@ -138,7 +138,7 @@ Tensor load_tensor(const TensorView& view, const Value& origin, const LoadContex
       tensor = sparse_again(tensor, name, context);
     }
   }
-  if (const auto dtype = told_dtype(tensor.dtype(), origin))
+  if (const auto dtype = reported_dtype(tensor.dtype(), origin))
     return convert_tensor(tensor, *dtype, options.work.threads);
   // No type was chosen for it when the state was saved. If a later conversion narrowed it, the
   // policy in the metadata is the only trace of that.

@@ -1,4 +1,4 @@
-// From the latest to the oldest: what cannot be loaded is passed over, and told of at the end if
+// From the latest to the oldest: what cannot be loaded is passed over, and reported at the end if
 // nothing can. docs/format/store.md, "Loading".
 #include <fmt/format.h>
 

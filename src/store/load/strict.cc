@@ -14,16 +14,16 @@
 namespace thalia {
 namespace {
 
-// All that is wrong is told, up to so many lines of each kind.
-constexpr std::size_t kMostTold = 100;
+// All that is wrong is reported, up to so many lines of each kind.
+constexpr std::size_t kMostReported = 100;
 
 struct Complaints {
   std::size_t count = 0;
   std::string text{};
 
   void add(const std::string& line) {
-    if (++count <= kMostTold) text += (count == 1 ? " " : ", ") + line;
-    if (count == kMostTold + 1) text += ", and more";
+    if (++count <= kMostReported) text += (count == 1 ? " " : ", ") + line;
+    if (count == kMostReported + 1) text += ", and more";
   }
 };
 

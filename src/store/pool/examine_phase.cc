@@ -68,37 +68,37 @@ class PhaseExamination {
 
   void check_latest(const io::Folder& folder) {
     if (listing_.latest) return;
-    const auto told = read_pointer(folder, "latest", config_.extension);
+    const auto reported = read_pointer(folder, "latest", config_.extension);
     if (listing_.entries.empty()) {
-      if (told)
+      if (reported)
         examination_.find_useless("dangling_latest", link("latest"),
                                   "it leads to a checkpoint that is not there");
       return;
     }
     const std::string& newest = listing_.entries.back().file;
     examination_.find(Severity::warning, "dangling_latest", link("latest"),
-                      told ? fmt::format("it leads to {}, which is not there", *told)
-                           : "there is none, and there are checkpoints",
+                      reported ? fmt::format("it leads to {}, which is not there", *reported)
+                               : "there is none, and there are checkpoints",
                       [&](const SaveSession& session) { point(session, "latest", newest); });
   }
 
   void check_best(const io::Folder& folder) {
     const std::optional<Best> best = examination_.run().best(phase_.name);
-    const auto told = read_pointer(folder, "best", config_.extension);
+    const auto reported = read_pointer(folder, "best", config_.extension);
     const auto choose = [&](const SaveSession& session) { choose_best(session, phase_.name); };
     if (best && !has(best->file)) {
       examination_.find(Severity::warning, "dangling_best", path_ / kBestMeta,
                         fmt::format("it names {}, which is not there", best->file), choose);
-    } else if (best && told != best->file) {
+    } else if (best && reported != best->file) {
       examination_.find(Severity::warning, "dangling_best", link("best"),
                         fmt::format("it does not lead to {}, which is the best", best->file),
                         [&](const SaveSession& session) { point(session, "best", best->file); });
     } else if (!best && folder.facts(std::string(kBestMeta))) {
       examination_.find(Severity::warning, "dangling_best", path_ / kBestMeta, "nobody can read it",
                         choose);
-    } else if (!best && told && !has(told)) {
+    } else if (!best && reported && !has(reported)) {
       examination_.find(Severity::warning, "dangling_best", link("best"),
-                        fmt::format("it leads to {}, which is not there", *told), choose);
+                        fmt::format("it leads to {}, which is not there", *reported), choose);
     }
   }
 

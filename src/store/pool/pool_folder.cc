@@ -43,7 +43,7 @@ class PoolReading {
   }
 
  private:
-  // A text that cannot be read is told of, and counts as none.
+  // A text that cannot be read is reported, and counts as none.
   template <typename Read>
   void read(const char* what, std::string_view name, std::uint64_t limit,
             const Read& read_text_of) {

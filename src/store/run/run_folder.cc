@@ -243,14 +243,14 @@ std::vector<GateEntry> RunFolder::list_gates() const {
     }
     if (const std::optional<GateMeta> meta = read_gate_meta(*this, gate.name)) {
       const bool is_of_before = meta->before && gate.sha256 == meta->before->sha256;
-      const GateEntry& told = is_of_before && !gate.sha256.empty() ? *meta->before : meta->gate;
-      gate.phase = told.phase;
-      gate.step = told.step;
-      gate.metric = told.metric;
-      gate.promoted_at = told.promoted_at;
+      const GateEntry& reported = is_of_before && !gate.sha256.empty() ? *meta->before : meta->gate;
+      gate.phase = reported.phase;
+      gate.step = reported.step;
+      gate.metric = reported.metric;
+      gate.promoted_at = reported.promoted_at;
       // It tells of this file, and not of one that was there before.
-      if (told.sha256 == gate.sha256 || (meta->before && gate.sha256.empty()))
-        gate.source_file = told.source_file;
+      if (reported.sha256 == gate.sha256 || (meta->before && gate.sha256.empty()))
+        gate.source_file = reported.source_file;
     }
     gates.push_back(std::move(gate));
   }

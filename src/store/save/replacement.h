@@ -30,7 +30,7 @@ class Replacement {
  private:
   const SaveSession session_;
   const std::filesystem::path path_;
-  JournalLine line_;  ///< with an empty file: nothing is to be told
+  JournalLine line_;  ///< with an empty file: nothing is to be reported
 };
 
 }  // namespace thalia::store
