@@ -13,7 +13,7 @@
 #include "scratch.h"
 #include "settings.h"
 #include "store/run/journal.h"
-#include "thalia/output_file.h"
+#include "thalia/files.h"
 #include "thalia/state/delta.h"
 #include "thalia/store.h"
 

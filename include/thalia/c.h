@@ -23,9 +23,6 @@
 // NAME_close, once; NULL is allowed there and does nothing.
 #pragma once
 
-#include "thalia/c/async_save.h"
 #include "thalia/c/codes.h"
-#include "thalia/c/error.h"
 #include "thalia/c/reader.h"
-#include "thalia/c/stream.h"
 #include "thalia/c/writer.h"

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/detail/thread_lock.h"
+#include "thalia/detail/once.h"
 #include "thalia/options.h"
 #include "thalia/types.h"
 

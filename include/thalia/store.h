@@ -9,9 +9,7 @@
 #pragma once
 
 #include "thalia/store/config.h"
-#include "thalia/store/entry.h"
 #include "thalia/store/pool.h"
-#include "thalia/store/record.h"
 #include "thalia/store/repair.h"
 #include "thalia/store/retention.h"
 #include "thalia/store/run.h"

@@ -9,12 +9,10 @@
 
 #include "thalia/append.h"
 #include "thalia/async_save.h"
-#include "thalia/byte_transforms.h"
 #include "thalia/compress.h"
 #include "thalia/error.h"
+#include "thalia/files.h"
 #include "thalia/options.h"
-#include "thalia/output_file.h"
-#include "thalia/paths.h"
 #include "thalia/reader.h"
 #include "thalia/recover.h"
 #include "thalia/region.h"

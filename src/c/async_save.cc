@@ -1,6 +1,6 @@
 // Saves in the background: the saver takes over what a writer holds, and leaves the handle of the
 // writer to its owner.
-#include "thalia/c/async_save.h"
+#include "thalia/c/writer.h"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "thalia/c/error.h"
+#include "thalia/c/codes.h"
 #include "thalia/error.h"
 
 namespace thalia::c {

@@ -1,6 +1,6 @@
 // A stream and the tensor that it handed out last, which makes room before the next one is asked
 // for. Calls back into C carry a tensor that lives for the call.
-#include "thalia/c/stream.h"
+#include "thalia/c/reader.h"
 
 #include <array>
 #include <optional>

@@ -14,7 +14,7 @@
 #include "checkpoint/packing.h"
 #include "io/output/temporary_file.h"
 #include "state/delta/save_state.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 #include "thalia/state/checkpoint.h"
 #include "thalia/state/delta.h"
 

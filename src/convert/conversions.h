@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "io/file/input_file.h"
-#include "thalia/formats/any_tensor.h"
 #include "thalia/formats/convert.h"
-#include "thalia/formats/file_format.h"
+#include "thalia/formats/file_facts.h"
 #include "thalia/reader.h"
 #include "thalia/state/delta.h"
 

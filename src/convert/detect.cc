@@ -32,8 +32,8 @@
 #include "io/file/posix_file.h"
 #include "io/folder/folder.h"
 #include "thalia/error.h"
+#include "thalia/files.h"
 #include "thalia/formats/safetensors.h"
-#include "thalia/paths.h"
 #include "thalia/tensor.h"
 
 namespace thalia {

@@ -11,7 +11,7 @@
 #include "formats/source/check_tensors.h"
 #include "formats/source/opened_file.h"
 #include "formats/source/tensor_sink.h"
-#include "thalia/formats/file_format.h"
+#include "thalia/formats/file_facts.h"
 
 namespace thalia::formats {
 

@@ -22,9 +22,9 @@
 #include "formats/v01/state.h"
 #include "formats/v01/text.h"
 #include "formats/v01/wrapper.h"
+#include "thalia/files.h"
 #include "thalia/formats/safetensors.h"
 #include "thalia/formats/v01.h"
-#include "thalia/paths.h"
 #include "thalia/state/checkpoint.h"
 
 namespace thalia {

@@ -1,7 +1,7 @@
 // Where one full file is wanted, and several were given: their state is written into a file that
 // nobody sees. It has no name and is gone when it is closed, so that it needs no syncing. A delta
 // between two paths needs no such file: it takes the new state from where it lies.
-#include "thalia/formats/resolved_file.h"
+#include "thalia/formats/any_file.h"
 
 #include <cstdint>
 #include <optional>
@@ -20,9 +20,9 @@
 #include "io/output/atomic_file.h"
 #include "io/output/unnamed_file.h"
 #include "state/delta/save_state.h"
-#include "thalia/formats/file_format.h"
+#include "thalia/files.h"
+#include "thalia/formats/file_facts.h"
 #include "thalia/formats/safetensors.h"
-#include "thalia/paths.h"
 #include "thalia/state/quantization.h"
 
 namespace thalia {

@@ -21,7 +21,7 @@
 #include "state/delta/file_chain.h"
 #include "state/tensor/slice.h"
 #include "state/value/path_names.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 #include "thalia/reader.h"
 #include "thalia/state/brain.h"
 #include "thalia/state/delta.h"

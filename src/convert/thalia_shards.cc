@@ -27,8 +27,8 @@
 #include "io/file/input_file.h"
 #include "io/file/posix_file.h"
 #include "io/path/base_file.h"
+#include "thalia/files.h"
 #include "thalia/formats/safetensors.h"
-#include "thalia/paths.h"
 #include "thalia/state/delta.h"
 
 namespace thalia::formats {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "inspect/file_tensors.h"
-#include "thalia/formats/file_format.h"
+#include "thalia/formats/file_facts.h"
 #include "thalia/state/value.h"
 
 namespace thalia::inspect {

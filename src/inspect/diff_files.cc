@@ -14,7 +14,7 @@
 #include "inspect/describe_file.h"
 #include "inspect/file_tensors.h"
 #include "inspect/shown_name.h"
-#include "thalia/formats/file_format.h"
+#include "thalia/formats/file_facts.h"
 #include "thalia/reader.h"
 
 namespace thalia::inspect {

@@ -11,9 +11,7 @@
 #include <vector>
 
 #include "inspect/training_progress.h"
-#include "thalia/formats/any_tensor.h"
 #include "thalia/formats/file_facts.h"
-#include "thalia/formats/file_format.h"
 #include "thalia/options.h"
 #include "thalia/state/metadata.h"
 #include "thalia/types.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "state/tensor/sparse_entries.h"
-#include "thalia/formats/any_tensor.h"
+#include "thalia/formats/file_facts.h"
 #include "thalia/state/tensor_value.h"
 
 namespace thalia::inspect {

@@ -28,7 +28,7 @@
 #include "python/saver.h"
 #include "python/value.h"
 #include "thalia/error.h"
-#include "thalia/formats/file_format.h"
+#include "thalia/formats/file_facts.h"
 #include "thalia/reader.h"
 #include "thalia/state/checkpoint.h"
 #include "thalia/state/metadata.h"

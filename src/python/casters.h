@@ -18,7 +18,6 @@
 #include "thalia/options.h"
 #include "thalia/recover.h"
 #include "thalia/state/diff.h"
-#include "thalia/store/entry.h"
 #include "thalia/store/retention.h"
 #include "thalia/tensor.h"
 #include "thalia/text.h"

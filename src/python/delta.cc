@@ -16,7 +16,7 @@
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/results.h"
-#include "thalia/formats/resolved_file.h"
+#include "thalia/formats/any_file.h"
 
 namespace thalia::python {
 namespace {

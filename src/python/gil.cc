@@ -15,7 +15,7 @@
 
 #include "io/system/process.h"
 #include "python/bindings.h"
-#include "thalia/detail/thread_lock.h"
+#include "thalia/detail/once.h"
 #include "thalia/error.h"
 
 namespace thalia::python {

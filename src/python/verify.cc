@@ -13,7 +13,7 @@
 #include "python/options.h"
 #include "python/results.h"
 #include "thalia/formats/any_file.h"
-#include "thalia/formats/file_format.h"
+#include "thalia/formats/file_facts.h"
 #include "thalia/state/delta.h"
 #include "thalia/verify.h"
 

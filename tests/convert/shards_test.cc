@@ -13,7 +13,6 @@
 #include "thalia/formats/any_file.h"
 #include "thalia/formats/convert.h"
 #include "thalia/formats/gguf.h"
-#include "thalia/formats/resolved_file.h"
 #include "thalia/formats/safetensors.h"
 #include "thalia/reader.h"
 #include "thalia/state/checkpoint.h"

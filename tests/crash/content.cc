@@ -11,7 +11,7 @@
 #include "support/bytes.h"
 #include "support/files.h"
 #include "thalia/error.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 #include "thalia/reader.h"
 #include "thalia/recover.h"
 #include "thalia/verify.h"

@@ -10,8 +10,7 @@
 #include "support/files.h"
 #include "thalia/async_save.h"
 #include "thalia/compress.h"
-#include "thalia/output_file.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 #include "thalia/storage.h"
 #include "thalia/writer.h"
 

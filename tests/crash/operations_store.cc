@@ -10,7 +10,7 @@
 #include "crash/operation.h"
 #include "crash/store_run.h"
 #include "support/files.h"
-#include "thalia/output_file.h"
+#include "thalia/files.h"
 
 namespace fs = std::filesystem;
 

@@ -6,7 +6,7 @@
 
 #include "crash/store_run.h"
 #include "support/files.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 
 namespace fs = std::filesystem;
 

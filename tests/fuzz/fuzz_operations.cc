@@ -18,7 +18,7 @@
 #include "thalia/error.h"
 #include "thalia/formats/any_file.h"
 #include "thalia/formats/convert.h"
-#include "thalia/formats/file_format.h"
+#include "thalia/formats/file_facts.h"
 
 using namespace thalia;
 using namespace thalia::test;

@@ -74,7 +74,7 @@ PARTS = {
     "thalia/store/retention.h": ("store/retention/plan",),
     "thalia/store/run.h": ("store/load/load",),
     "base/dtype_facts.h": ("base/dtype",),
-    "thalia/types.h": ("state/tensor/element", "state/tensor/tensor_role"),
+    "thalia/types.h": ("codec/planes/byte_transforms", "state/tensor/element", "state/tensor/tensor_role"),
 }
 # What nobody calls by a header.
 PROGRAMS = ("src/cli/main.cc",)

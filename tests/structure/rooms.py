@@ -16,7 +16,7 @@ ROOMS = {
         "path": ("file", "system"),
         "output": ("file", "memory", "path", "system"),
         "folder": ("file", "output", "path", "system"),
-        "storage": ("file", "folder", "output", "path", "system"),
+        "storage": ("file", "folder", "path", "system"),
     },
     "codec": {
         "cpu": (),

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thalia/formats/file_format.h"
+#include "thalia/formats/file_facts.h"
 #include "thalia/options.h"
 #include "thalia/result.h"
 #include "thalia/state/precision.h"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "thalia/detail/lazy.h"
+#include "thalia/detail/once.h"
 #include "thalia/options.h"
 #include "thalia/region.h"
 #include "thalia/state/tensor_value.h"

@@ -16,7 +16,6 @@
 #include "thalia/reader.h"
 #include "thalia/region.h"
 #include "thalia/result.h"
-#include "thalia/state/statistics.h"
 #include "thalia/state/tensor_value.h"
 #include "thalia/stream.h"
 #include "thalia/tensor.h"

@@ -15,7 +15,6 @@
 #include "thalia/reader.h"
 #include "thalia/region.h"
 #include "thalia/state/delta.h"
-#include "thalia/state/statistics.h"
 #include "thalia/state/tensor_value.h"
 #include "thalia/tensor.h"
 #include "thalia/types.h"

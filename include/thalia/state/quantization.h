@@ -18,7 +18,6 @@
 
 #include "thalia/options.h"
 #include "thalia/result.h"
-#include "thalia/state/statistics.h"
 #include "thalia/state/tensor_value.h"
 #include "thalia/tensor.h"
 #include "thalia/types.h"

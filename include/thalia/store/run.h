@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,9 +23,10 @@
 #include "thalia/detail/held.h"
 #include "thalia/options.h"
 #include "thalia/state/delta.h"
+#include "thalia/state/value.h"
 #include "thalia/storage.h"
 #include "thalia/store/config.h"
-#include "thalia/store/entry.h"
+#include "thalia/store/retention.h"
 
 namespace thalia {
 
@@ -191,5 +193,29 @@ struct ExpectedTensor {
 /// that are missing, unexpected, or of another shape or dtype.
 void check_strictly(const ChainReader& chain, std::span<const ExpectedTensor> expected,
                     const std::vector<std::string>& patterns = {});
+
+// Records: what a checkpoint says of itself in its metadata, and how records of earlier versions
+// become those of today. docs/format/store.md, "Records".
+
+/// From a record of one version to the next. Changes the metadata, and may refuse it.
+using RecordMigration = std::function<void(Value& metadata)>;
+
+struct RecordSchema {
+  std::uint64_t version = 1;  ///< that this program writes, as the member `version_key`
+  std::string version_key = "checkpoint_version";
+  /// By the version that each takes: it gives the next one.
+  std::map<std::uint64_t, RecordMigration> migrations{};
+};
+
+struct MigratedRecord {
+  Value metadata;
+  std::uint64_t from = 0;  ///< version that it had
+};
+
+/// Takes a record through every version up to the schema's; nothing is guessed. @throws
+/// UnsupportedError (unsupported_version) for a version that is newer, or that no migration takes;
+/// FormatError (bad_value) if it has no version, or one that is no integer; what a migration
+/// throws.
+MigratedRecord migrate_record(Value metadata, const RecordSchema& schema);
 
 }  // namespace thalia

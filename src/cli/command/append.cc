@@ -11,8 +11,8 @@
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
-#include "thalia/formats/resolved_file.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
+#include "thalia/formats/any_file.h"
 #include "thalia/reader.h"
 
 namespace thalia::cli {

@@ -23,7 +23,7 @@
 #include "measure/samples.h"
 #include "thalia/async_save.h"
 #include "thalia/error.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 #include "thalia/writer.h"
 
 namespace thalia::cli {

@@ -24,7 +24,7 @@
 #include "inspect/opened_tensor.h"
 #include "io/memory/allocation_limit.h"
 #include "state/tensor/slice.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 
 namespace thalia::cli {
 namespace {

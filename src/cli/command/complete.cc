@@ -12,8 +12,8 @@
 #include "cli/print/tensor_table.h"
 #include "cli/terminal/escape.h"
 #include "inspect/file_tensors.h"
-#include "thalia/formats/file_format.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
+#include "thalia/formats/file_facts.h"
 #include "thalia/state/delta.h"
 #include "thalia/store/run.h"
 

@@ -12,10 +12,10 @@
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
+#include "thalia/files.h"
+#include "thalia/formats/any_file.h"
 #include "thalia/formats/convert.h"
 #include "thalia/formats/mckp.h"
-#include "thalia/formats/resolved_file.h"
-#include "thalia/paths.h"
 
 namespace thalia::cli {
 namespace {

@@ -12,7 +12,6 @@
 #include "cli/terminal/escape.h"
 #include "inspect/file_tensors.h"
 #include "thalia/formats/file_facts.h"
-#include "thalia/formats/file_format.h"
 #include "thalia/state/delta.h"
 
 namespace thalia::cli {

@@ -19,7 +19,7 @@
 #include "cli/terminal/escape.h"
 #include "inspect/file_tensors.h"
 #include "thalia/error.h"
-#include "thalia/formats/file_format.h"
+#include "thalia/formats/file_facts.h"
 #include "thalia/state/delta.h"
 
 namespace thalia::cli {

@@ -10,8 +10,8 @@
 #include "cli/print/progress.h"
 #include "cli/terminal/output_file.h"
 #include "thalia/error.h"
+#include "thalia/files.h"
 #include "thalia/formats/convert.h"
-#include "thalia/paths.h"
 
 namespace thalia::cli {
 namespace {

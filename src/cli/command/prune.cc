@@ -23,8 +23,8 @@
 #include "cli/print/progress.h"
 #include "cli/terminal/escape.h"
 #include "thalia/error.h"
-#include "thalia/formats/resolved_file.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
+#include "thalia/formats/any_file.h"
 #include "thalia/state/checkpoint.h"
 
 namespace thalia::cli {

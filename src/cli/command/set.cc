@@ -10,9 +10,9 @@
 #include "cli/command/edited.h"
 #include "cli/print/json_result.h"
 #include "cli/terminal/escape.h"
-#include "thalia/formats/file_format.h"
+#include "thalia/files.h"
+#include "thalia/formats/file_facts.h"
 #include "thalia/formats/safetensors.h"
-#include "thalia/paths.h"
 #include "thalia/state/edit.h"
 
 namespace thalia::cli {

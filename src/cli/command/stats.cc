@@ -1,5 +1,5 @@
 // thalia stats: what the elements of each tensor are like.
-#include "thalia/state/statistics.h"
+#include "thalia/state/tensor_value.h"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@
 #include "cli/tensor/measured_tensor.h"
 #include "cli/terminal/escape.h"
 #include "inspect/file_tensors.h"
-#include "thalia/formats/file_format.h"
+#include "thalia/formats/file_facts.h"
 
 namespace thalia::cli {
 namespace {

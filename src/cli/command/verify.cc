@@ -19,7 +19,7 @@
 #include "json/writer.h"
 #include "thalia/error.h"
 #include "thalia/formats/any_file.h"
-#include "thalia/formats/file_format.h"
+#include "thalia/formats/file_facts.h"
 #include "thalia/state/delta.h"
 #include "thalia/verify.h"
 

@@ -6,7 +6,7 @@
 #include "cli/command/command.h"
 #include "cli/options/compression_arguments.h"
 #include "cli/print/json_result.h"
-#include "thalia/formats/file_format.h"
+#include "thalia/formats/file_facts.h"
 #include "thalia/tensor.h"
 #include "thalia/version.h"
 

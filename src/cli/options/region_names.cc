@@ -12,9 +12,9 @@
 #include "cli/terminal/option.h"
 #include "state/precision/glob.h"
 #include "thalia/error.h"
-#include "thalia/formats/file_format.h"
+#include "thalia/files.h"
+#include "thalia/formats/file_facts.h"
 #include "thalia/formats/safetensors.h"
-#include "thalia/paths.h"
 #include "thalia/reader.h"
 
 namespace thalia::cli {

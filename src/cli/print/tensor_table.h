@@ -7,7 +7,7 @@
 
 #include "cli/print/print.h"
 #include "json/writer.h"
-#include "thalia/formats/any_tensor.h"
+#include "thalia/formats/file_facts.h"
 #include "thalia/types.h"
 
 namespace thalia::cli {

@@ -10,8 +10,7 @@
 #include "inspect/file_tensors.h"
 #include "thalia/error.h"
 #include "thalia/formats/any_file.h"
-#include "thalia/formats/file_format.h"
-#include "thalia/formats/resolved_file.h"
+#include "thalia/formats/file_facts.h"
 
 namespace thalia::cli {
 namespace {

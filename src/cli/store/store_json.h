@@ -2,8 +2,8 @@
 #pragma once
 
 #include "json/writer.h"
-#include "thalia/store/entry.h"
 #include "thalia/store/pool.h"
+#include "thalia/store/retention.h"
 #include "thalia/store/run.h"
 
 namespace thalia::cli {

@@ -9,7 +9,7 @@
 
 #include "inspect/opened_tensor.h"
 #include "thalia/options.h"
-#include "thalia/state/statistics.h"
+#include "thalia/state/tensor_value.h"
 #include "thalia/types.h"
 
 namespace thalia::cli {

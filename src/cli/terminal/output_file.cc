@@ -1,4 +1,4 @@
-// A regular file is written beside its place and put there whole (thalia/output_file.h); a device
+// A regular file is written beside its place and put there whole (thalia/files.h); a device
 // or a pipe cannot be replaced and is written to directly.
 #include "cli/terminal/output_file.h"
 
@@ -12,10 +12,9 @@
 
 #include "cli/terminal/stop_on_signal.h"
 #include "thalia/error.h"
+#include "thalia/files.h"
 #include "thalia/formats/any_file.h"
 #include "thalia/formats/safetensors.h"
-#include "thalia/output_file.h"
-#include "thalia/paths.h"
 
 namespace thalia::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "thalia/byte_transforms.h"
+#include "thalia/types.h"
 
 #include "base/byte_xor.h"
 #include "base/fail.h"

@@ -15,7 +15,7 @@
 #include "container/write/file_save.h"
 #include "format/header.h"
 #include "io/file/locked_file.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 
 namespace thalia {
 namespace {

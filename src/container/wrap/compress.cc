@@ -16,7 +16,7 @@
 #include "format/v01.h"
 #include "io/file/posix_file.h"
 #include "thalia/compress.h"
-#include "thalia/output_file.h"
+#include "thalia/files.h"
 
 namespace thalia {
 namespace {

@@ -17,7 +17,7 @@
 #include "container/wrap/seek_table.h"
 #include "io/file/posix_file.h"
 #include "thalia/compress.h"
-#include "thalia/output_file.h"
+#include "thalia/files.h"
 
 namespace thalia {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/fail.h"
 #include "base/parallel.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 
 namespace thalia::container {
 

@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "thalia/compress.h"
+#include "thalia/files.h"
 #include "thalia/options.h"
-#include "thalia/output_file.h"
 #include "thalia/types.h"
 
 namespace thalia::container {

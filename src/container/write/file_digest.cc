@@ -11,8 +11,7 @@
 
 #include "io/folder/folder.h"
 #include "io/output/atomic_file.h"
-#include "thalia/output_file.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 #include "thalia/text.h"
 
 namespace thalia::container {

@@ -12,8 +12,8 @@
 #include "format/quantized.h"
 #include "io/output/atomic_file.h"
 #include "io/system/process.h"
+#include "thalia/files.h"
 #include "thalia/options.h"
-#include "thalia/output_file.h"
 #include "thalia/writer.h"
 
 namespace thalia::container {

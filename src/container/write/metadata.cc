@@ -18,7 +18,7 @@
 #include "integrity/crc32.h"
 #include "integrity/sha256.h"
 #include "io/file/posix_file.h"
-#include "thalia/output_file.h"
+#include "thalia/files.h"
 #include "thalia/side_file.h"
 
 namespace thalia {

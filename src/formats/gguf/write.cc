@@ -15,7 +15,7 @@
 #include "formats/gguf/parse.h"
 #include "formats/gguf/value_types.h"
 #include "formats/source/refuse_tensor.h"
-#include "thalia/output_file.h"
+#include "thalia/files.h"
 
 namespace thalia::formats::gguf {
 namespace {

@@ -23,7 +23,7 @@
 #include "formats/source/lost_metadata.h"
 #include "formats/source/piece_sink.h"
 #include "json/writer.h"
-#include "thalia/output_file.h"
+#include "thalia/files.h"
 
 namespace thalia::formats::gptrs {
 namespace {

@@ -2,8 +2,8 @@
 #include "base/fail.h"
 #include "formats/loom/file_text.h"
 #include "formats/loom/load.h"
+#include "thalia/files.h"
 #include "thalia/formats/loom.h"
-#include "thalia/output_file.h"
 
 namespace thalia {
 namespace loom = formats::loom;

@@ -19,8 +19,8 @@
 #include "formats/source/list_names.h"
 #include "formats/source/lost_metadata.h"
 #include "io/memory/allocation_limit.h"
+#include "thalia/files.h"
 #include "thalia/formats/loom.h"
-#include "thalia/output_file.h"
 
 namespace thalia::formats {
 namespace loom {

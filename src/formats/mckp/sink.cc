@@ -17,8 +17,8 @@
 #include "formats/mckp/format.h"
 #include "formats/source/tensor_sink.h"
 #include "state/tensor/counted_tensor.h"
+#include "thalia/files.h"
 #include "thalia/formats/mckp.h"
-#include "thalia/paths.h"
 #include "thalia/storage.h"
 #include "thalia/tensor.h"
 

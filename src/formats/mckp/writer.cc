@@ -30,8 +30,7 @@
 #include "io/output/spool.h"
 #include "json/reader.h"
 #include "json/writer.h"
-#include "thalia/output_file.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 #include "thalia/tensor.h"
 
 namespace thalia {

@@ -16,7 +16,7 @@
 #include "formats/mithril_quantized/source_metadata.h"
 #include "formats/source/lost_metadata.h"
 #include "state/tensor/counted_tensor.h"
-#include "thalia/output_file.h"
+#include "thalia/files.h"
 
 namespace thalia::formats {
 namespace mithril_quantized {

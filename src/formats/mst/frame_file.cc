@@ -15,7 +15,7 @@
 #include "formats/mst/parse.h"
 #include "formats/source/byte_grouping.h"
 #include "json/writer.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 #include "thalia/tensor.h"
 
 namespace thalia::formats::mst {

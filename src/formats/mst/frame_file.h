@@ -9,8 +9,8 @@
 
 #include "codec/frame/zstd_encoder.h"
 #include "io/output/spool.h"
+#include "thalia/files.h"
 #include "thalia/formats/mithril.h"
-#include "thalia/output_file.h"
 #include "thalia/types.h"
 
 namespace thalia::formats::mst {

@@ -29,8 +29,8 @@
 #include "formats/zip/member.h"
 #include "formats/zip/writer.h"
 #include "io/memory/allocation_limit.h"
+#include "thalia/files.h"
 #include "thalia/formats/npz.h"
-#include "thalia/output_file.h"
 #include "thalia/text.h"
 
 namespace thalia::formats::npz {

@@ -15,7 +15,7 @@
 #include "formats/onnx/sparse.h"
 #include "io/file/file_bytes.h"
 #include "io/memory/allocation_limit.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 
 namespace thalia::formats::onnx {
 namespace {

@@ -11,7 +11,7 @@
 #include "formats/onnx/file.h"
 #include "formats/onnx/source_metadata.h"
 #include "io/memory/allocation_limit.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 
 namespace thalia::formats {
 namespace onnx {

@@ -19,9 +19,8 @@
 #include "io/output/atomic_file.h"
 #include "io/path/real_path.h"
 #include "thalia/error.h"
+#include "thalia/files.h"
 #include "thalia/options.h"
-#include "thalia/output_file.h"
-#include "thalia/paths.h"
 
 namespace thalia::formats::onnx {
 namespace {

@@ -14,8 +14,8 @@
 #include "formats/pickle/pickler.h"
 #include "formats/pt/plan.h"
 #include "formats/zip/writer.h"
+#include "thalia/files.h"
 #include "thalia/formats/pt.h"
-#include "thalia/output_file.h"
 
 namespace thalia::formats::pt {
 namespace {

@@ -23,8 +23,8 @@
 #include "io/output/atomic_file.h"
 #include "json/writer.h"
 #include "thalia/error.h"
+#include "thalia/files.h"
 #include "thalia/formats/safetensors.h"
-#include "thalia/output_file.h"
 
 namespace thalia::formats::safetensors {
 namespace {

@@ -17,7 +17,7 @@
 #include "io/memory/allocation_limit.h"
 #include "json/copy.h"
 #include "json/reader.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 
 namespace thalia::formats::safetensors {
 namespace {

@@ -21,9 +21,8 @@
 #include "io/folder/folder.h"
 #include "io/output/atomic_file.h"
 #include "thalia/error.h"
+#include "thalia/files.h"
 #include "thalia/formats/safetensors.h"
-#include "thalia/output_file.h"
-#include "thalia/paths.h"
 
 namespace thalia::formats::safetensors {
 namespace {

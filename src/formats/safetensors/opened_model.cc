@@ -18,7 +18,7 @@
 #include "io/memory/allocation_limit.h"
 #include "io/path/base_file.h"
 #include "thalia/error.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 
 namespace thalia::formats::safetensors {
 namespace {

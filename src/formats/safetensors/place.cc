@@ -15,8 +15,8 @@
 #include "formats/source/part_name.h"
 #include "io/folder/folder.h"
 #include "thalia/error.h"
+#include "thalia/files.h"
 #include "thalia/formats/safetensors.h"
-#include "thalia/paths.h"
 #include "thalia/text.h"
 
 namespace thalia::formats::safetensors {

@@ -15,7 +15,7 @@
 #include "formats/safetensors/header.h"
 #include "formats/safetensors/parse.h"
 #include "thalia/error.h"
-#include "thalia/output_file.h"
+#include "thalia/files.h"
 
 namespace thalia::formats {
 std::uint64_t write_safetensors(const std::filesystem::path& path,

@@ -16,7 +16,6 @@
 #include "formats/source/piece_sink.h"
 #include "io/file/input_file.h"
 #include "io/system/process.h"
-#include "thalia/formats/any_tensor.h"
 #include "thalia/formats/file_facts.h"
 #include "thalia/options.h"
 #include "thalia/state/delta.h"

@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-#include "thalia/paths.h"
+#include "thalia/files.h"
 #include "thalia/text.h"
 
 namespace thalia::formats {

@@ -24,7 +24,7 @@
 #include "integrity/sha256.h"
 #include "io/file/file_bytes.h"
 #include "state/value/value_json.h"
-#include "thalia/output_file.h"
+#include "thalia/files.h"
 
 namespace thalia {
 

@@ -14,8 +14,8 @@
 #include "formats/v01/tree.h"
 #include "formats/v01/wrapper.h"
 #include "integrity/sha256.h"
+#include "thalia/files.h"
 #include "thalia/formats/v01.h"
-#include "thalia/output_file.h"
 
 namespace thalia {
 namespace {

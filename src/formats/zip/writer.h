@@ -18,7 +18,7 @@
 
 #include "formats/zip/deflate.h"
 #include "formats/zip/directory.h"
-#include "thalia/output_file.h"
+#include "thalia/files.h"
 #include "thalia/types.h"
 
 namespace thalia::formats {

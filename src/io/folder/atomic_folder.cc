@@ -17,7 +17,7 @@
 #include "io/output/temporary_file.h"
 #include "io/path/real_path.h"
 #include "io/system/posix_error.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 
 namespace thalia::io {
 namespace {

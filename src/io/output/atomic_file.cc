@@ -26,7 +26,7 @@
 #include "io/path/real_path.h"
 #include "io/system/posix_error.h"
 #include "thalia/error.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 
 namespace thalia::io {
 namespace {

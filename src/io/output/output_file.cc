@@ -4,7 +4,7 @@
 // removed and commit() refuses, so a file with a hole is never put in place.
 //
 // Impl stays at one address when the OutputFile is moved, because `steps` holds a pointer to it.
-#include "thalia/output_file.h"
+#include "thalia/files.h"
 
 #include <algorithm>
 #include <cassert>

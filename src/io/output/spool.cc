@@ -13,7 +13,7 @@
 
 #include "io/file/posix_file.h"
 #include "io/output/temporary_file.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 
 namespace thalia::io {
 namespace {

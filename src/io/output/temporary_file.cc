@@ -18,7 +18,7 @@
 #include "io/file/posix_file.h"
 #include "io/path/beneath.h"
 #include "io/system/random.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 
 namespace thalia::io {
 namespace {

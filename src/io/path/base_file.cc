@@ -22,7 +22,7 @@
 #include "io/path/real_path.h"
 #include "io/system/posix_error.h"
 #include "io/system/unique_fd.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 
 namespace thalia::io {
 namespace {

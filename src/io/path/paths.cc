@@ -1,5 +1,5 @@
 // Questions about paths for callers who should not have to include POSIX headers.
-#include "thalia/paths.h"
+#include "thalia/files.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -25,7 +25,7 @@
 #include "io/path/real_path.h"
 #include "io/system/posix_error.h"
 #include "thalia/error.h"
-#include "thalia/output_file.h"
+#include "thalia/files.h"
 #include "thalia/storage.h"
 
 namespace thalia {

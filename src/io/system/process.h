@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string_view>
 
-#include "thalia/detail/thread_lock.h"
+#include "thalia/detail/once.h"
 
 namespace thalia::io {
 

@@ -20,7 +20,7 @@
 #include "io/file/open_descriptor.h"
 #include "io/file/posix_file.h"
 #include "io/output/unnamed_file.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 #include "thalia/region.h"
 
 namespace thalia::state {

@@ -9,7 +9,7 @@
 #include "base/fail.h"
 #include "base/suggestion.h"
 #include "base/utf8.h"
-#include "thalia/detail/lazy.h"
+#include "thalia/detail/once.h"
 #include "thalia/state/brain.h"
 
 namespace thalia {

@@ -30,7 +30,7 @@
 #include "state/brain/stored_region.h"
 #include "state/value/value_json.h"
 #include "thalia/error.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 #include "thalia/region.h"
 
 namespace thalia {

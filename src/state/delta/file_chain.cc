@@ -21,7 +21,7 @@
 #include "format/fixed_name.h"
 #include "format/header.h"
 #include "io/path/base_file.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 #include "thalia/text.h"
 
 namespace thalia::state {

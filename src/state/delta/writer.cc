@@ -27,7 +27,7 @@
 #include "state/delta/save_state.h"
 #include "state/delta/state_plan.h"
 #include "state/delta/tensor_writer.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 #include "thalia/state/delta.h"
 
 namespace thalia::state {

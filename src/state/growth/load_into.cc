@@ -4,7 +4,7 @@
 // state is the larger one, the target grows by the rules of growth (rule.cc) or the call is
 // refused. Loading works on a copy, and the target is replaced only at the end.
 
-#include "thalia/state/load_into.h"
+#include "thalia/state/growth.h"
 
 #include <algorithm>
 #include <functional>

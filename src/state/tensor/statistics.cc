@@ -1,7 +1,7 @@
 // Elements are decoded into blocks that stay in the first cache, and go through each block twice:
 // for its counts, range and mean, and for the distances from that mean. Sums of a block are kept in
 // lanes (codec/float/sums.h); lanes, blocks and pieces are added up in one order.
-#include "thalia/state/statistics.h"
+#include "thalia/state/tensor_value.h"
 
 #include <algorithm>
 #include <array>

@@ -10,7 +10,7 @@
 #include "io/file/posix_file.h"
 #include "state/delta/file_chain.h"
 #include "store/load/checked_file.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 #include "thalia/store/pool.h"
 
 namespace thalia {

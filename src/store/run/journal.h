@@ -12,7 +12,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "thalia/store/entry.h"
+#include "thalia/store/retention.h"
 
 namespace thalia::store {
 

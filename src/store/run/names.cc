@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "base/fail.h"
-#include "thalia/store/entry.h"
+#include "thalia/store/retention.h"
 
 namespace thalia::store {
 namespace {

@@ -1,4 +1,4 @@
-#include "thalia/store/record.h"
+#include "thalia/store/run.h"
 
 #include <fmt/format.h>
 

@@ -13,7 +13,7 @@
 #include "io/output/atomic_file.h"
 #include "store/run/names.h"
 #include "store/run/run_folder.h"
-#include "thalia/output_file.h"
+#include "thalia/files.h"
 #include "thalia/text.h"
 
 namespace thalia {

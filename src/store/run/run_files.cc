@@ -11,8 +11,7 @@
 #include "io/folder/inner_file.h"
 #include "io/folder/line_log.h"
 #include "io/path/beneath.h"
-#include "thalia/output_file.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 
 namespace thalia::store {
 

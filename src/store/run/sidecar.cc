@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "integrity/sha256.h"
 #include "store/run/names.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 #include "thalia/text.h"
 
 namespace thalia::store {

@@ -20,7 +20,7 @@
 #include "store/run/names.h"
 #include "store/run/sidecar.h"
 #include "store/save/repair_gates.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 #include "thalia/text.h"
 
 namespace thalia {

@@ -16,7 +16,7 @@
 #include "store/save/impl.h"
 #include "store/save/payload.h"
 #include "store/save/repair_gates.h"
-#include "thalia/paths.h"
+#include "thalia/files.h"
 #include "thalia/text.h"
 
 namespace thalia {

@@ -13,7 +13,6 @@
 #include "store/save/impl.h"
 #include "store/save/payload.h"
 #include "thalia/formats/any_file.h"
-#include "thalia/formats/resolved_file.h"
 #include "thalia/text.h"
 
 namespace thalia {

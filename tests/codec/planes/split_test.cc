@@ -8,7 +8,7 @@
 #include "codec/planes/split_kernels.h"
 #include "support/bytes.h"
 #include "support/errors.h"
-#include "thalia/byte_transforms.h"
+#include "thalia/types.h"
 
 using namespace thalia;
 using codec::VectorSet;

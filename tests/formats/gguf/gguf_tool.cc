@@ -18,8 +18,8 @@
 
 #include "formats/gguf/opened.h"
 #include "thalia/error.h"
+#include "thalia/files.h"
 #include "thalia/formats/gguf.h"
-#include "thalia/output_file.h"
 
 namespace {
 

@@ -17,8 +17,8 @@
 #include "support/bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "thalia/files.h"
 #include "thalia/formats/any_file.h"
-#include "thalia/output_file.h"
 
 using namespace thalia;
 using namespace thalia::formats;

@@ -11,8 +11,8 @@
 #include "formats/npz/sink.h"
 #include "json/writer.h"
 #include "thalia/error.h"
+#include "thalia/files.h"
 #include "thalia/formats/npz.h"
-#include "thalia/output_file.h"
 
 namespace {
 

@@ -13,8 +13,8 @@
 #include "json/writer.h"
 #include "support/bytes.h"
 #include "thalia/error.h"
+#include "thalia/files.h"
 #include "thalia/formats/onnx.h"
-#include "thalia/output_file.h"
 
 namespace {
 

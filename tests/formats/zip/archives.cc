@@ -4,7 +4,7 @@
 #include "formats/zip/directory.h"
 #include "support/files.h"
 #include "thalia/error.h"
-#include "thalia/output_file.h"
+#include "thalia/files.h"
 
 namespace thalia::test {
 

@@ -1,4 +1,4 @@
-#include "thalia/output_file.h"
+#include "thalia/files.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -16,7 +16,6 @@
 #include "support/fault.h"
 #include "support/files.h"
 #include "thalia/error.h"
-#include "thalia/paths.h"
 #include "thalia/storage.h"
 
 using namespace thalia;

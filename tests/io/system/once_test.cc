@@ -9,7 +9,7 @@
 #include "boost_test.h"
 #include "support/errors.h"
 #include "support/fault.h"
-#include "thalia/detail/lazy.h"
+#include "thalia/detail/once.h"
 
 using namespace thalia;
 using namespace thalia::test;

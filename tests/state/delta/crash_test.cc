@@ -14,7 +14,7 @@
 #include "support/killed_at.h"
 #include "support/sanitizers.h"
 #include "thalia/error.h"
-#include "thalia/formats/resolved_file.h"
+#include "thalia/formats/any_file.h"
 #include "thalia/verify.h"
 
 using namespace thalia;

@@ -1,4 +1,4 @@
-#include "thalia/state/load_into.h"
+#include "thalia/state/growth.h"
 
 #include <utility>
 

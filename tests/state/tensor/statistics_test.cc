@@ -1,4 +1,4 @@
-#include "thalia/state/statistics.h"
+#include "thalia/state/tensor_value.h"
 
 #include <cmath>
 #include <complex>

@@ -1,6 +1,6 @@
-#include "thalia/store/record.h"
 #include "boost_test.h"
 #include "support/errors.h"
+#include "thalia/store/run.h"
 
 using namespace thalia;
 using namespace thalia::test;
