@@ -1,6 +1,6 @@
 // Chunks of 1 MiB of weights through each codec and back on one core: ours with each set of
 // instructions, zstd and lz4 of the bytes as they are and of their planes, all beside memcpy; and
-// the fastest of ours beside the others. How far each shrinks them stands behind its name.
+// the fastest of ours beside the others. How far each shrinks them follows its name.
 #include <algorithm>
 #include <cstdio>
 #include <functional>

@@ -41,7 +41,7 @@ class PairedSuite {
   }
 
   /// Runs what settings.only selects, prints a line each, and writes settings.json. A ratio is the
-  /// floor's time by ours: above 1, we are faster. The ratio of CPU time stands beside it, because
+  /// floor's time by ours: above 1, we are faster. The ratio of CPU time is shown too, because
   /// it holds even where others use the machine.
   void run(const Settings& settings, const Facts& facts);
 

@@ -1,5 +1,5 @@
 // Sparse matrices, laid out in memory as a .thalia file has them: row pointers, column indices,
-// values, one behind the other. Saving one is a single borrowed span, and loading a single copy.
+// values, one after the other. Saving one is a single borrowed span, and loading a single copy.
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,7 @@ class DelayRing {
 
   explicit DelayRing(std::size_t neurons) : neurons_(neurons), sums_(kSlots * neurons) {}
 
-  /// Input that arrives in `step`. Whoever consumes it sets it to zero, for the step that comes
+  /// Input that arrives in `step`. Anybody who consumes it sets it to zero, for the step that comes
   /// here next.
   std::span<float> arriving(std::uint64_t step) noexcept {
     return {sums_.data() + step % kSlots * neurons_, neurons_};

@@ -1,7 +1,7 @@
 // Copies with stores that bypass the caches: the target is a large buffer that is read much later,
 // by the disk or another thread, and would push everything else out of the cache. Such stores are
-// not ordered with others; fence_stream_copies() must come before another thread is told of the
-// bytes.
+// not ordered with others; fence_stream_copies() must come before another thread learns
+// of the bytes.
 #include "base/stream_copy.h"
 
 #include <algorithm>

@@ -64,7 +64,7 @@ std::size_t find_invalid_utf8(std::string_view text) noexcept {
 
 std::string_view utf8_prefix(std::string_view text, std::size_t limit) noexcept {
   if (text.size() <= limit) return text;
-  // Cuts in front of a character that the limit would cut through.
+  // Cuts before a character that the limit would cut through.
   while (limit > 0 && is_continuation(static_cast<unsigned char>(text[limit]))) --limit;
   return text.substr(0, limit);
 }

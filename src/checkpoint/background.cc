@@ -48,7 +48,7 @@ BrainDeltaSave::BrainDeltaSave(state::StoredBrain stored, const Work& work, Snap
 void BrainDeltaSave::copy(MutableByteSpan memory, unsigned threads) {
   if (plan_.bytes() == 0) return;
   plan_.copy(memory, threads);
-  // Here and not in begin(), which must not fail. Whoever runs the save keeps the memory.
+  // Here and not in begin(), which must not fail. The thread that runs the save keeps the memory.
   for (std::size_t i = 0; i < tensors_.size(); ++i)
     copies_.push_back(
         Tensor::adopt(tensors_[i]->tensor.layout(), plan_.payload(i, memory), nullptr));

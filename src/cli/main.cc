@@ -41,7 +41,7 @@ bool wants_json(const std::vector<std::string>& arguments) {
   return std::find(arguments.begin(), end, "--json") != end;
 }
 
-// For options that there are not.
+// For unknown options.
 std::string option_hint(const CLI::App& app) {
   for (const std::string& word : app.remaining()) {
     if (!word.starts_with("--")) continue;
@@ -54,7 +54,7 @@ std::string option_hint(const CLI::App& app) {
   return {};
 }
 
-// Most commands take it: whoever gives it to another one has to know what else there is.
+// Most commands take it: anybody who gives it to another one has to know what else there is.
 void refuse_json(const Command& command, const CLI::App& app) {
   const bool has_format = app.get_option_no_throw("--format") != nullptr;
   throw UsageError(
@@ -87,7 +87,7 @@ int run_command(const Command& command, std::vector<std::string> arguments, Outp
   }
 }
 
-// --color and --no-pager stand behind the command or in front of it.
+// --color and --no-pager come after the command or before it.
 void put_behind_command(std::vector<std::string>& arguments) {
   const auto is_global = [](const std::string& word) {
     return word == "--color" || word.starts_with("--color=") || word == "--no-pager";

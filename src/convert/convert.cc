@@ -221,7 +221,7 @@ void export_thalia(const io::InputFile& input, const std::filesystem::path& outp
   if (resolved.copied_bytes != 0) result.input_bytes = resolved.copied_bytes;
 }
 
-// Whoever sets an option expects something of it.
+// An option that is set has to have an effect.
 void check_options(FileFormat from, FileFormat to, const ConvertOptions& options) {
   using enum FileFormat;
   const auto name = [&] { return file_format_name(to); };

@@ -42,7 +42,7 @@ namespace {
 using Path = std::filesystem::path;
 using namespace std::string_view_literals;
 
-// Where nothing is expected in front of these bytes.
+// Where nothing is expected before these bytes.
 struct Magic {
   std::string_view bytes;
   FileFormat format;

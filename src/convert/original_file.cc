@@ -163,7 +163,7 @@ class OriginalFile final : public OpenedFile {
   std::unordered_map<std::string, unsigned> seen_;  ///< a region's name may occur twice
 };
 
-// A Python pickle, which could run code: it is never opened, and only what stands in front of it is
+// A Python pickle, which could run code: it is never opened, and only what comes before it is
 // read.
 class OriginalDelta final : public OpenedFile {
  public:
@@ -179,7 +179,7 @@ class OriginalDelta final : public OpenedFile {
         BaseFacts{.checksum = hex(info.base_hash.bytes), .training_steps = info.base_step};
   }
 
-  // Whoever asks for more is told why there is none.
+  // Anybody who asks for more is told why there is none.
   std::size_t tensor_count() const override { return refused(); }
   bool has_regions() const override { return true; }
   std::size_t region_count() const override { return refused(); }

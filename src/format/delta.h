@@ -1,4 +1,4 @@
-// What stands in front of a delta's container, and what its directory says of a tensor that needs
+// What comes before a delta's container, and what its directory says of a tensor that needs
 // the base. docs/format/deltas.md, "Delta files".
 #pragma once
 

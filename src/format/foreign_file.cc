@@ -20,7 +20,7 @@ constexpr std::string_view kPyTorch = "a PyTorch file" CONVERT;
 constexpr std::string_view kOldPyTorch =
     "a file of PyTorch before 1.6, which is a row of pickles; load it with "
     "torch.load(weights_only=True) and save it again with torch.save";
-// Whoever made it: torch.load() opens none of these.
+// No matter who made it: torch.load() opens none of these.
 constexpr std::string_view kPickle =
     "a Python pickle, which can run code when it is loaded and is never opened here; if you trust "
     "where it comes from, load it with the program that wrote it, and save its arrays with "

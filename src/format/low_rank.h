@@ -1,4 +1,4 @@
-// What stands in front of the arrays of a low_rank_delta. docs/format/deltas.md, "low_rank_delta".
+// What comes before the arrays of a low_rank_delta. docs/format/deltas.md, "low_rank_delta".
 #pragma once
 
 #include "format/little_endian.h"

@@ -6,7 +6,7 @@
 
 namespace thalia::format {
 
-/// TensorHeader::reserved in front of a quantized payload.
+/// TensorHeader::reserved before a quantized payload.
 inline constexpr std::uint16_t kQuantizedMark = 2;
 inline constexpr std::uint32_t kQuantizedTensorLength = 64;
 /// Elements: the most that share parameters, but for all of a tensor's.

@@ -1,4 +1,4 @@
-// The 32-byte headers in front of payloads and the directory's tensor entry. docs/format/format.md,
+// The 32-byte headers before payloads and the directory's tensor entry. docs/format/format.md,
 // "Payload headers" and "Directory".
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace thalia::format {
 
-/// In front of a dense payload, and (reserved = kCooMark) of a coordinate list.
+/// Before a dense payload, and (reserved = kCooMark) of a coordinate list.
 struct TensorHeader {
   DType dtype;
   std::uint8_t ndim;
@@ -25,7 +25,7 @@ THALIA_FIELD(TensorHeader, reserved, 0x02, 2);
 THALIA_FIELD(TensorHeader, shape, 0x04, 24);
 THALIA_FIELD(TensorHeader, checksum, 0x1C, 4);
 
-/// In front of a CSR payload.
+/// Before a CSR payload.
 struct CsrHeader {
   DType dtype;
   std::uint8_t reserved[3];

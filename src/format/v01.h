@@ -71,7 +71,7 @@ THALIA_FIELD(V01RegionEntry, name, 0x00, 32);
 THALIA_FIELD(V01RegionEntry, data_offset, 0x20, 8);
 THALIA_FIELD(V01RegionEntry, data_length, 0x28, 8);
 
-/// In front of a tensor's dimensions, `ndim` of u32.
+/// Before a tensor's dimensions, `ndim` of u32.
 struct V01TensorHeader {
   LittleEndian<V01Encoding> encoding;
   LittleEndian<V01DType> dtype;

@@ -85,8 +85,8 @@ void validate_directory_header(const DirectoryHeader& directory, const Header& h
     check.fail(AT(DirectoryHeader, region_count), std::to_string(directory.region_count),
                fmt::format("num_regions {}, or one more", std::uint32_t{header.num_regions}));
   }
-  // The arrays have to stand one behind the other, so each offset is known from the counts in front
-  // of it. Counts are 32 bits and entries small: these products do not overflow.
+  // The arrays have to stand one after the other, so each offset is known from the counts before
+  // it. Counts are 32 bits and entries small: these products do not overflow.
   std::uint64_t expected = sizeof(DirectoryHeader);
   const auto array = [&](const char* field, std::size_t at, std::uint64_t offset,
                          std::uint64_t length) {
@@ -256,7 +256,7 @@ Shape validate_tensor_entry(const TensorEntry& entry, std::uint64_t entry_offset
       check.fail(AT(TensorEntry, flags), std::to_string(entry.flags), kWideIndices);
     check.equal(AT(TensorEntry, side_data_length), entry.side_data_length, 0);
   }
-  // The payload header stands in front of the payload, and inside as well.
+  // The payload header comes before the payload, and inside as well.
   check.within(AT(TensorEntry, stored_offset), {entry.stored_offset, entry.stored_length},
                owner.offset + sizeof(TensorHeader), owner.offset + owner.length);
   // By the logical length, so that compressing a tensor does not change where it may lie.

@@ -24,7 +24,7 @@ void validate_directory_header(const DirectoryHeader& directory, const Header& h
                                const ReadLimits& limits);
 
 /// Region k's name, and its extent: aligned, large enough for its headers, behind the header of the
-/// file and in front of the directory.
+/// file and before the directory.
 void validate_region_index_entry(const RegionIndexEntry& entry, std::uint32_t k,
                                  const Header& header);
 

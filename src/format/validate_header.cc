@@ -1,5 +1,5 @@
 // Checks the header in an order in which each field rests on those before: lengths against the
-// file, then the tail from the end of the file inwards, then the sections in front of it. So no sum
+// file, then the tail from the end of the file inwards, then the sections before it. So no sum
 // of offsets wraps, and each section that passes lies inside the file. The caller has checked the
 // CRC; what is wrong here was written so, and says nothing about damage. Limits of the caller come
 // last, as a length that the file cannot have is a fault of the file and not a limit to raise.
@@ -95,7 +95,7 @@ std::uint64_t expected_integrity_length(const Header& header) {
   return blocks * (header.leaf_algorithm == LeafAlgorithm::sha256 ? 32 : 16);
 }
 
-// From the end of the file inwards: closing checksum, integrity table, and room in front of them
+// From the end of the file inwards: closing checksum, integrity table, and room before them
 // for the commit record and the header.
 void validate_tail(const Header& header) {
   if (header.file_length < 2 * sizeof(Header) + kChecksumLength) {
@@ -117,7 +117,7 @@ void validate_tail(const Header& header) {
   }
 }
 
-// In front of the directory, in any order: an append puts new metadata behind connections that stay
+// Before the directory, in any order: an append puts new metadata behind connections that stay
 // where they are. So each is walked alone, and then compared with the other.
 void validate_data_sections(const Header& header) {
   const Extent metadata{header.metadata_offset, header.metadata_length};
@@ -162,7 +162,7 @@ void validate_sections(const Header& header) {
   }
   walk.optional("region_index_offset", offsetof(Header, region_index_offset),
                 {header.region_index_offset, header.region_index_length});
-  // No room for choice here: recovery finds a commit record by its place, 256 bytes in front of
+  // No room for choice here: recovery finds a commit record by its place, 256 bytes before
   // integrity_offset, and nothing may hide between it and the tables.
   const std::uint64_t integrity_offset = align_up(walk.behind(), kAlignment) + sizeof(Header);
   if (header.integrity_offset != integrity_offset) {

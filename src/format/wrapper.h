@@ -1,4 +1,4 @@
-// What stands behind the frames of a .thalia.zst or .thalia.lz4: a table that says where each frame
+// What follows the frames of a .thalia.zst or .thalia.lz4: a table that says where each frame
 // begins, inside a skippable frame. docs/format/format.md, "Wrappers".
 #pragma once
 

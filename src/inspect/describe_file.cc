@@ -23,7 +23,7 @@ std::string shown_metadata(const AnyFile& file) {
 void take_steps(DescribedFile& facts) {
   facts.progress = training_progress(facts.metadata);
   if (!facts.training_steps) return;
-  // A header that nobody told of steps says 0; metadata may know better.
+  // A header that got no count of steps says 0; metadata may know better.
   if (*facts.training_steps == 0 && facts.progress.steps) return;
   facts.progress.steps = facts.training_steps;
   facts.progress.steps_member.clear();

@@ -46,7 +46,7 @@ class PackedWords {
                                       const Part& part, bool& is_packed) const;
   bool is_companion(std::string_view stem, std::string_view last) const;
 
-  std::unordered_map<std::string, Part> parts_;  ///< integers, and what stands beside them
+  std::unordered_map<std::string, Part> parts_;  ///< integers, and what lies beside them
   std::uint64_t others_ = 0;                     ///< parameters of all other tensors
 };
 

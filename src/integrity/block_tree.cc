@@ -18,7 +18,7 @@ namespace {
 
 using format::Header;
 
-// In front of what the closing checksum covers, so that no SHA-256 of other data can stand for one.
+// Before what the closing checksum covers, so that no SHA-256 of other data can stand for one.
 constexpr std::string_view kDomain = "THALIA-TREE-1";
 constexpr std::array<std::byte, sizeof(Header)> kNoHeader = {};
 

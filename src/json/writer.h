@@ -21,7 +21,7 @@ namespace thalia {
 /// and arrays as "{}" and "[]", as serde_json and Python's json do it.
 struct JsonIndent {
   unsigned spaces = 2;      ///< a level
-  std::string_view margin;  ///< in front of every line but the first; has to live as the writer
+  std::string_view margin;  ///< before every line but the first; has to live as the writer
 };
 
 /// Appends to a string that the caller owns and may hand on and clear between any two calls, so

@@ -43,7 +43,7 @@ void read_raw(const std::filesystem::path& path, MutableByteSpan out, bool direc
 std::size_t drop_from_cache(const std::filesystem::path& path);
 /// Leaves `bytes` of free memory as the page cache of this folder's file system uses it, touched a
 /// moment ago. A virtual machine gives free pages back to its host, and copying into such pages is
-/// ten times as slow: without this, whoever runs second, in the pages that the first has left,
+/// ten times as slow: without this, what runs second, in the pages that the first has left,
 /// would seem faster.
 /// @throws IoError
 void touch_free_memory(const std::filesystem::path& folder, std::uint64_t bytes);

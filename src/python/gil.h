@@ -41,8 +41,8 @@ class Locked {
   PyGILState_STATE state_{};      ///< where there is none
 };
 
-/// What its end may wait for needs the GIL: whoever lets go of it last, with the GIL or not, ends
-/// it without.
+/// What its end may wait for needs the GIL: anybody who lets go of it last, with the GIL or not,
+/// ends it without.
 template <typename T, typename... Arguments>
 std::shared_ptr<T> make_ended_unlocked(Arguments&&... arguments) {
   const auto end = [](T* object) {

@@ -29,7 +29,7 @@ namespace thalia::python {
 template <typename Choice>
 using Choices = std::initializer_list<std::pair<std::string_view, Choice>>;
 
-/// What stands beside the name. @throws as fail_choice().
+/// What lies beside the name. @throws as fail_choice().
 template <typename Choice>
 Choice chosen(std::string_view argument, std::string_view value, Choices<Choice> choices) {
   std::string expected;

@@ -54,8 +54,8 @@ OpenedAny open_any_file(const Path& path, const std::string& access,
   });
 }
 
-// In the order of the file. All else is told of a tensor when somebody asks: there may be very
-// many.
+// In the order of the file. All else is found out about a tensor when somebody asks: there may be
+// very many.
 ListOf<std::string> any_names(const OpenedAny& opened) {
   nb::list out;
   for (const AnyTensor& tensor : opened.file.tensors()) out.append(text_object(tensor.name));
@@ -96,7 +96,7 @@ Payload any_payload(const OpenedAny& opened, std::size_t i) {
 OwnedBytes any_decoded(const OpenedAny& opened, std::size_t i) {
   const Unlocked unlocked;
   const auto tensor = std::make_shared<Tensor>(opened.file.read(i));
-  // A file that is decoded as a whole keeps what it hands out: the copy stands beside it.
+  // A file that is decoded as a whole keeps what it hands out: the copy is in memory with it.
   const std::uint64_t bytes = tensor->bytes().size();
   if (!opened.file.tensors()[i].stored_bytes)
     io::MemoryBudget({}, opened.file.file_bytes(), bytes).take("payload", bytes);

@@ -12,8 +12,8 @@
 
 namespace thalia::python {
 
-/// An array of Python's on its way into a tree. Whoever takes the tensor takes the buffer that it
-/// borrows from, too: a tree has each of these once.
+/// An array of Python's on its way into a tree. Anybody who takes the tensor takes the buffer that
+/// it borrows from, too: a tree has each of these once.
 struct BorrowedTensor {
   Tensor tensor;
   std::optional<HeldBuffer> held;

@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(kinds_carry_their_facts) {
   BOOST_TEST(checksum.actual() == "ab");
 }
 
-// Whoever throws may forget it; whoever prints what() to a terminal is safe all the same.
+// Code that throws may forget it; code that prints what() to a terminal is safe all the same.
 BOOST_AUTO_TEST_CASE(text_shows_nothing_that_moves_the_cursor_or_reorders) {
   const std::string bad = "\xc2\x9b\xe2\x80\xae\x1b\n\xff";
   const std::string good = "\\u009b\\u202e\\x1b\\n\\xff";

@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(larger_files_than_the_limit_are_refused_and_the_error_says_
   BOOST_TEST(std::string(error.what()).find("max_file_bytes") != std::string::npos);
   BOOST_TEST(std::string(error.what()).find("raise it") != std::string::npos);
   BOOST_TEST(BrainLoadOptions().max_file_bytes == 10'000'000'000u);
-  // What lies behind the end that the header tells of is of the file, too.
+  // What lies behind the end that the header names is of the file, too.
   const std::uint64_t size = std::filesystem::file_size(path);
   const auto load = [&](std::uint64_t most) {
     BrainCheckpoint::load(path, {.max_file_bytes = most});

@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(validate_tells_of_a_state_that_cannot_be_made) {
   BOOST_TEST(issue("{}", tree + R"("number", "_text": "1"}}}})").find("_text") !=
              std::string::npos);
   BOOST_TEST(issue(R"({"growth_history": 5})", "{}").find("growth_history") != std::string::npos);
-  // Whoever asks for the events is told, too.
+  // Anybody who asks for the events is told, too.
   BOOST_CHECK_THROW(BrainCheckpoint::info(path), FormatError);
 }
 

@@ -31,7 +31,7 @@ namespace {
 std::atomic<int> g_steps = 0;
 std::atomic<int> g_reads = 0;
 std::atomic<int> g_locks = 0;
-std::atomic<int> g_waits = 0;  // for a signal, of whoever waits for one
+std::atomic<int> g_waits = 0;  // for a signal, of the thread that waits for one
 
 int number_of(const char* name) {
   const char* const text = std::getenv(name);
@@ -44,7 +44,7 @@ Function* real(Function*, const char* name) {
 }
 #define REAL(name) (*real(&::name, #name))
 
-// Whoever waits for signals has been woken when it waits for the next one.
+// Anybody who waits for signals has been woken when it waits for the next one.
 void raise_and_wait(int number) {
   ::kill(::getpid(), number);
   for (int tries = 0; g_waits < 2; ++tries) {

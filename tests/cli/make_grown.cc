@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// All three shapes of events, and a name that XML and terminals have to be told of.
+// All three shapes of events, and a name that XML and terminals need escaped.
 constexpr const char* kHistory =
     R"([{"timestamp":"2025-12-08T12:00:00","region":"striatum","neurons_added":8,"old_size":320,"new_size":328,"reason":"manual_test"},)"
     R"({"step":10000,"region":"cortex_l4","neurons_added":100,"reason":"high_utilization","type":"growth"},)"

@@ -1,7 +1,7 @@
 """Runs the transcripts beside this file: what somebody types, and all that comes back.
 
 A transcript holds lines "$ COMMAND", each followed by what the command prints to standard output
-with "| " in front of each line, its standard error with "! ", and "[STATUS]" where that is not 0.
+with "| " before each line, its standard error with "! ", and "[STATUS]" where that is not 0.
 Lines that start with "#" are comments.
 
     transcripts_test.py [--accept] THALIA MAKE_FILES [NAME...]

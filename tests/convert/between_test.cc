@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_SUITE(between)
 
 namespace {
 
-// All names that a folder had while a save told of its progress.
+// All names that a folder had while a save reported its progress.
 struct Watched {
   std::set<std::string> names{};
   int looks = 0;

@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(a_safetensors_header_as_long_as_the_magic_of_zip_is_no_arch
   BOOST_TEST(detected(folder / "a") == "safetensors");
 }
 
-// pzstd writes the length of each frame in front of it: bytes that may be a count of codes.
+// pzstd writes the length of each frame before it: bytes that may be a count of codes.
 BOOST_AUTO_TEST_CASE(a_frame_to_skip_in_front_hides_nothing) {
   const TemporaryFolder folder;
   const auto path = folder / "a";

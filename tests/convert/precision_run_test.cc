@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(optimizer_state_is_imported_as_such_and_stays_exact) {
 
 BOOST_AUTO_TEST_CASE(sparse_values_and_connections_are_converted) {
   const TemporaryFolder folder;
-  // Three row pointers and one coordinate: f64 values stand behind padding, f16 values without.
+  // Three row pointers and one coordinate: f64 values follow padding, f16 values without.
   const std::vector<std::uint32_t> rows{0, 1, 1}, columns{3}, coordinates{2, 0, 1};
   const std::vector<std::uint32_t> odd_coordinates{7};
   const std::vector<double> one{0.1};

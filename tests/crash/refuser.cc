@@ -1,5 +1,5 @@
 // A library that is loaded before the C library and has an allocation fail: operator new throws
-// then, and malloc returns null, whoever called them.
+// then, and malloc returns null, no matter who called them.
 #include <dlfcn.h>
 
 #include <atomic>

@@ -29,7 +29,7 @@ std::string value_of(const Items& items, const std::string& key) {
   return found == items.end() ? "" : found->second;
 }
 
-// The part in front of the metric.
+// The part before the metric.
 std::string content_of_item(const std::string& value) {
   return value.substr(0, value.find(' '));
 }

@@ -224,7 +224,7 @@ def main():
     if "--write" in sys.argv:
         PAGE.write_text(text, encoding="utf-8")
     elif text != before:
-        sys.exit(f"{PAGE} tells of other conversions than there are: run formats_test.py with --write")
+        sys.exit(f"{PAGE} lists other conversions than there are: run formats_test.py with --write")
     print(f"{len(cells)} pairs, {sum(map(len, held.values()))} element types")
 
 

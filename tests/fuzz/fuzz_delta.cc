@@ -1,5 +1,5 @@
 // Edits of a chain of two deltas: places and values that are put there, as they are and with all
-// checksums made anew, so that what stands behind a checksum is reached too. Places count through
+// checksums made anew, so that what follows a checksum is reached too. Places count through
 // the lower delta and then the upper one; the upper one's name for the lower follows its edits.
 // Opens, verifies and resolves what comes out.
 

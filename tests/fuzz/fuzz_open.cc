@@ -1,5 +1,5 @@
 // Opens, walks and verifies any bytes as a .thalia file: as they are, and with their checksums
-// made anew, so that what stands behind a checksum is reached too.
+// made anew, so that what follows a checksum is reached too.
 
 #include <cstring>
 #include <span>

@@ -1,4 +1,4 @@
-// Reads any text as a precision policy, and takes what stands behind its first line for the path of
+// Reads any text as a precision policy, and takes what follows its first line for the path of
 // a tensor. What is accepted survives being written and read again, and decides for every type.
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Recovers any bytes: as they are, and with the header gone, so that what stands behind it is
+// Recovers any bytes: as they are, and with the header gone, so that what follows it is
 // searched. Whatever comes of it, the file is changed in its first 256 bytes or not at all.
 
 #include <algorithm>

@@ -174,7 +174,7 @@ def run(suite: Suite, sources: pathlib.Path | None, work: pathlib.Path) -> list[
     command += ["--continue-on-collection-errors", *suite.options, *test_files(suite, sources, work)]
     ended = subprocess.run(command, cwd=work / suite.folder, env=environment, stdin=subprocess.DEVNULL, check=False)
     if not report.exists():
-        sys.exit(f"pytest ended with {ended.returncode} and told of no test")
+        sys.exit(f"pytest ended with {ended.returncode} and reported no test")
     outcomes = []
     for case in ElementTree.parse(report).iter("testcase"):
         name = f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name', '')}"

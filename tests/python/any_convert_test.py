@@ -166,7 +166,7 @@ def test_a_budget_keeps_what_comes_again(weights):
     assert told.loaded_bytes == 4096 and told.resident_bytes == 2048 and source.budget_bytes == 2200
     del source
     gc.collect()
-    same(first, arrays["layers.0.weight"])  # lives on with whoever has it
+    same(first, arrays["layers.0.weight"])  # lives on with anybody who has it
 
 
 def test_layers_are_loaded_ahead(weights):

@@ -49,7 +49,7 @@ def test_info_is_the_object_of_the_program(files):
     # The program of the build that the package stands in.
     program = Path(thalia.__file__).parents[2] / "src" / "cli" / "thalia"
     assert program.exists()
-    # A sanitizer's runtime is loaded in front of Python; the program has its own.
+    # A sanitizer's runtime is loaded before Python; the program has its own.
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     for path in files.values():
         told = json.loads(subprocess.check_output([program, "info", "--json", path], env=environment))

@@ -1,4 +1,4 @@
-"""What a file holds beside a brain's tensors outlives loading and saving, whoever wrote it."""
+"""What a file holds beside a brain's tensors outlives loading and saving, no matter who wrote it."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""What is told of a build while pip is silent: its steps, its end, and nothing where nobody sits."""
+"""What is reported a build while pip is silent: its steps, its end, and nothing where nobody sits."""
 
 import contextlib
 import importlib.util

@@ -1,4 +1,4 @@
-"""Names of files, tensors and types are a stranger's: no message moves the cursor or reorders a line."""
+"""Names of files, tensors and types are untrusted: no message moves the cursor or reorders a line."""
 
 import hashlib
 import json

@@ -1,5 +1,5 @@
-"""Phrases that stop a reader, and where they are looked for: in pages, in the comments of headers, in
-docstrings, and in the texts that users see. Most were written here once; each has the plain words for it.
+"""Phrases that stop a reader, and where they are looked for: in pages, in comments, in docstrings, and in
+the texts that users see. Most were written here once; each has the plain words for it.
 """
 
 import re
@@ -45,7 +45,7 @@ PHRASES = (
     ),
 )
 
-# Words that are right now and then, and were habits. Private headers have them still, in places.
+# Words that are right now and then, and were habits.
 HABITS = (
     (r"\b[Mm]end(?:s|ed|ing)?\b", "repair", "the field's word is repair"),
     (r"\b[Ww]hoever\b", "anybody who, whichever", "it begins a sentence that has to be read twice"),
@@ -107,11 +107,16 @@ def texts(root):
     for folder, ending, pieces in (
         ("include", "*.h", _comments),
         ("src", "*.h", _comments),
+        ("src", "*.cc", _comments),
         ("src", "*.cc", _messages),
+        ("tests", "*.h", _comments),
+        ("tests", "*.cc", _comments),
+        ("bench", "*.h", _comments),
+        ("bench", "*.cc", _comments),
         ("python", "*.py", _docstrings),
     ):
         pages += [(path, pieces) for path in (root / folder).rglob(ending)]
-    for path, pieces in sorted(pages):
+    for path, pieces in sorted(pages, key=lambda page: page[0]):
         name = path.relative_to(root).as_posix()
         if path.is_file():
             yield name, pieces(path.read_text(encoding="utf-8"))
@@ -119,15 +124,11 @@ def texts(root):
 
 def phrases(root):
     """Where a text has one of PHRASES, or of HABITS."""
-    everywhere, outside = (
-        [(re.compile(found.replace(" ", r"\s+")), instead) for found, instead, _ in table]
-        for table in (PHRASES, HABITS)
-    )
+    rules = [(re.compile(found.replace(" ", r"\s+")), instead) for found, instead, _ in PHRASES + HABITS]
     found = []
     for name, pieces in texts(root):
-        private = name.startswith("src/") and name.endswith(".h")
         for begin, text in pieces:
-            for rule, instead in everywhere if private else everywhere + outside:
+            for rule, instead in rules:
                 for match in rule.finditer(text):
                     words = " ".join(match[0].split())
                     line = begin + text.count("\n", 0, match.start()) + 1

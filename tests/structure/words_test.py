@@ -44,8 +44,8 @@ class BrokenTrees(unittest.TestCase):
                     "include/thalia/a.h",
                     "/// It tells\n/// of lifetimes.\nint tells; // of\n/// Bytes in front of it.\n",
                 ),
-                ("src/io/a.h", "// Bytes in front of it.\n// A name that there is not.\n"),
-                ("src/io/a.cc", '// It tells of this.\nfail("it tells "\n     "of another", "told");\n'),
+                ("src/io/a.h", "// In front of it.\n// A name that there is not.\n"),
+                ("src/io/a.cc", '// A mended file.\nfail("it tells "\n     "of another", "told");\n'),
                 ("python/thalia_checkpoint/a.py", '"""A.\n\nIt tells of it."""\nx = 1\n# tells\n# of them\n'),
             ):
                 file = Path(folder, path)
@@ -60,8 +60,10 @@ class BrokenTrees(unittest.TestCase):
                 "include/thalia/a.h:4: 'in front of'",
                 "python/thalia_checkpoint/a.py:3: 'tells of'",
                 "python/thalia_checkpoint/a.py:5: 'tells of'",
+                "src/io/a.cc:1: 'mended'",
                 "src/io/a.cc:2: 'tells of'",
                 "src/io/a.h:2: 'that there is not'",
+                "src/io/a.h:1: 'In front of'",
             ],
         )
 

@@ -58,7 +58,7 @@ class EditableFile {
   format::DynamicStateHeader& dynamic_state_header(std::uint32_t region);
   format::ConnectivityHeader& connectivity();
   format::ConnectionEntry& connection(std::uint32_t i);
-  /// The stored bytes of a tensor, and the header in front of them.
+  /// The stored bytes of a tensor, and the header before them.
   MutableByteSpan payload(std::string_view tensor_name);
   format::TensorHeader& payload_header(std::string_view tensor_name);
 

@@ -6,7 +6,7 @@ namespace thalia::test {
 /// Set by tests/support/without_io_uring.cc for the program that it runs.
 inline constexpr const char* kIoUringDenied = "THALIA_IO_URING_DENIED";
 
-/// What the kernel, or a filter in front of it, says to io_uring_setup.
+/// What the kernel, or a filter before it, says to io_uring_setup.
 enum class IoUring {
   usable,
   denied,   ///< by tests/support/without_io_uring.cc: a fallback must be taken

@@ -66,7 +66,7 @@ Sample small_sample();
 /// without delays.
 Sample varied_sample();
 
-/// So many regions without tensors, and a connection from each to each.
+/// So many regions without tensors, and a connection between any two.
 Sample connected_sample(unsigned regions);
 
 }  // namespace thalia::test

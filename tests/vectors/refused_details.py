@@ -33,7 +33,7 @@ def padding(find):
 
 
 def last_of_gap(e):
-    """In front of the second region."""
+    """Before the second region."""
     return e.file.regions[1].offset - 1
 
 
@@ -101,7 +101,7 @@ def region_metadata_on_8(e):
 
 
 def off_a_page(tensor):
-    """64 bytes in front of where it may start."""
+    """64 bytes before where it may start."""
 
     def change(e):
         entry = e.tensor(tensor).entry

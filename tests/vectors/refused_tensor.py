@@ -195,7 +195,7 @@ def side(rule, name, **fields):
 
 
 def not_finite(kind, number=0):
-    """Parameters stand behind each other: minima, then scales, of f32 here."""
+    """Parameters follow each other: minima, then scales, of f32 here."""
 
     def change(e):
         quantized = e.tensor("w").quantized

@@ -40,7 +40,7 @@ def add_others_frames(folder):
         put("plain", plain)
         put("checksums", with_checksums(wrapped))
         put("skippable", skippable(b"whatever this is", b"\x5f\x2a\x4d\x18") + plain)
-        # As pzstd: in front of each frame its length.
+        # As pzstd: before each frame its length.
         put("parallel", b"".join(skippable(struct.pack("<I", len(f))) + f for f in frames))
         # The last four bytes are those of a seek table, which is none: a frame to skip.
         put("by_chance", plain + skippable(struct.pack("<IB", 1, 0) + magic))

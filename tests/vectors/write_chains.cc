@@ -120,7 +120,7 @@ void write_bases(const fs::path& folder) {
   std::mt19937_64 random(15);
   SampleState state{.regions = {{"a", {}}}, .steps = 300};
   state.regions["a"]["w"] = {normal_tensor({16, 16}, random)};
-  // A file of this name stands beside the delta too, and is another.
+  // A file of this name lies beside the delta too, and is another.
   save_full(state, elsewhere / "minimal.thalia", options());
   save_full(state, folder / "near_base.thalia", options());
   compress_checkpoint(

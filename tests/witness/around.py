@@ -1,4 +1,4 @@
-"""What may be around a checkpoint, or stand beside it: wrappers and side files."""
+"""What may be around a checkpoint, or lie beside it: wrappers and side files."""
 
 import hashlib
 import re
@@ -27,7 +27,7 @@ def behind_skippable(data):
 
 
 def frame_magic(data):
-    """Of the first frame, in front of which one may be skipped; None where there is none."""
+    """Of the first frame, before which one may be skipped; None where there is none."""
     if is_skippable(data) and len(data) >= 8:
         data = behind_skippable(data)
     magic = bytes(data[:4])
@@ -39,7 +39,7 @@ def is_wrapped(data):
 
 
 def decode_frames(data):
-    """The contents of frames up to the end, one behind the other."""
+    """The contents of frames up to the end, one after the other."""
     out, rest = b"", bytes(data)
     magic = frame_magic(data)
     while rest:

@@ -17,7 +17,7 @@ from checkpoint import Checkpoint
 
 
 class Link:
-    """One file of a chain, checked: its container, and of a delta what tells of the base."""
+    """One file of a chain, checked: its container, and of a delta what names the base."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path)

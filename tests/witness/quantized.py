@@ -73,7 +73,7 @@ class Quantized:
         widths = list(data[: self.groups]) if side.bits == 0 else [side.bits] * self.groups
         side.require("bits", all(width <= 8 for width in widths), "widths of 0 to 8")
         padding = data[self.groups if side.bits == 0 else 0 : self.minima_at]
-        side.require("bits", not any(padding), "zero padding in front of the minima")
+        side.require("bits", not any(padding), "zero padding before the minima")
         form = f"<{self.groups}{self.parameter}"
         minima = struct.unpack(form, data[self.minima_at : self.scales_at])
         scales = struct.unpack(form, data[self.scales_at : self.codes_at])

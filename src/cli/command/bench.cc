@@ -57,7 +57,7 @@ void check_size(const BenchArguments& arguments) {
                       .value = human_bytes(arguments.size),
                       .bound = "at least " + human_bytes(kLeastBytes)});
   }
-  // On the disk, the state stands beside as many bytes that touch_free_memory() takes for a moment.
+  // On the disk, the state lies beside as many bytes that touch_free_memory() takes for a moment.
   // In memory there are the weights, the target, the snapshot of the background save, and cached
   // pages.
   struct statvfs disk {};
@@ -100,8 +100,8 @@ class Bench {
       save_again();
       run_group(reads_, round % 2 == 1);
     }
-    // If the cache could not be emptied for one cold step, no cold figure is shown: they would
-    // stand beside a floor that was measured in another state.
+    // If the cache could not be emptied for one cold step, no cold figure is shown: they would be
+    // compared with a floor that was measured in another state.
     const bool never_cold = std::any_of(
         reads_.begin(), reads_.end(), [](const Step& step) { return step.row.note == kPagesStay; });
     BenchReport report{.folder = arguments_.folder,

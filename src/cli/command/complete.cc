@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t kMostBytesToParse = 64 << 20;
 
-// One that begins with a dash would be taken for an option: whoever means it writes -- in front.
+// One that begins with a dash would be taken for an option: who means it writes -- before it.
 void offer(const std::string& name, std::string_view begun, Output& out,
            const std::string& in_front = {}) {
   if (!name.starts_with(begun) || (in_front + name).starts_with('-')) return;
@@ -49,7 +49,7 @@ std::string region_in_list(std::string_view name) {
   return text;
 }
 
-// Of a list, what follows its last comma; those in front of it are not offered again.
+// Of a list, what follows its last comma; those before it are not offered again.
 void offer_regions(const AnyFile& file, std::string_view begun, bool as_list, Output& out) {
   const std::size_t comma = as_list ? begun.rfind(',') : std::string_view::npos;
   const std::string_view named = begun.substr(0, comma + 1);

@@ -53,7 +53,7 @@ int run_migrate(const MigrateArguments& arguments, const Session& session) {
                       .bound = "a version: 0.1 or 1.0"});
   }
   ProgressBar bar("migrating " + arguments.input);
-  // The library wants a confirmation before it loses what an older version cannot hold; whoever
+  // The library wants a confirmation before it loses what an older version cannot hold; anybody who
   // names that version on the command line has given it.
   auto options = session.options<MigrateOptions>();
   options.across_major = true;

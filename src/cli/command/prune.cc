@@ -164,7 +164,7 @@ void prune(BrainState& brain, const PruneArguments& arguments, Pruned& pruned) {
 }
 
 // Types that a policy narrowed are wide in memory, and go back to what the file has. "fp32" narrows
-// nothing that the file tells of; a text that is no policy is somebody else's member of that name.
+// nothing that the file names; a text that is no policy is somebody else's member of that name.
 PrecisionPolicy policy_of(const BrainState& brain) {
   const Value* const text = brain.metadata.find("precision_policy");
   if (text == nullptr || text->kind() != Value::Kind::string || text->as_string() == "fp32")

@@ -15,7 +15,7 @@ std::string error_text(const std::exception& error);
 /// place. For an exception that is not the library's, the code is "other".
 void add_error(JsonWriter& json, const std::exception& error);
 
-/// Tells of the error in one line on standard error, as JSON (docs/use/json.md) or as complain()
+/// describes the error in one line on standard error, as JSON (docs/use/json.md) or as complain()
 /// does, and returns `status`.
 int complain_of(const std::exception& error, bool as_json, int status);
 

@@ -9,7 +9,7 @@
 
 namespace thalia::cli {
 
-/// The text indented by two spaces a level, its numbers as they are. `margin` stands in front of
+/// The text indented by two spaces a level, its numbers as they are. `margin` comes before
 /// every line but the first. All of these @throw FormatError where `json` is no JSON, or not as
 /// Python's json module writes it.
 std::string pretty_json(std::string_view json, std::string_view margin = "");

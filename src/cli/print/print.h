@@ -44,7 +44,7 @@ class Table {
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
   void add_row(std::vector<std::string> cells);
-  /// `margin` stands in front of every line.
+  /// `margin` comes before every line.
   void print(Output& out, std::string_view margin = "") const;
 
  private:

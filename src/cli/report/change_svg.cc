@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kChangeWidth = 960;
 constexpr double kChangeLeft = 296;
-constexpr double kChangeRight = 840;  // the numbers stand behind the bars
+constexpr double kChangeRight = 840;  // the numbers come after the bars
 constexpr double kChangeMargin = 24;
 constexpr double kChangeHeader = 104;
 constexpr double kChangeRow = 20;

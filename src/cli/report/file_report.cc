@@ -29,7 +29,7 @@ std::string damage_of(const Read& read) {
   }
 }
 
-// One damaged tensor is no reason not to tell of the others.
+// One damaged tensor is no reason not to report the others.
 ChainOptions tensor_by_tensor(const Session& session) {
   auto options = session.options<ChainOptions>();
   options.read.verification = Verification::by_tensor;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kGrowthWidth = 960;
 constexpr double kGrowthLeft = 80;
-constexpr double kGrowthRight = 720;  // the legend stands behind it
+constexpr double kGrowthRight = 720;  // the legend comes after it
 constexpr double kGrowthTop = 50;
 constexpr double kGrowthBottom = 430;
 constexpr double kGrowthHeight = 490;

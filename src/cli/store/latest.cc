@@ -27,7 +27,7 @@ struct FoundCheckpoint {
   std::vector<LoadAttempt> attempts;
 };
 
-// Loaded and let go of: whoever loads it next finds it in the page cache.
+// Loaded and let go of: anybody who loads it next finds it in the page cache.
 FoundCheckpoint find_checkpoint(const thalia::Run& run, const std::string& phase,
                                 const LoadOptions& options) {
   const auto take = [](auto loaded) {

@@ -34,7 +34,7 @@ struct RunFacts {
   std::uint64_t bytes() const noexcept;  ///< of all checkpoints, gates and versions of the pool
 };
 
-/// No file is opened but the texts that stand beside them. @param phase that one alone, with its
+/// No file is opened but the texts that lie beside them. @param phase that one alone, with its
 /// gates and its pool; empty: all.
 RunFacts run_facts_of(const thalia::Run& run, const std::string& phase);
 

@@ -122,7 +122,7 @@ int run_watch(const WatchArguments& arguments, const Session& session) {
                       .bound = fmt::format("{} to {} seconds", kLeastInterval, kMostInterval)});
   }
   const thalia::Run run = thalia::Run::open(arguments.run, session.access());
-  // A phase that there is not is a mistake, and not what is waited for.
+  // An unknown phase is a mistake, and not what is waited for.
   if (!arguments.phase.empty()) run.config().phase(arguments.phase);
   Frames frames(session);
   std::string reported;

@@ -1,4 +1,4 @@
-// Names in a file are chosen by whoever wrote it, and must not move the cursor, change colours or
+// Names in a file are chosen by its writer, and must not move the cursor, change colours or
 // reverse the order of a line. Everything here works on whole characters, and takes a byte that is
 // not UTF-8 as one character, so any text comes through.
 #include "cli/terminal/escape.h"

@@ -58,8 +58,8 @@ class Output {
   Output& operator=(const Output&) = delete;
 
   /// Text or JSON in whole characters. Characters that would move the cursor or reorder a line on a
-  /// terminal are written as \u0085 and the like, whoever wrote them, so that no command can forget
-  /// to do it. A carriage return, which JSON may be laid out with, is a space on a terminal.
+  /// terminal are written as \u0085 and the like, no matter who wrote them, so that no command can
+  /// forget to do it. A carriage return, which JSON may be laid out with, is a space on a terminal.
   /// @throws IoError naming the output where it cannot take the bytes (a full disk); what the sink
   /// throws.
   void write(std::string_view text);

@@ -1,8 +1,8 @@
 // The only way from a chunk's bytes to its stored form and back: choice, filter, codec. A chunk is
 // complete in itself, so any number of threads may encode and decode at once; what they reuse is
 // thread_local.
-// Decoding trusts nothing. The caller checks the CRC-32 of the stored bytes, but whoever writes a
-// hostile file can compute that too: a decoder must refuse what is wrong, and stay within `raw`.
+// Decoding trusts nothing. The caller checks the CRC-32 of the stored bytes, but anybody who writes
+// a hostile file can compute that too: a decoder must refuse what is wrong, and stay within `raw`.
 #include "codec/chunk/codec.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// LZ4 blocks without a frame (LZ4 Block Format). Whoever stores one keeps both lengths.
+// LZ4 blocks without a frame (LZ4 Block Format). Anybody who stores one keeps both lengths.
 #pragma once
 
 #include <vector>

@@ -42,7 +42,7 @@ struct RansDecodeTable {
   alignas(64) std::uint32_t entry[kRansScale];
   /// The same for look-ups in registers, of planes with at most kRansCompact byte values. The 4096
   /// values are cut into 256 of 16: for each, a bit where a symbol's values begin, and the number
-  /// of the symbol that the value in front of it has, modulo 256. By that number, what a symbol is.
+  /// of the symbol that the value before it has, modulo 256. By that number, what a symbol is.
   bool is_compact;
   alignas(64) std::uint16_t begins[256];
   alignas(64) std::uint8_t before[256];

@@ -1,9 +1,9 @@
-// One mutex guards the lists, the arenas and the flags; one condition variable tells of every
-// change, as waits are few and long. Copying, writing, callbacks and touching pages happen without
-// the lock. A save is in unfinished_ from its admission until after its on_done; in between its job
-// belongs to exactly one owner: the thread that calls save(), then waiting_, then whoever runs it.
-// One thread writes, in the order of waiting_, so two saves to one path cannot overtake each other.
-// docs/contribute/design.md, "Saving beside the training".
+// One mutex guards the lists, the arenas and the flags; one condition variable
+// signals every change, as waits are few and long. Copying, writing, callbacks and touching pages
+// happen without the lock. A save is in unfinished_ from its admission until after its on_done; in
+// between its job belongs to exactly one owner: the thread that calls save(), then waiting_, then
+// the thread that runs it. One thread writes, in the order of waiting_, so two saves to one path
+// cannot overtake each other. docs/contribute/design.md, "Saving beside the training".
 #include "container/background/queue.h"
 
 #include <algorithm>
@@ -251,7 +251,8 @@ void SaveQueue::touch_reserved(Lock& lock) noexcept {
 }
 
 // Writes a save, then tells in this order: the handles, on_done, and everyone who waits for its
-// place and memory. The save is destroyed first, so whoever sees the end finds no temporary file.
+// place and memory. The save is destroyed first, so a thread that sees the end finds no temporary
+// file.
 void SaveQueue::run(std::unique_ptr<Job> job) noexcept {
   const InSave within(this);
   const std::shared_ptr<SaveState> state = job->state;

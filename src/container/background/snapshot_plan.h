@@ -1,4 +1,4 @@
-// Borrowed payloads, to be copied one behind the other into memory of the library's own.
+// Borrowed payloads, to be copied one after the other into memory of the library's own.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@
 namespace thalia::detail {
 
 void SaveState::advance(std::uint64_t done, std::uint64_t total) noexcept {
-  // In this order, so that whoever sees `done` sees the total that belongs to it.
+  // In this order, so that a thread that sees `done` sees the total that belongs to it.
   total_.store(total, std::memory_order_relaxed);
   written_.store(done, std::memory_order_release);
 }

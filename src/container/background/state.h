@@ -41,7 +41,7 @@ class SaveState final : public SaveOutcome<SaveResult> {
   SaveResult wait() override;
   bool wait_for(std::chrono::nanoseconds time) override;
   void cancel() override;
-  /// The error; whoever asks has seen it.
+  /// The error; a caller that asks has seen it.
   std::exception_ptr see_error() noexcept override;
   /// Ended with an error that nobody has seen.
   bool has_unseen_error() const noexcept;

@@ -1,6 +1,6 @@
 // The size of blocks is a trade. Damage to one byte makes its whole block unverifiable, so blocks
 // should be small; but each adds a leaf to the table, and a section on a block of its own leaves a
-// gap in front of it. Whoever lays out a file and whoever looks for dead bytes in one has to know
+// gap before it. What lays out a file and what looks for dead bytes in one have to know
 // the same sizes, so all of them are chosen here.
 #include "container/file/block_choice.h"
 
@@ -36,7 +36,7 @@ std::optional<unsigned> chosen_block_log2(const format::Header& header) noexcept
 }
 
 std::uint64_t BlockGaps::behind(std::uint64_t at) noexcept {
-  // While a file is laid out its size is not known. What lies in front of the section is a lower
+  // While a file is laid out its size is not known. What lies before the section is a lower
   // limit, so gaps only ever come out too few.
   const std::uint64_t known = std::max(at, least_bytes_);
   const unsigned log2 = block_log2_for(known);

@@ -1,7 +1,7 @@
 // Finds the header to restore where the first bytes of a file are damaged. Anything may lie on a
 // multiple of 64, also the record of another file that was stored as a payload. So a record counts
 // only where it holds as a header, says that it stands where it stands, and has the closing
-// checksum in front of its file_length that follows from it.
+// checksum before its file_length that follows from it.
 //
 // Costs have an upper limit for files made to exhaust the search: a place costs a compare of a few
 // bytes, a record its CRC, and only the kMostTried best records a pass over the file.

@@ -9,7 +9,7 @@
 
 namespace thalia::container {
 
-/// Bytes in front of the commit record that belong to no section, beyond the padding between
+/// Bytes before the commit record that belong to no section, beyond the padding between
 /// sections. `regions` are the extents of the region index.
 std::uint64_t dead_bytes(const format::Header& header, std::vector<format::Extent> regions);
 

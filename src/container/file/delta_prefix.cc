@@ -1,5 +1,5 @@
 // The checksums of a container cover the container alone, so that it stays a well-formed file when
-// it is cut out of the delta. The prefix in front of it therefore has a CRC of its own, over
+// it is cut out of the delta. The prefix before it therefore has a CRC of its own, over
 // header, reference, path and padding. Only path_length says how far that CRC reaches. So the
 // reference is checked first, then the CRC, then the rest of the prefix. docs/format/deltas.md,
 // "Structure".

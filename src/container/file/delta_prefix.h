@@ -1,4 +1,4 @@
-// What stands in front of a delta's container: its header, and where its base is.
+// What comes before a delta's container: its header, and where its base is.
 // docs/format/deltas.md, "Delta files".
 #pragma once
 

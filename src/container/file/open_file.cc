@@ -128,7 +128,7 @@ OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptio
                all.empty() ? format::kEmptyFile : "");
   }
   header_ = checked_header(*mapping_, options_);
-  // The header was held against the limit. What lies behind its end, and in front of its beginning,
+  // The header was held against the limit. What lies behind its end, and before its beginning,
   // is of the file too.
   io::check_file_bytes("header", container::bytes_on_disk(*mapping_), options_.input.limits);
   if (partial && (header_.flags & format::kFlagDelta) != 0) {
@@ -142,7 +142,7 @@ OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptio
   if (!mapping_->before().empty()) container::check_delta_header(mapping_->before(), header_);
   if (header_.checksum_type == ChecksumType::block_tree) {
     blocks_.emplace(*mapping_, header_, options_.work.threads);
-    // Whoever fetches blocks of the source later verifies them with these leaves.
+    // Anybody who fetches blocks of the source later verifies them with these leaves.
     if (partial) blocks_->ensure_leaves();
   }
 }

@@ -56,13 +56,13 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   const ReadOptions& options() const noexcept { return options_; }
   const format::Header& header() const noexcept { return header_; }
   const format::DirectoryHeader& directory() const noexcept { return *directory_; }
-  /// Bytes in front of header().file_length, as they lie in the file: not verified. @throws
+  /// Bytes before header().file_length, as they lie in the file: not verified. @throws
   /// IoError, FormatError, of a copied file.
   ByteSpan unverified(std::uint64_t offset, std::uint64_t length) const {
     touch(offset, length);
     return bytes_.subspan(offset, length);
   }
-  /// The 32 bytes in front of header().file_length, whatever the checksum type. Not compared here.
+  /// The 32 bytes before header().file_length, whatever the checksum type. Not compared here.
   const Digest256& closing_checksum() const {
     return format::overlay<Digest256>(bytes_, bytes_.size() - format::kChecksumLength, "checksum");
   }
@@ -81,7 +81,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   const T& structure(std::uint64_t offset, std::string_view section) const {
     return structures<T>(offset, 1, section).front();
   }
-  /// [offset, offset + length), which lies in front of the integrity table, verified as the options
+  /// [offset, offset + length), which lies before the integrity table, verified as the options
   /// say.
   ByteSpan verified(std::uint64_t offset, std::uint64_t length) const;
   /// How a structure is fetched: verified, to be believed and handed out; or as it lies, by a

@@ -146,7 +146,7 @@ void VerifiedBlocks::ensure(std::uint64_t offset, std::uint64_t length) {
   const std::uint64_t block_bytes = 1ull << header_.integrity_block_log2;
   const std::uint64_t end = (last + 1) * block_bytes;
   const std::uint64_t together = std::max<std::uint64_t>(kCheckedTogether / block_bytes, 1);
-  // The kernel reads kReadAheadBytes in front of the hashing: the start is asked for here, the rest
+  // The kernel reads kReadAheadBytes before the hashing: the start is asked for here, the rest
   // by each job.
   mapping_.advise(open.front() * block_bytes,
                   std::min(kReadAheadBytes, end - open.front() * block_bytes),

@@ -13,8 +13,8 @@
 
 namespace thalia::container {
 
-/// Bytes that whoever walks a cold file asks the kernel for before it needs them: page faults alone
-/// read a disk at a fraction of its speed.
+/// Bytes that anybody who walks a cold file asks the kernel for before it needs them: page faults
+/// alone read a disk at a fraction of its speed.
 inline constexpr std::uint64_t kReadAheadBytes = 16 << 20;
 
 /// @throws IntegrityError for a block whose bytes do not have its leaf.

@@ -10,8 +10,8 @@ namespace thalia::container {
 /// @throws UsageError (bad_argument).
 void check_options(const SaveOptions& options);
 
-/// Save options that were checked. A save takes these: whoever has long work to do first makes them
-/// before it, and they are not checked again.
+/// Save options that were checked. A save takes these: anybody who has long work to do first makes
+/// them before it, and they are not checked again.
 class CheckedOptions {
  public:
   /// Implicit. @throws as check_options().

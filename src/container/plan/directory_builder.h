@@ -25,7 +25,7 @@ struct Directory {
 /// hold.
 Directory build_directory(const FilePlan& plan);
 
-/// The 32 bytes in front of a payload; the CSR and the tensor header have the same size.
+/// The 32 bytes before a payload; the CSR and the tensor header have the same size.
 format::TensorHeader payload_header(const TensorPlan& tensor);
 
 }  // namespace thalia::container

@@ -88,7 +88,7 @@ class NameTable {
 
 // The bytes of a payload that somebody else holds.
 
-/// Runs of borrowed bytes, one behind the other, none of them empty. Most payloads are one run,
+/// Runs of borrowed bytes, one after the other, none of them empty. Most payloads are one run,
 /// which takes no memory of its own.
 class PayloadPieces {
  public:
@@ -180,7 +180,7 @@ struct AppendBase {
 };
 
 /// What makes the file a delta: its container begins after the header that names the base, which
-/// whoever saves it has written.
+/// anybody who saves it has written.
 struct DeltaContainer {
   std::vector<std::byte> prefix;
   Digest256 base_checksum;

@@ -89,7 +89,7 @@ void place_tables(format::Header& header, std::uint64_t end, std::uint64_t direc
         std::uint64_t{header.num_regions} * sizeof(format::RegionIndexEntry);
     end = header.region_index_offset + header.region_index_length;
   }
-  // The commit record, a copy of the header, stands directly in front of the integrity table, where
+  // The commit record, a copy of the header, comes directly before the integrity table, where
   // recover() looks for it.
   header.integrity_offset = format::align_up(end, format::kAlignment) + sizeof(format::Header);
   header.checksum_type = checksum;
@@ -118,7 +118,7 @@ void set_random_uuid(format::Header& header) {
 }
 
 // Not from the payloads: they are hashed later. The closing checksum tells files of different
-// payloads apart, and whoever asks for a file by its identity asks for both.
+// payloads apart, and anybody who asks for a file by its identity asks for both.
 void set_derived_uuid(format::Header& header) {
   const Digest128 digest = integrity::content_digest(format::struct_bytes(header), 1).hash;
   std::ranges::copy(digest.bytes, std::span(header.file_uuid).begin());

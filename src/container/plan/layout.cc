@@ -166,7 +166,7 @@ void Layout::note_first_tensor(Role role, std::uint64_t header_offset) {
 
 std::uint64_t Layout::begin_tensor(std::uint32_t tensor) {
   const TensorPlan& plan = plan_.tensors[tensor];
-  // Everything that lies in front of the tensor is placed now: regions without tensors, the
+  // Everything that lies before the tensor is placed now: regions without tensors, the
   // region's own headers, the piece's.
   if (plan.region == kConnectivity) {
     if (connectivity_.offset == 0) {

@@ -1,4 +1,4 @@
-// Where everything in front of the directory lies. This follows from names, types, shapes and
+// Where everything before the directory lies. This follows from names, types, shapes and
 // stored lengths alone; no payload is looked at. For an append, it is where the new parts lie: from
 // plan.base.begin on, while kept parts stay in their places. docs/format/format.md, "Placement".
 #pragma once

@@ -1,5 +1,5 @@
 // Every chunk but the last has the raw length of the first, so the number of a chunk follows from
-// an offset, and its entry is checked against the one in front of it alone: one chunk of a million
+// an offset, and its entry is checked against the one before it alone: one chunk of a million
 // is read in constant time. check_entries() walks all of them, for a verifier, and so shows that
 // they leave no gaps.
 //

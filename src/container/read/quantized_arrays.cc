@@ -1,5 +1,5 @@
 // Groups may have widths of their own, so where the codes of a group begin is known only from all
-// groups in front of it. The constructor walks them once, checks them, and keeps that place for
+// groups before it. The constructor walks them once, checks them, and keeps that place for
 // every piece of kPieceElements; then any piece is restored alone, on any thread. Memory is 8 bytes
 // for each 65,536 elements. After the constructor every width is at most 8, every parameter finite,
 // and all codes lie in the payload, so restore() checks nothing. docs/format/format.md,

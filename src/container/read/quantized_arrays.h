@@ -55,7 +55,7 @@ class QuantizedArrays {
   DType dtype_;
   std::uint64_t elements_;
   QuantizedView view_;
-  ByteSpan padding_;                   ///< in front of the minima
+  ByteSpan padding_;                   ///< before the minima
   std::vector<std::uint64_t> starts_;  ///< of the codes of the group that piece i begins in
 };
 

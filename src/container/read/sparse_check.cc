@@ -1,6 +1,6 @@
-// Indices from a file are used to address memory, so whoever hands them out or follows them runs
-// these checks first. One pass over the arrays, no allocation. In text and not as an exception, as
-// the writer blames its caller and the reader the file.
+// Indices from a file are used to address memory, so anybody who hands them out or follows them
+// runs these checks first. One pass over the arrays, no allocation. In text and not as an
+// exception, as the writer blames its caller and the reader the file.
 #include "container/read/sparse_check.h"
 
 #include <fmt/format.h>

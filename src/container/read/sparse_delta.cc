@@ -1,5 +1,5 @@
 // A sparse_delta lists elements in blocks of 65,536, so that a position takes 16 bits and any part
-// of a tensor is patched without a walk over the list in front of it. Positions ascend, which makes
+// of a tensor is patched without a walk over the list before it. Positions ascend, which makes
 // them unique and lets put_listed() search for the first one that it needs. Pointers and positions
 // are checked before they address memory. docs/format/deltas.md, "sparse_delta".
 #include "container/read/sparse_delta.h"

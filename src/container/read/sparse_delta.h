@@ -22,7 +22,7 @@ struct SparseDelta {
 /// pointer and position. @throws FormatError.
 SparseDelta check_sparse_delta(const format::TensorEntry& entry, ByteSpan logical);
 
-/// What only a verifier checks: the padding in front of the values. @throws FormatError.
+/// What only a verifier checks: the padding before the values. @throws FormatError.
 void check_sparse_delta_padding(const format::TensorEntry& entry, ByteSpan logical);
 
 /// The checks of check_sparse_delta() in parts: all pointers, as many as the shape asks for; and

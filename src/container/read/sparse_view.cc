@@ -1,8 +1,8 @@
 // Sparse tensors: their arrays in place, and written out densely. No array is handed out or
 // followed before find_csr_fault() or find_coo_fault() has passed over it, at every call: a view
-// remembers nothing, so whoever needs the arrays often keeps them. Index arrays are read in place
-// and need alignment to 8: payloads have it, decoded copies get it from a vector of 8-byte numbers,
-// and memory of the caller is checked.
+// remembers nothing, so anybody who needs the arrays often keeps them. Index arrays are read in
+// place and need alignment to 8: payloads have it, decoded copies get it from a vector of 8-byte
+// numbers, and memory of the caller is checked.
 #include <algorithm>
 #include <cstring>
 #include <vector>

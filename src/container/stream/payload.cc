@@ -57,7 +57,7 @@ void StreamPayload::accept_raw(std::uint64_t offset, ByteSpan piece) {
   if (place != piece.data()) std::memcpy(place, piece.data(), piece.size());
 }
 
-// Chunks lie one behind the other without gaps; the plan has checked their entries. So the first
+// Chunks lie one after the other without gaps; the plan has checked their entries. So the first
 // chunk that ends behind `offset` holds it, and the following ones hold the rest. A chunk that is
 // whole in the piece is decoded where it lies. The parts of any other are gathered first.
 void StreamPayload::accept_chunks(std::uint64_t offset, ByteSpan piece) {

@@ -241,7 +241,7 @@ void StreamSession::pass_over(const StreamTensor& tensor, const std::exception_p
 }
 
 std::optional<std::size_t> StreamSession::next_number() {
-  // Whoever has got all tensors gets the end, even if something fails afterwards.
+  // A thread that has got all tensors gets the end, even if something fails afterwards.
   const bool all = result_.tensors + result_.damaged == plan_.tensors.size();
   const auto admitted = [&](std::size_t tensor) {
     const auto& payload = payloads_[tensor];

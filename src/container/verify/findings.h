@@ -1,4 +1,5 @@
-// Where whoever verifies collects what it finds: a file of any format, a part of a model, a base.
+// Where anybody who verifies collects what it finds: a file of any format, a part of a model, a
+// base.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ class Findings {
   void add(Finding finding);
   /// An error as a finding; region and tensor are filled in where the error does not know them.
   void add(const Error& error, std::string_view region = {}, std::string_view tensor = {});
-  /// The findings of a part, each with this text in front of its message, and what is counted.
+  /// The findings of a part, each with this text before its message, and what is counted.
   void add_report(const VerifyReport& part, const std::string& in_front = {});
 
   /// Runs a check. What it throws becomes a finding; a passed limit and a stop go on to the caller.

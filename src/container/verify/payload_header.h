@@ -1,4 +1,4 @@
-// The 32 bytes in front of a payload, which repeat what the directory says.
+// The 32 bytes before a payload, which repeat what the directory says.
 #pragma once
 
 #include "container/file/open_file.h"

@@ -21,7 +21,7 @@
 namespace thalia::container {
 namespace {
 
-// The run of a thread, in whole blocks. A piece that begins in front of a run is read again from
+// The run of a thread, in whole blocks. A piece that begins before a run is read again from
 // its beginning: half a MiB on average, so a run is a good deal longer.
 constexpr std::uint64_t kWalk = 8 << 20;
 // Bytes of a copied file that are read at once.

@@ -99,7 +99,7 @@ class RegionCheck {
     return tensors.end - begin;
   }
 
-  // The header of a piece, which has to lie in front of the first tensor, at an address with this
+  // The header of a piece, which has to lie before the first tensor, at an address with this
   // remainder. Thrown before the header is read, as it may lie anywhere.
   template <typename T>
   const T& piece_header(const char* field, std::uint64_t at, std::uint64_t remainder,

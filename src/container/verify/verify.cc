@@ -99,7 +99,7 @@ void verify_frames(const io::FileBytes& file, const io::FileBytes& contents,
     const SeekTable::Frame frame = table->frame(i);
     const std::uint64_t end = frame.content_offset + frame.content_length;
     try {
-      // What stands in front of a window has been touched.
+      // What comes before a window has been touched.
       const std::uint64_t begin = std::max(frame.content_offset, contents.begin());
       if (begin < end) contents.touch(begin - contents.begin(), end - begin);
     } catch (const FormatError&) {

@@ -70,7 +70,7 @@ bool ends_with_table(const FramedFile& file) {
   return false;
 }
 
-// Looks at two frames at most: a skippable frame may stand in front of the first real one. A longer
+// Looks at two frames at most: a skippable frame may come before the first real one. A longer
 // row of them is refused, as a file of many tiny ones would take a read for each.
 // `read(offset, bytes)` fills bytes of the file.
 template <typename Read>

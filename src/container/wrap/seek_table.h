@@ -26,7 +26,7 @@ struct FramedFile {
 /// The first frame of a wrapped file that holds a part of the contents.
 struct FrontFrame {
   Codec codec;
-  std::uint64_t offset;  ///< behind the skippable frame, if one stands in front
+  std::uint64_t offset;  ///< behind the skippable frame, if one comes first
 };
 
 /// nullopt where a file begins with no frame, or with more than one to skip. @throws IoError.

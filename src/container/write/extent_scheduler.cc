@@ -1,7 +1,7 @@
 // Many threads and no lock: extents are taken from a counter in file order, and each has an atomic
-// count of what it still lacks. Whoever takes that to zero writes it. No thread ever waits for
-// another, so a slow disk or a large tensor cannot make a deadlock. The decrements are acq_rel: the
-// writer of an extent sees the headers that others completed. docs/contribute/design.md, "One
+// count of what it still lacks. The thread that takes that to zero writes it. No thread ever waits
+// for another, so a slow disk or a large tensor cannot make a deadlock. The decrements are acq_rel:
+// the writer of an extent sees the headers that others completed. docs/contribute/design.md, "One
 // pass".
 #include "container/write/extent_scheduler.h"
 

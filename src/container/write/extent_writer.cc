@@ -139,7 +139,7 @@ void ExtentWriter::put(std::uint64_t begin, ByteSpan bytes, WriteQueue& queue) {
   const std::uint64_t extent = begin / extent_bytes_;
   if (put_.size() <= extent) put_.resize(extent + 1);
   put_[extent] = true;
-  // Whoever asks the image for these bytes, as the checksum of the whole file does, reads them
+  // Anybody who asks the image for these bytes, as the checksum of the whole file does, reads them
   // back.
   image_.add_written(begin, bytes.size());
   for (Tree& tree : trees_) {

@@ -8,7 +8,7 @@
 
 namespace thalia::container {
 
-/// The header, the texts, and all tables, in file order; no payloads, and no headers in front of
+/// The header, the texts, and all tables, in file order; no payloads, and no headers before
 /// them. @throws FormatError; UnsupportedError for a side file that lacks a table.
 std::vector<format::Extent> meta_extents(const detail::OpenFile& file);
 

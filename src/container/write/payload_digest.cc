@@ -16,7 +16,7 @@ namespace {
 // The CRC and the hash take turns in steps that stay in the first-level cache.
 constexpr std::size_t kDigestStride = 64 * 1024;
 
-// Logical bytes of a tensor that its stored bytes in front of an offset of the file stand for.
+// Logical bytes of a tensor that its stored bytes before an offset of the file stand for.
 std::uint64_t logical_before(const TensorPlan& tensor, std::uint64_t offset) {
   if (offset <= tensor.stored_offset) return 0;
   const std::uint64_t stored = offset - tensor.stored_offset;

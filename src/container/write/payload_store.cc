@@ -1,6 +1,6 @@
 // Two ways, chosen by compressing(). Raw: all tensors are placed at once, so streamed payloads may
 // come in any order, even interleaved; each gets a sink that gathers whole extents. Compressed (and
-// for deltas): a payload's offset is known only when everything in front of it is stored, so
+// for deltas): a payload's offset is known only when everything before it is stored, so
 // payloads must come in the order of the file, one after the other, through one pipeline and one
 // sink.
 //
@@ -144,7 +144,7 @@ void PayloadStore::write_compressed(std::uint32_t id, ByteSpan piece) {
 }
 
 // Stores the borrowed payloads that lie before tensor `id` in the file; for the number of tensors,
-// all of them. The streamed ones before it must be complete: nothing can be put in front of it
+// all of them. The streamed ones before it must be complete: nothing can be put before it
 // later.
 void PayloadStore::advance_to(std::uint32_t id) {
   for (; next_ < layout_.file_order().size() && layout_.file_order()[next_] != id; ++next_) {

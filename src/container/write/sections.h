@@ -1,4 +1,4 @@
-// A plan as pieces of a file's image, in front of the integrity table: metadata, regions,
+// A plan as pieces of a file's image, before the integrity table: metadata, regions,
 // connectivity, payloads, and the tables behind them. What is kept in place, and the header, are no
 // part of it. docs/format/format.md, "Layout".
 #pragma once
@@ -28,15 +28,15 @@ class Sections {
   Sections(const Sections&) = delete;
   Sections& operator=(const Sections&) = delete;
 
-  /// Adds what lies in front of the tables. @param payloads the borrowed payloads too; else only
-  /// the header in front of each.
+  /// Adds what lies before the tables. @param payloads the borrowed payloads too; else only
+  /// the header before each.
   void add_sections(FilePieces& image, bool payloads);
   /// @return its bytes, as place_tables() asks for them. @throws as build_directory().
   std::uint64_t build_directory();
   /// Directory, region index and commit record, where the header says. @param header borrowed.
   void add_tables(FilePieces& image, const format::Header& header);
 
-  /// Where the header in front of a tensor's payload stands.
+  /// Where the header before a tensor's payload stands.
   std::uint64_t header_offset(std::uint32_t tensor) const noexcept;
   void complete_header(std::uint32_t tensor);
   void complete_directory();

@@ -138,7 +138,7 @@ class SourceMetadataReader {
     source_.key_values.push_back({std::string(key), std::move(*value)});
   }
 
-  // Two keys mean something to whoever reads the file.
+  // Two keys mean something to anybody who reads the file.
   static bool fits(std::string_view key, const GgufValue& value, bool own) {
     if (key == kAlignmentKey) {
       const auto* const alignment = std::get_if<std::uint32_t>(&value);

@@ -123,7 +123,7 @@ struct BlockQ6K {
   }
 };
 
-// Sums of groups stand behind the codes, for products only.
+// Sums of groups follow the codes, for products only.
 struct BlockQ8K {
   static constexpr unsigned kElements = 256, kBytes = 292;
   THALIA_GGUF_KERNEL void expand(const std::uint8_t* in, float* out) noexcept {

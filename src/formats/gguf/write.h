@@ -13,7 +13,7 @@
 
 namespace thalia::formats::gguf {
 
-/// What stands in front of the payloads, and where those end.
+/// What comes before the payloads, and where those end.
 struct GgufPlan {
   std::string header;  ///< padded to the alignment
   std::uint32_t alignment = 0;

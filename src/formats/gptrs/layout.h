@@ -1,4 +1,4 @@
-// What stands in front of the payloads of a file that is written. docs/format/gptrs.md, "Layout".
+// What comes before the payloads of a file that is written. docs/format/gptrs.md, "Layout".
 #pragma once
 
 #include <cstdint>

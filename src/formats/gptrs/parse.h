@@ -1,4 +1,4 @@
-// The parts of a GPTRSCHK or GPTRSTEN file in front of its payloads. docs/format/gptrs.md,
+// The parts of a GPTRSCHK or GPTRSTEN file before its payloads. docs/format/gptrs.md,
 // "Layout".
 #pragma once
 
@@ -32,7 +32,7 @@ struct ParsedFile {
 /// @throws as GptrsFile::open(), without the path.
 ParsedFile parse_file(ByteSpan file, const GptrsReadOptions& options);
 
-/// What comes in front of the place of a payload, the same in both versions: name, id (checkpoints
+/// What comes before the place of a payload, the same in both versions: name, id (checkpoints
 /// of version 2), shape, type and flag. No range is checked. @throws as parse_file().
 GptrsTensor take_entry_start(FieldCursor& cursor, bool with_id, bool needs_id);
 

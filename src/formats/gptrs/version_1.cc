@@ -1,4 +1,4 @@
-// Version 1 has no index: each entry stands in front of its payload, so payloads are in the file
+// Version 1 has no index: each entry comes before its payload, so payloads are in the file
 // and do not overlap by themselves.
 #include <fmt/format.h>
 

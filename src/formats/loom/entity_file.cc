@@ -1,4 +1,4 @@
-// An open .entity file. Opening touches what stands in front of the blobs, and a call those blobs
+// An open .entity file. Opening touches what comes before the blobs, and a call those blobs
 // that it is about.
 #include <fmt/format.h>
 

@@ -34,7 +34,7 @@ struct ParsedEntity {
 /// Bytes of a file of a known size: those asked for lie in it.
 using ReadExtent = std::function<ByteSpan(std::uint64_t offset, std::uint64_t length)>;
 
-/// Reads all in front of the blobs. Then every blob lies in the file, and every layer in the grid.
+/// Reads all before the blobs. Then every blob lies in the file, and every layer in the grid.
 /// @throws FormatError, UnsupportedError (unsupported_version).
 ParsedEntity parse_entity(std::uint64_t file_bytes, const ReadExtent& read,
                           const ReadLimits& limits);

@@ -13,7 +13,7 @@ namespace thalia::formats::loom {
 /// Hands on the bytes of blob i, of the length that its record says.
 using EmitBlob = std::function<void(std::size_t i, const PieceSink& sink)>;
 
-/// All of a .entity file in front of its blobs. Gives them their offsets. @param short_sequences
+/// All of a .entity file before its blobs. Gives them their offsets. @param short_sequences
 /// as in SpecWriting. @throws UsageError; UnsupportedError where that is more than a file may have.
 std::string entity_start(const LoomNetwork& network, std::vector<BlobRecord>& blobs,
                          bool short_sequences);

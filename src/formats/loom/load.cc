@@ -135,7 +135,7 @@ std::vector<LoomLayer> empty_grid(const LoomNetwork& network, std::uint64_t cell
   return grid;
 }
 
-// A component's blocks are checked here, so that whoever has the network can rely on them.
+// A component's blocks are checked here, so that anybody who has the network can rely on them.
 void put_component(LoomLayer& layer, std::string_view suffix, const BlobRecord& blob,
                    StoredBytes bytes) {
   if (suffix.starts_with("q4_0.")) {

@@ -19,7 +19,7 @@ struct LayerField {
   bool in_architecture = true;  ///< architecture-only texts have it, too
 };
 
-/// In front of "softmax_type".
+/// Before "softmax_type".
 inline constexpr std::array kFieldsBeforeSoftmax{
     LayerField{"input_height", &LoomLayer::input_height},
     LayerField{"input_width", &LoomLayer::input_width},
@@ -45,7 +45,7 @@ inline constexpr std::array kFieldsBeforeSoftmax{
     LayerField{"num_clusters", &LoomLayer::num_clusters},
     LayerField{"kmeans_temperature", &LoomLayer::kmeans_temperature, false},
     LayerField{"output_mode", &LoomLayer::output_mode}};
-/// Behind it, in front of "weights".
+/// Behind it, before "weights".
 inline constexpr std::array kFieldsBeforeWeights{
     LayerField{"temperature", &LoomLayer::temperature},
     LayerField{"softmax_rows", &LoomLayer::softmax_rows},

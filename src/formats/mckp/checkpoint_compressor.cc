@@ -4,7 +4,8 @@
 // state exists: so any number of threads may call.
 //
 // A cache is never trusted for content. Kept tensors serve as the base of a delta only if their
-// content hash is that of the file which is in the storage now, whoever replaced it meanwhile.
+// content hash is that of the file which is in the storage now, no matter who replaced it
+// meanwhile.
 #include "thalia/formats/compressor.h"
 
 #include <algorithm>

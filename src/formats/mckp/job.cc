@@ -60,7 +60,7 @@ MckpDigest::MckpDigest(LeafAlgorithm algorithm, std::uint64_t raw_bytes) : algor
 void MckpDigest::advance(const MckpTensor& tensor, ByteSpan raw, std::uint64_t begin,
                          std::uint64_t end) {
   if (algorithm_ == LeafAlgorithm::sha256) {
-    // Never waits: whoever holds the lock goes on, and finish() does what is left.
+    // Never waits: anybody who holds the lock goes on, and finish() does what is left.
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (lock) hash_in_order(tensor, raw, hashed_ + kShare * (end - begin));
     return;

@@ -258,7 +258,7 @@ MckpHeader MckpWriter::Impl::header() const {
   return header;
 }
 
-// Everything in front of the blocks. It tells their places, so it is made when all are there.
+// Everything before the blocks. It tells their places, so it is made when all are there.
 std::vector<std::byte> MckpWriter::Impl::front() {
   std::uint64_t offset = 0;
   for (MckpTensor& tensor : tensors) {

@@ -1,4 +1,4 @@
-// Whoever has the .thalia file may have edited its metadata: only what has exactly this form
+// Anybody who has the .thalia file may have edited its metadata: only what has exactly this form
 // counts.
 #include "formats/mithril_quantized/source_metadata.h"
 

@@ -1,4 +1,4 @@
-// A .mst file while it is written: frames one after the other, then the header in front of them.
+// A .mst file while it is written: frames one after the other, then the header before them.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a source tells of a file beside its tensors is what the sink of the same format needs to
+// What a file says beside its tensors is what the sink of the same format needs to
 // write that file again.
 #include "formats/npz/opened.h"
 

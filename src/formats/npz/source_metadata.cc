@@ -96,7 +96,7 @@ NpzSourceMetadata source_metadata_of(const NpzArchive& archive) {
     array.bare = !member.name.ends_with(kArraySuffix);
     source.arrays.push_back(std::move(array));
     source.deflated = source.deflated && archive.arrays()[i].deflated;
-    // A zip64 field in front of data that needs none, and sizes beside it.
+    // A zip64 field before data that needs none, and sizes beside it.
     source.old_zip64 =
         source.old_zip64 || (member.local_version_needed == 20 && member.local_extra.size() == 20);
   }

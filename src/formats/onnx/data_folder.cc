@@ -1,4 +1,4 @@
-// A model of a stranger may name any file of the machine. So a location must lead down from the
+// An untrusted model may name any file of the machine. So a location must lead down from the
 // model's folder, and what it leads to, links followed, must lie in it: else a model would read
 // /etc/passwd into a tensor, and a conversion would hand it on.
 #include "formats/onnx/data_folder.h"

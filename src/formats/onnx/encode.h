@@ -22,7 +22,7 @@ class Encoder {
     out_ += text;
     return *this;
   }
-  /// What stands in front of `length` bytes that somebody else puts there.
+  /// What comes before `length` bytes that somebody else puts there.
   Encoder& head(unsigned field, std::uint64_t length) {
     put((field << 3) | 2);
     return put(length);

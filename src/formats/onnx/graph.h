@@ -30,7 +30,7 @@ class GraphReader {
   void hold(std::uint64_t bytes) { budget_.take("GraphProto", bytes); }
 
  private:
-  // What stands in front of a nested tensor's own name: "If_0/then_branch/".
+  // What comes before a nested tensor's own name: "If_0/then_branch/".
   using Path = std::string;
 
   void graph(Message&& message, const Path& path, bool is_main);

@@ -99,7 +99,7 @@ class OpenedOnnx final : public OpenedFile {
   }
 
  private:
-  // Any number of tensors may name one extent of a data file: whoever reads one after the other
+  // Any number of tensors may name one extent of a data file: anybody who reads one after the other
   // would work for hours.
   void check_shared() const {
     if (claimed_bytes_ > data_bytes_) io::check_work("data", claimed_bytes_, limits_, data_bytes_);

@@ -1,4 +1,4 @@
-// protobuf has the length of each message in front of it. So lengths are added up from the inside
+// protobuf has the length of each message before it. So lengths are added up from the inside
 // out before anything is written, and every sum of them is checked for overflow. A sparse tensor's
 // positions come before its values, as the payload has them.
 #include "formats/onnx/plan.h"
@@ -147,7 +147,7 @@ OnnxPlannedTensor plan_dense(const SinkTensor& tensor, const std::string& locati
   return planned;
 }
 
-// The positions stand in front of the values, as the payload has them; protobuf takes fields in any
+// The positions come before the values, as the payload has them; protobuf takes fields in any
 // order.
 OnnxPlannedTensor plan_sparse(const SinkTensor& tensor) {
   const TensorLayout& layout = tensor.layout;

@@ -12,8 +12,8 @@
 namespace thalia::formats::onnx {
 
 struct OnnxPlannedTensor {
-  std::string head{};    ///< in front of the elements; of a sparse one in front of its positions
-  std::string middle{};  ///< of a sparse one: between positions and values
+  std::string head{};               ///< before the elements; of a sparse one before its positions
+  std::string middle{};             ///< of a sparse one: between positions and values
   std::uint64_t payload_bytes = 0;  ///< logical bytes
   bool external = false;
   std::uint64_t offset = 0;  ///< in the data file, of an external one

@@ -37,7 +37,7 @@ std::string make_metadata(const Metadata& metadata, unsigned max_depth);
 
 /// "float32", …; empty for a dtype that the format lacks.
 std::string_view orbax_dtype_name(DType dtype) noexcept;
-/// What the original writes in front of an array: the type as NumPy spells it, bf16 as "|V2", and
+/// What the original writes before an array: the type as NumPy spells it, bf16 as "|V2", and
 /// no room to grow. Only for dtypes that the format has.
 std::string array_header(DType dtype, const Shape& shape);
 

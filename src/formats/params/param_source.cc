@@ -1,8 +1,8 @@
 // One mutex guards what is kept, the counts and the reads under way; it is never held while a file
 // is read. Who finds that a tensor is being read waits for that read, and takes the tensor from it
 // even where it is not kept. Where that read fails, one of those who wait tries again itself: an
-// exception is not shared, because whoever catches it may add to it. A forked child reads anew what
-// its parent was reading.
+// exception is not shared, because anybody who catches it may add to it. A forked child reads anew
+// what its parent was reading.
 #include "thalia/formats/param_source.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // What calls of torch's rebuild functions stand for: tensors. Each lies in its storage afterwards;
-// whether the archive has that storage is checked by whoever opens it.
+// whether the archive has that storage is checked by anybody who opens it.
 #include <fmt/format.h>
 
 #include <algorithm>

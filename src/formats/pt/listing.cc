@@ -83,7 +83,7 @@ class Lister {
   std::map<std::pair<NodeKind, std::uint32_t>, std::size_t> known_;  ///< where each is stored
 };
 
-// By storages, then by where they begin: whoever begins before the others end shares their memory.
+// By storages, then by where they begin: one that begins before the others end shares their memory.
 void Lister::find_groups() {
   struct Member {
     Span span;

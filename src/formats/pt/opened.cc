@@ -138,8 +138,8 @@ void OpenedPt::add(const Part& part, const Stored& stored) {
   items_.push_back({&part, &stored});
 }
 
-// A view of one byte may claim a gibibyte, and a small file may have thousands of these: whoever
-// reads one tensor after the other would work for hours.
+// A view of one byte may claim a gibibyte, and a small file may have thousands of these: anybody
+// who reads one tensor after the other would work for hours.
 void OpenedPt::check_views(std::size_t i) const {
   if (!facts_.tensors[i].in_place) io::check_work("data", view_bytes_, limits_, record_bytes_);
 }

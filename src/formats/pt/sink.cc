@@ -44,7 +44,7 @@ class SparseWriter {
 
   void write(ByteSpan piece) {
     while (!piece.empty()) {
-      if (current_ == records_.size()) return;  // checked by whoever emits
+      if (current_ == records_.size()) return;  // checked by what emits
       const Record& record = records_[current_];
       if (record.indices) {
         piece = take_indices(piece);

@@ -66,7 +66,7 @@ std::string object_of(const SafetensorsMetadata& texts) {
   return text;
 }
 
-// The header around the texts: what stands in front of their object, and behind it.
+// The header around the texts: what comes before their object, and behind it.
 struct Frame {
   std::string front;
   std::string back;        ///< without the spaces at the end of the header

@@ -12,7 +12,7 @@
 namespace thalia::formats {
 
 struct SafetensorsHeader {
-  std::string bytes;               ///< what stands in front of the payloads, the length included
+  std::string bytes;               ///< what comes before the payloads, the length included
   std::vector<std::size_t> order;  ///< of the payloads, as positions in the tensors given
   std::uint64_t data_bytes = 0;    ///< of all payloads
 };
@@ -31,7 +31,7 @@ inline constexpr std::uint64_t kMostHeaderAlignment = 4 << 20;
 /// @throws UsageError (bad_argument) unless payloads can begin at multiples of `align`.
 void check_header_alignment(std::uint64_t align);
 
-/// Puts the length in front of a header's text, which begins at kSafetensorsPrefix.
+/// Puts the length before a header's text, which begins at kSafetensorsPrefix.
 /// @throws UnsupportedError where it is longer than readers take.
 void finish_header(std::string& bytes, std::uint64_t max_header_bytes);
 

@@ -1,4 +1,4 @@
-// An index names files, so it is read like a text of a stranger: every name is held against what a
+// An index names files, so it is read like an untrusted text: every name is held against what a
 // name in this folder may look like before anything is opened.
 #include "formats/safetensors/index.h"
 

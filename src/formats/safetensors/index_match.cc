@@ -17,7 +17,7 @@ std::vector<Mismatch> compare_with_index(const ModelIndex& index,
   std::vector<Mismatch> found;
   std::unordered_map<std::string_view, std::size_t> listed, held;
   for (const IndexedTensor& tensor : index.tensors) listed.emplace(tensor.name, tensor.file);
-  // Those of the files are noted when they come, and stand behind what the index says.
+  // Those of the files are noted when they come, and follow what the index says.
   std::vector<Mismatch> of_files;
   for (std::size_t f = 0; f < files.size(); ++f) {
     for (const std::string_view name : files[f].tensors) {

@@ -16,7 +16,7 @@ namespace thalia::formats {
 
 /// Bytes of a header at most, for reading and writing, as in the reference.
 inline constexpr std::uint64_t kSafetensorsHeaderLimit = 100'000'000;
-/// Bytes of the header's length, which stands in front of it.
+/// Bytes of the header's length, which comes before it.
 inline constexpr std::uint64_t kSafetensorsPrefix = 8;
 inline constexpr std::string_view kSafetensorsMetadataKey = "__metadata__";
 

@@ -38,7 +38,7 @@ bool take_text(std::string_view& text, std::string_view end) noexcept {
   return true;
 }
 
-// What stands in front of -00001-of-00002.safetensors.
+// What comes before -00001-of-00002.safetensors.
 std::optional<std::string_view> shard_prefix(std::string_view name) noexcept {
   const auto part = part_name(name);
   if (!part || part->extension != kFileSuffix) return std::nullopt;

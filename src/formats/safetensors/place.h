@@ -16,7 +16,7 @@ inline constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 
 /// True of NAME-00001-of-00002.safetensors: a part of a model, which is none without its index.
 bool is_shard_name(std::string_view name) noexcept;
-/// The name of shard i of `count`, from 1 on; `generation` from 2 on stands behind the prefix.
+/// The name of shard i of `count`, from 1 on; `generation` from 2 on follows the prefix.
 std::string shard_name(std::string_view prefix, std::uint64_t i, std::uint64_t count,
                        unsigned generation = 1);
 /// True of a name that shard_name() gives for this prefix.

@@ -1,4 +1,4 @@
-// Takes a file's fields one behind the other, none past the end of the part that they belong to.
+// Takes a file's fields one after the other, none past the end of the part that they belong to.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// The text is walked twice, since "format" may stand in front of the member that it announces, and
-// so may what is a stranger's if that member is not of the form.
+// The text is walked twice, since "format" may come before the member that it announces, and
+// so may what is untrusted if that member is not of the form.
 #include "formats/source/metadata_member.h"
 
 #include <set>

@@ -28,7 +28,7 @@ struct NpyHeader {
   Shape logical_shape() const;
 };
 
-/// Bytes in front of the text: magic, version, and how long the text is.
+/// Bytes before the text: magic, version, and how long the text is.
 inline constexpr std::size_t kNpyPrelude = 12;
 /// As much of an array file as its header can take.
 inline constexpr std::size_t kMostNpyHeader = 10'000 + kNpyPrelude;

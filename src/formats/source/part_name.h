@@ -11,7 +11,7 @@
 namespace thalia::formats {
 
 struct PartName {
-  std::string_view prefix;     ///< in front of -00001-of-00003
+  std::string_view prefix;     ///< before -00001-of-00003
   std::uint64_t number = 0;    ///< from 1 on
   std::uint64_t count = 0;     ///< of all parts
   std::string_view extension;  ///< ".safetensors", ".thalia.zst"

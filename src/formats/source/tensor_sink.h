@@ -49,7 +49,7 @@ struct SinkOptions {
   /// Also types that the format has and its original program does not read.
   bool all_types = false;
   /// Of formats whose files may be deltas, which is mckp: the output is one. Others do not look at
-  /// it, so whoever sets it has to know the format.
+  /// it, so anybody who sets it has to know the format.
   std::optional<SinkBase> base{};
   /// What the tensors are read from: the output may take the place of all of these, and of no part.
   std::vector<std::filesystem::path> sources{};

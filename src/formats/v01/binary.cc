@@ -86,7 +86,7 @@ V01Extent BinaryWriter::write_tensor(const Tensor& tensor, bool sparse) {
   return extent;
 }
 
-// The offset of the text is known only once the tensors in front of it were planned.
+// The offset of the text is known only once the tensors before it were planned.
 V01Extent BinaryWriter::write_json(const Value& data) {
   Impl& impl = open();
   std::uint64_t offset = impl.out.size();

@@ -1,5 +1,5 @@
 // Writing whole 0.1 files: thalia/formats/v01.h. All offsets are known before the first byte is
-// written, as the header stands in front and the checksum covers it.
+// written, as the header comes first and the checksum covers it.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Tensors stand in front of the JSON text that names their offsets. The plan therefore makes the
+// Tensors come before the JSON text that names their offsets. The plan therefore makes the
 // text, tensor by tensor, while it assigns offsets; write_v01_tree() then writes what was planned,
 // and lengths cannot differ.
 #include "formats/v01/tree.h"
@@ -25,7 +25,7 @@ Value place_of(std::uint64_t offset, std::uint64_t bytes) {
   return place;
 }
 
-// Zeros in front of a tensor so that its elements or indices start on a multiple of 64.
+// Zeros before a tensor so that its elements or indices start on a multiple of 64.
 std::uint64_t padding_before(const Tensor& storable, std::uint64_t offset) {
   const std::uint64_t start = offset + v01_tensor_bytes(storable) - storable.bytes().size();
   return format::align_up(start, kAlignment) - start;

@@ -12,12 +12,12 @@
 namespace thalia::formats {
 
 struct PlannedTensor {
-  std::uint64_t padding;  ///< zeros in front of it
+  std::uint64_t padding;  ///< zeros before it
   Tensor storable;
 };
 
 struct PlannedTree {
-  std::vector<PlannedTensor> tensors;  ///< one behind the other
+  std::vector<PlannedTensor> tensors;  ///< one after the other
   std::string json;                    ///< behind the tensors
 };
 

@@ -92,7 +92,7 @@ V01Body verified_v01_body(const V01Contents& contents) {
 }
 
 bool begins_as_v01_delta(ByteSpan contents) noexcept {
-  // The version stands behind a magic of five bytes, or of the first four of them.
+  // The version follows a magic of five bytes, or of the first four of them.
   // Longest first; version 1 behind it tells a magic from other bytes that begin alike.
   for (const std::size_t magic : {sizeof format::kDeltaMagic, sizeof format::kDeltaMagic - 1}) {
     format::le32 version;

@@ -30,7 +30,7 @@ namespace {
 // The end of a zip archive, which says where its directory lies.
 //
 // Looks for the record from the end of the file on, because a comment of up to 65,535 bytes may
-// stand behind it. What the record and the zip64 record both say has to agree: a reader that trusts
+// follow it. What the record and the zip64 record both say has to agree: a reader that trusts
 // the one must see the same archive as a reader that trusts the other.
 
 struct ZipEnd {

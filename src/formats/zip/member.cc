@@ -1,4 +1,4 @@
-// The header in front of the data has to say what the directory says: a reader that trusts the one
+// The header before the data has to say what the directory says: a reader that trusts the one
 // must see the same member as a reader that trusts the other.
 #include "formats/zip/member.h"
 
@@ -144,7 +144,7 @@ void check_sizes(const ZipMember& member, std::uint64_t offset) {
   }
 }
 
-// The header in front of the data says the same as the directory. Where CRC and sizes stand behind
+// The header before the data says the same as the directory. Where CRC and sizes follow
 // the data, it does not have them.
 void check_local(const LocalHeader& local, const ZipMember& member, ByteSpan extra) {
   const std::uint64_t offset = member.header_offset;
@@ -166,7 +166,7 @@ void check_local(const LocalHeader& local, const ZipMember& member, ByteSpan ext
   agree("stored_bytes", wide.of("stored_bytes", local.stored_bytes), member.stored_bytes);
 }
 
-// Finds the member's data by the header in front of it, all in front of `end`.
+// Finds the member's data by the header before it, all before `end`.
 void place(ByteSpan file, std::uint64_t end, std::string_view name, ZipMember& member) {
   const std::uint64_t offset = member.header_offset;
   if (end < sizeof(LocalHeader) || offset > end - sizeof(LocalHeader)) {

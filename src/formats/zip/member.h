@@ -1,4 +1,4 @@
-// One member of a zip archive, as the directory and the header in front of its data describe it.
+// One member of a zip archive, as the directory and the header before its data describe it.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@ struct ZipMember {
   std::uint16_t time = 0;  ///< as MS-DOS counts it
   std::uint16_t date = 0;
   std::uint32_t external_attributes = 0;
-  std::uint16_t local_version_needed = 0;  ///< in front of the data
-  ByteSpan local_extra;                    ///< the extra field in front of the data
+  std::uint16_t local_version_needed = 0;  ///< before the data
+  ByteSpan local_extra;                    ///< the extra field before the data
 
   bool is_folder() const noexcept { return name.ends_with('/'); }
 };
 
 /// Reads the record at `offset` of the file, moves `offset` behind it, and finds the member's data,
-/// which lies in front of `directory`. Records end at `end`. @throws as ZipDirectory::parse().
+/// which lies before `directory`. Records end at `end`. @throws as ZipDirectory::parse().
 ZipMember read_zip_member(ByteSpan file, std::uint64_t& offset, std::uint64_t end,
                           std::uint64_t directory);
 

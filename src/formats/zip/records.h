@@ -16,7 +16,7 @@ inline constexpr std::uint32_t kEndSignature = 0x06054b50;
 
 // Flags of a member.
 inline constexpr std::uint16_t kEncrypted = 1u << 0;
-inline constexpr std::uint16_t kDescriptor = 1u << 3;  ///< CRC and sizes stand behind the data
+inline constexpr std::uint16_t kDescriptor = 1u << 3;  ///< CRC and sizes follow the data
 inline constexpr std::uint16_t kPatched = 1u << 5;
 inline constexpr std::uint16_t kStrongEncryption = 1u << 6;
 inline constexpr std::uint16_t kUtf8 = 1u << 11;  ///< of the name; else code page 437

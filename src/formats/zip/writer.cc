@@ -1,4 +1,4 @@
-// Straight through: a member's data is written once, and only the header in front of it a second
+// Straight through: a member's data is written once, and only the header before it a second
 // time, once CRC and sizes are known. With descriptors nothing is written twice.
 #include "formats/zip/writer.h"
 

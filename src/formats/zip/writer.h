@@ -30,13 +30,13 @@ struct ZipStyle {
   std::uint16_t date = 0;
   std::uint32_t external_attributes = 0;
   bool always_utf8 = false;  ///< the flag of names in UTF-8 also where they are ASCII
-  /// CRC and sizes stand behind the data; else the header in front of it gets them afterwards.
+  /// CRC and sizes follow the data; else the header before it gets them afterwards.
   bool descriptors = false;
   /// The least number that goes into zip64 fields.
   std::uint64_t least_wide = 0xffffffff;
   bool always_zip64_end = false;
   std::uint16_t end64_made_by = 45;
-  /// Headers in front of data have zip64 fields in place of sizes, and ask for version 45; else the
+  /// Headers before data have zip64 fields in place of sizes, and ask for version 45; else the
   /// sizes stand there, too, and are taken where they fit.
   bool strict_zip64 = true;
   /// Members with zip64 fields ask for version 45 of their readers.
@@ -69,11 +69,11 @@ struct ZipNewMember {
   std::uint32_t alignment = 0;
   bool deflated = false;
   int level = -1;  ///< of deflate: 1 to 9, or -1 for zlib's default
-  /// Zip64 fields in front of the data whatever the size, as numpy.savez has them.
+  /// Zip64 fields before the data whatever the size, as numpy.savez has them.
   bool force_zip64 = false;
 };
 
-/// Externally synchronised. Whoever made the output commits it.
+/// Externally synchronised. Anybody who made the output commits it.
 class ZipWriter {
  public:
   /// The archive begins at the start of the output, which holds nothing yet.
@@ -96,7 +96,7 @@ class ZipWriter {
     ZipNewMember options;
     std::uint64_t raw_bytes = 0;  ///< to come
     std::uint64_t written = 0;
-    bool wide = false;  ///< zip64 fields in front of the data
+    bool wide = false;  ///< zip64 fields before the data
   };
 
   bool is_wide(std::uint64_t number) const noexcept { return number >= style_.least_wide; }

@@ -22,8 +22,8 @@
 namespace thalia::io {
 
 // A queue of jobs, threads that take from it, a queue of completions; mutex_ guards all three, and
-// no pread() runs under it. Whoever destroys the pool waits for reads that have begun, because they
-// write into the caller's memory; reads that have not begun are dropped. threads_ is the last
+// no pread() runs under it. Anybody who destroys the pool waits for reads that have begun, because
+// they write into the caller's memory; reads that have not begun are dropped. threads_ is the last
 // member: its threads are joined before what they use goes.
 
 ReadPool::ReadPool(unsigned threads) {

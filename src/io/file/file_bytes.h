@@ -45,10 +45,10 @@ class FileBytes {
   /// The whole file; empty if the file is. In a copied file only extents that were touched hold its
   /// bytes, and these do not change any more.
   ByteSpan bytes() const noexcept { return bytes_; }
-  /// Where bytes() begin in the open file, for whoever reads through fd(). 0 unless this is a
+  /// Where bytes() begin in the open file, for anybody who reads through fd(). 0 unless this is a
   /// window.
   std::uint64_t begin() const noexcept { return begin_; }
-  /// The bytes in front of a window, which have been touched. Empty for a whole file.
+  /// The bytes before a window, which have been touched. Empty for a whole file.
   ByteSpan before() const noexcept { return {bytes_.data() - begin_, begin_}; }
   /// Makes an extent, which lies in the file, readable. Does nothing to a mapped file.
   /// @throws IoError; FormatError (truncated) where the file has become shorter.

@@ -11,7 +11,7 @@
 
 namespace thalia::io {
 
-/// What lies at a path. Whoever asks for its bytes first opens it, and all others get the same
+/// What lies at a path. Anybody who asks for its bytes first opens it, and all others get the same
 /// bytes, even where the path names another file by then. A copy that is made later shares them.
 /// Externally synchronised.
 class InputFile {

@@ -11,8 +11,8 @@
 
 namespace thalia::io {
 
-/// Immutable; any number of threads. Unmapped with the last shared_ptr. Whoever shortens the file
-/// meanwhile makes touching the lost pages fatal (SIGBUS); AtomicFile never does, it replaces.
+/// Immutable; any number of threads. Unmapped with the last shared_ptr. Anybody who shortens the
+/// file meanwhile makes touching the lost pages fatal (SIGBUS); AtomicFile never does, it replaces.
 class MappedFile final : public FileBytes {
  public:
   /// An empty file maps to an empty span. @throws IoError; UsageError (bad_argument) where the path

@@ -49,7 +49,7 @@ void start_readahead(int fd, std::uint64_t offset, std::uint64_t length) noexcep
 void pread_all(int fd, std::uint64_t offset, MutableByteSpan out,
                const std::filesystem::path& path);
 void pwrite_all(int fd, std::uint64_t offset, ByteSpan bytes, const std::filesystem::path& path);
-/// The pieces one behind the other from `offset` on; any number of them, empty ones allowed.
+/// The pieces one after the other from `offset` on; any number of them, empty ones allowed.
 void pwritev_all(int fd, std::uint64_t offset, std::span<const ByteSpan> pieces,
                  const std::filesystem::path& path);
 

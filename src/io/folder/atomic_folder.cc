@@ -89,7 +89,7 @@ AtomicFolder::~AtomicFolder() {
 void AtomicFolder::discard() noexcept {
   if (temporary_.empty() || !process_.is_this()) return;
   for (const std::string& file : files_) ::unlinkat(parent_.fd(), file.c_str(), 0);
-  // The longer of two paths stands behind the one that it begins with.
+  // The longer of two paths follows the one that it begins with.
   for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder)
     ::unlinkat(parent_.fd(), folder->c_str(), AT_REMOVEDIR);
   ::unlinkat(parent_.fd(), temporary_.c_str(), AT_REMOVEDIR);

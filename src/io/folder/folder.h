@@ -85,8 +85,8 @@ class MadeFolders {
   std::vector<std::filesystem::path> made_;  ///< the outermost first
 };
 
-/// That the folder has its name is on the disk afterwards, whoever made it. Where this process must
-/// not read the folder above, that is left to who may. @throws IoError.
+/// That the folder has its name is on the disk afterwards, no matter who made it. Where this
+/// process must not read the folder above, that is left to who may. @throws IoError.
 void sync_name(const std::filesystem::path& folder);
 
 }  // namespace thalia::io

@@ -71,7 +71,7 @@ std::string own_note() {
 }
 
 // The descriptors of locks of this process. In a forked one they lead to /dev/null afterwards, so
-// that whoever owns them can close them as ever.
+// that anybody who owns them can close them as ever.
 struct OwnLocks {
   std::mutex mutex;
   std::vector<int> fds;

@@ -19,8 +19,9 @@ struct AtomicFileOptions {
   /// file. Where the file system has no such files, or where this is false, the file is called
   /// `.NAME.PID-RANDOM.thalia-tmp` and lies beside the target.
   bool allow_unnamed = true;
-  /// commit() puts nothing in place once a stop was requested. Whoever makes a file for a caller
-  /// passes on the caller's token: every output ends in commit(), so none appears after a stop.
+  /// commit() puts nothing in place once a stop was requested. Anybody who makes a file for a
+  /// caller passes on the caller's token: every output ends in commit(), so none appears after a
+  /// stop.
   std::stop_token cancel{};
 };
 

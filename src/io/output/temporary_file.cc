@@ -49,7 +49,7 @@ std::string temporary_name(int folder_fd, const std::string& name) {
   std::size_t kept = name.size();
   if (1 + kept + suffix.size() > longest) {
     kept = longest > 1 + suffix.size() ? longest - 1 - suffix.size() : 0;
-    // 0b10...... is the second or a later byte of a UTF-8 character: cut in front of the character.
+    // 0b10...... is the second or a later byte of a UTF-8 character: cut before the character.
     while (kept > 0 && (static_cast<unsigned char>(name[kept]) & 0xc0) == 0x80) --kept;
   }
   return fmt::format(".{}{}", std::string_view(name).substr(0, kept), suffix);

@@ -18,7 +18,7 @@ UniqueFd open_name(int folder_fd, const char* name, int flags, unsigned mode,
                    const std::filesystem::path& path);
 
 /// Opens a path as open(2) does. Where `within` is not empty, the path has to begin with it, and
-/// what stands behind it is opened one name after the other, each in the folder that the one before
+/// what follows it is opened one name after the other, each in the folder that the one before
 /// has opened: whatever changes meanwhile, what is opened lies in that folder. Links that lead to
 /// the folder itself are followed. @return no descriptor where it fails, and errno. @throws
 /// UsageError (bad_argument) for a link below the folder, and for a path that leads out of it.

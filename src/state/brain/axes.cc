@@ -141,8 +141,8 @@ RegionAxes::Neurons RegionAxes::by_declaration(const std::string& path, const Sh
     const auto per_element = neurons_per_element(axis);
     const std::uint64_t expected = region_.n_neurons / per_element.value_or(1);
     if (axis == kNeurons || per_element) {
-      // Axes of this kind would say that new neurons stand behind the last one of all, those of
-      // populations that they stand behind the last one of their own.
+      // Axes of this kind would say that new neurons follow the last one of all, those of
+      // populations that they follow the last one of their own.
       if (has_populations_) {
         refuse(ErrorCode::wrong_state, path, shape, "axes neurons:NAME only",
                "the region has populations, and where new neurons go is open");

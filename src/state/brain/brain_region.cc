@@ -52,7 +52,7 @@ const Value* find_element(const Value& array, std::string_view path) {
 // What a reference to a component that does not exist refers to.
 const Value kNoComponent = Value::object();
 
-// `path` begins with what stands behind the value's own name: ".name", "[3]", or nothing.
+// `path` begins with what follows the value's own name: ".name", "[3]", or nothing.
 const Value* find_below(const Value& tree, std::string_view path) {
   if (path.empty()) return &tree;
   if (tree.is_array() && path.front() == '[') return find_element(tree, path);

@@ -11,8 +11,8 @@
 
 namespace thalia::state {
 
-/// Gives each tensor a place that nothing else has. Whoever needs such a place asks here, and for
-/// all of these tensors in the file's order: the places depend on each other.
+/// Gives each tensor a place that nothing else has. Anybody who needs such a place asks here, and
+/// for all of these tensors in the file's order: the places depend on each other.
 class FreePlaces {
  public:
   struct Place {
@@ -23,8 +23,8 @@ class FreePlaces {
   /// @param state without these tensors when their component is first asked for. Borrowed.
   explicit FreePlaces(const Value& state) : state_(state) {}
 
-  /// A member of the component of the role, under its own name as a rule. "~2" and so on stand
-  /// behind a name that is taken, and behind that of a component that is no object.
+  /// A member of the component of the role, under its own name as a rule. "~2" and so on follow
+  /// a name that is taken, and behind that of a component that is no object.
   Place take(Role role, std::string_view wanted);
 
  private:

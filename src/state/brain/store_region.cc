@@ -113,7 +113,7 @@ class Storing {
                });
   }
 
-  // What an optimizer of torch tells of itself.
+  // What an optimizer of torch says about itself.
   static bool is_optimizer_state(const Value& value) {
     return value.size() == 2 && value.find("state") != nullptr &&
            value.find("param_groups") != nullptr;

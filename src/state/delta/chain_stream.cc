@@ -20,7 +20,7 @@ using container::StreamPlan;
 using container::StreamUnit;
 using container::StreamWork;
 
-// Units that the kernel is told of before they are made: enough for a disk, and little beside what
+// Units that the kernel hears about before they are made: enough for a disk, and little beside what
 // a stream may keep in memory.
 constexpr std::size_t kAhead = 8;
 

@@ -60,7 +60,7 @@ void StoredTensorBytes::read(std::uint64_t begin, MutableByteSpan out) const {
   }
 }
 
-// Chunks lie one behind the other and are alike, so where they are is near enough in proportion.
+// Chunks lie one after the other and are alike, so where they are is near enough in proportion.
 void StoredTensorBytes::prefetch(std::uint64_t begin, std::uint64_t length) const {
   if (size() == 0) return;
   const double share = static_cast<double>(entry_.stored_length) / static_cast<double>(size());

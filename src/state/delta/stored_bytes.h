@@ -52,7 +52,7 @@ class StoredTensorBytes final : public PartwiseBytes {
   const format::TensorEntry& entry_;
   io::MemoryBudget& budget_;
   std::optional<container::ChunkReader> chunks_;
-  // Whoever reads less than a chunk mostly wants the rest of it next.
+  // Anybody who reads less than a chunk mostly wants the rest of it next.
   mutable io::ThreadLock lock_;
   mutable std::vector<Remembered> remembered_;  ///< the latest first
   mutable bool counted_ = false;                ///< whether room for them was taken

@@ -1,8 +1,8 @@
 // Growth of one region inside a file, without loading the rest. The old region stays where it is,
-// the grown one is appended, and one commit switches to it: whoever reads meanwhile sees the old
-// state, and an error before the commit leaves the file as it was. The appender holds the file's
-// lock from its construction on, which is why it is made before the reader. Payloads are borrowed
-// by the appender until commit(): kept_ owns them, in a deque so that they do not move.
+// the grown one is appended, and one commit switches to it: anybody who reads meanwhile sees the
+// old state, and an error before the commit leaves the file as it was. The appender holds the
+// file's lock from its construction on, which is why it is made before the reader. Payloads are
+// borrowed by the appender until commit(): kept_ owns them, in a deque so that they do not move.
 
 #include "thalia/state/growth.h"
 
@@ -114,7 +114,7 @@ class GrowingFile {
 
   // Other regions that have inputs from this one, by the directory and their metadata. A region
   // that cannot be read is passed over: its damage is no reason not to grow this one, and is
-  // reported to whoever grows, loads or verifies it.
+  // reported to anybody who grows, loads or verifies it.
   std::vector<std::string> targets() const {
     std::vector<std::string> names;
     for (std::uint32_t i = 0; i < reader_.region_count(); ++i) {

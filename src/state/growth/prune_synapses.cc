@@ -81,7 +81,7 @@ std::vector<std::uint64_t> dead_synapses(const Tensor& weights, const ElementLoo
   return dead;
 }
 
-// The elements' bits, one behind the other.
+// The elements' bits, one after the other.
 Tensor values_at(const Tensor& tensor, std::span<const std::uint64_t> positions) {
   const std::size_t width = dtype_bits(tensor.dtype()) / 8;
   std::vector<std::byte> values(positions.size() * width);

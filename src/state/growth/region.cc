@@ -232,7 +232,7 @@ bool takes_inputs_from(const BrainRegion& region, std::string_view name, std::st
   try {
     return find_source(region, name, source, {}).has_value();
   } catch (const UsageError&) {
-    return false;  // its "axes" do not fit: whoever grows that region is told
+    return false;  // its "axes" do not fit: anybody who grows that region is told
   }
 }
 

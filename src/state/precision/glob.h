@@ -25,8 +25,8 @@ struct TensorNames {
   bool fit(std::string_view glob) const;
 };
 
-/// Finds patterns that fit no tensor of a file: whoever wrote one meant something else. Borrows the
-/// option's name. Externally synchronised.
+/// Finds patterns that fit no tensor of a file: anybody who wrote one meant something else. Borrows
+/// the option's name. Externally synchronised.
 class PatternUse {
  public:
   PatternUse(const char* option, std::vector<std::string> globs)

@@ -156,7 +156,7 @@ class ItemReader {
     fail_policy(item, policy_names() + ", KEY=PRECISION,…", "unknown precision policy");
   }
 
-  // The pattern that `rest` begins with, in quotes; `rest` is then what stands behind them.
+  // The pattern that `rest` begins with, in quotes; `rest` is then what follows them.
   static std::string read_quoted(std::string_view& rest) {
     std::string glob;
     for (std::size_t i = 1; i < rest.size(); ++i) {

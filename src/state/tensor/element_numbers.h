@@ -15,7 +15,7 @@ bool is_number_float(DType dtype) noexcept;
 /// These, and the integers of whole bytes.
 bool holds_numbers(DType dtype) noexcept;
 
-/// Elements of whole bytes, dense, one behind the other; integers beyond 2^53 are rounded. @throws
+/// Elements of whole bytes, dense, one after the other; integers beyond 2^53 are rounded. @throws
 /// UsageError (dtype_mismatch) unless the type holds numbers.
 std::vector<double> numbers_of(DType dtype, ByteSpan elements);
 /// Calls visit(number) for each of them in order, and never holds more than a few at once. @throws

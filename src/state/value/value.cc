@@ -187,7 +187,7 @@ Value& Value::operator[](std::string_view name) {
 }
 
 Value& Value::add(std::string name, Value value) {
-  // Does not look for the name: whoever reads many members checks them by an index of its own.
+  // Does not look for the name: anybody who reads many members checks them by an index of its own.
   return members().emplace_back(Member{std::move(name), std::move(value)}).value;
 }
 

@@ -24,7 +24,7 @@ void find_lost_gates(Examination& examination, const std::vector<GateEntry>& gat
       if (!found.name.ends_with(ending)) continue;
       const std::string gate = found.name.substr(0, found.name.size() - ending.size());
       if (std::ranges::find(gates, gate, &GateEntry::name) != gates.end()) continue;
-      // One that a crash kept from being there: the next writer removes what tells of it.
+      // One that a crash kept from being there: the next writer removes what describes it.
       const std::optional<GateMeta> meta = read_gate_meta(examination.run(), gate);
       if (!meta || !meta->before)
         examination.find(Severity::error, "gate", path / found.name,

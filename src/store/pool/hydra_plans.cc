@@ -6,7 +6,7 @@ namespace thalia {
 
 std::vector<TransitionPlan> hydra_transitions() {
   // Momentum of the old objective would harm under the new one; random numbers and the best metric
-  // begin anew. Whoever saves the next checkpoint says its phase and its time.
+  // begin anew. Anybody who saves the next checkpoint says its phase and its time.
   const std::vector<std::string> resets{
       "optimizer_record", "scheduler_record", "rng_state", "metrics", "phase", "timestamp"};
   const std::vector<std::string> policy{"model_record"};

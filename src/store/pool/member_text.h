@@ -1,4 +1,4 @@
-// The texts of a pool: what stands beside a version, in the log of those that went, and in the
+// The texts of a pool: what lies beside a version, in the log of those that went, and in the
 // roster. docs/format/store.md, "Pool".
 #pragma once
 

@@ -1,6 +1,6 @@
 // The next version is above every number that a name, the log or VERSION knows: none is given
 // twice. An eviction goes in an order that a crash cannot hurt: the log's line, the file, then what
-// stands beside it. What is left of it the next writer sweeps up.
+// lies beside it. What is left of it the next writer sweeps up.
 #include "store/pool/pool_folder.h"
 
 #include <algorithm>
@@ -163,7 +163,7 @@ void write_roster(const SaveSession& session) {
     session.files().write_text(session.run.pool() / kRoster, text, session.options.durability);
 }
 
-// The file is gone, on the disk too, before what stands beside it goes: that alone is swept up, and
+// The file is gone, on the disk too, before what lies beside it goes: that alone is swept up, and
 // is no version.
 std::vector<std::string> evict(const SaveSession& session) {
   const PoolListing listing = list_pool(session.run);

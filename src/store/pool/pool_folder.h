@@ -1,4 +1,4 @@
-// A pool's folder as it lies there. The names of its files are the truth: of what stands beside
+// A pool's folder as it lies there. The names of its files are the truth: of what lies beside
 // them, what is damaged costs a rating and nothing else. docs/format/store.md, "Pool".
 #pragma once
 

@@ -1,5 +1,5 @@
 // Connections come first: those that stay say which regions have to, as their ends. A region's
-// texts are edited after its tensors, and only where something that they tell of has gone.
+// texts are edited after its tensors, and only where something that they describe has gone.
 #include "store/pool/state_part.h"
 
 #include <algorithm>

@@ -109,7 +109,7 @@ class Transition {
     folder_ = run_.folder() / plan_.to;
     const OutputOptions output = session_.output(options_.force);
     io::check_output_name(record(), output);
-    // A phase that has saved has begun, too, whoever began it.
+    // A phase that has saved has begun, too, no matter who began it.
     if (const std::optional<CheckpointEntry> latest = run_.latest(plan_.to))
       io::check_output_name(run_.path_of(*latest), output);
   }

@@ -14,7 +14,7 @@ namespace thalia::store {
 class RecordKeys {
  public:
   void add(std::string_view key) { keys_.emplace(key); }
-  /// A region's name, and what stands in front of its first '.' or '/'.
+  /// A region's name, and what comes before its first '.' or '/'.
   void add_path(std::string_view name);
   /// The members of a metadata object, and the keys of a tree of Python's that it holds.
   void add_metadata(const Value& metadata);

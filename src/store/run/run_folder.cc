@@ -239,7 +239,7 @@ std::vector<GateEntry> RunFolder::list_gates() const {
     try {
       gate.sha256 = read_sidecar(*folder, found.name).value_or("");
     } catch (const FormatError&) {
-      // Whoever loads the gate hears of it.
+      // Anybody who loads the gate hears of it.
     }
     if (const std::optional<GateMeta> meta = read_gate_meta(*this, gate.name)) {
       const bool is_of_before = meta->before && gate.sha256 == meta->before->sha256;
@@ -248,7 +248,7 @@ std::vector<GateEntry> RunFolder::list_gates() const {
       gate.step = reported.step;
       gate.metric = reported.metric;
       gate.promoted_at = reported.promoted_at;
-      // It tells of this file, and not of one that was there before.
+      // It describes this file, and not one that was there before.
       if (reported.sha256 == gate.sha256 || (meta->before && gate.sha256.empty()))
         gate.source_file = reported.source_file;
     }

@@ -30,7 +30,7 @@ std::shared_ptr<const void> store::HeldFiles::hold(std::vector<std::string> file
     const std::lock_guard lock(mutex_);
     files_.insert(files.begin(), files.end());
   }
-  // Whoever lets go may outlive the writer.
+  // Anybody who lets go may outlive the writer.
   return {static_cast<const void*>(this), [self = shared_from_this(), files](const void*) {
             const std::lock_guard lock(self->mutex_);
             for (const std::string& file : files) self->files_.erase(self->files_.find(file));
@@ -175,7 +175,7 @@ StoredCheckpoint RunWriter::Impl::publish(const store::SavePlace& place,
   if (sha256.empty()) {
     own.step(SaveStep::sidecar);
     // Not to be stopped: the file has its name, and without its digest and its line it would be a
-    // checkpoint that nobody was told of.
+    // checkpoint that nobody knows of.
     const Digest256 digest = store::digest_of(*own.files().open(place.path));
     container::write_sha256_file(place.path, digest, own.output());
     sha256 = hex(digest.bytes);

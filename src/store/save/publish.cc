@@ -139,7 +139,7 @@ void go_on_from(const SaveSession& session, std::string_view phase, const std::s
 
 namespace {
 
-// The line of a checkpoint that has none: its save was cut short in front of it, or somebody
+// The line of a checkpoint that has none: its save was cut short before it, or somebody
 // brought the file.
 void add_line(const SaveSession& session, const std::filesystem::path& folder,
               const CheckpointEntry& entry, bool is_newest) {
@@ -165,7 +165,7 @@ void add_line(const SaveSession& session, const std::filesystem::path& folder,
   session.files().append_lines(folder / kJournal, journal_text(line), session.options.durability);
 }
 
-// A crash came between a removal's line, or that of a replacement, and what it tells of.
+// A crash came between a removal's line, or that of a replacement, and what it describes.
 bool restore_lines(const SaveSession& session, const std::filesystem::path& folder,
                    const RunListing& listing) {
   bool has_restored = false;

@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(width_of_codes_follows_the_counts) {
   BOOST_TEST(bits_for(3, 1000, 0) == 2);
   BOOST_TEST(bits_for(7, 1000, 0) == 3);
   BOOST_TEST(bits_for(15, 1000, 0) == 4);
-  // The eighth is rare enough to stand beside.
+  // The eighth is rare enough to lie beside.
   BOOST_TEST(bits_for(7, 1000, 1) == 3);
 }
 

@@ -12,8 +12,8 @@ namespace thalia::test {
 /// Outlives the saves that pass it. Internally synchronised.
 class Gate {
  public:
-  /// Blocks whoever reports the first progress; give it to Work::progress of a save that has
-  /// more than one extent, so that something is left to do behind the gate.
+  /// Blocks the thread that reports the first progress; give it to Work::progress of a save that
+  /// has more than one extent, so that something is left to do behind the gate.
   Progress progress() {
     return [this](std::uint64_t, std::uint64_t) { pass(); };
   }

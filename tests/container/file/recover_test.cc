@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(garbage_is_refused_and_left_as_it_is) {
   }
 }
 
-// Records that hold, with generations as high as can be, in front of nothing.
+// Records that hold, with generations as high as can be, before nothing.
 BOOST_AUTO_TEST_CASE(forged_records_are_tried_and_passed_over) {
   const States states;
   std::string bytes = without_header(states.after);

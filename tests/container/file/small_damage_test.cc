@@ -1,4 +1,4 @@
-// Small files of which a byte is damaged: what does not hold it is had all the same, without being
+// Small files of which a byte is damaged: what does not hold it can still be read, without being
 // asked for in another way. And the sizes of blocks that make it so.
 #include <algorithm>
 #include <cstring>

@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::uint64_t kLarge = 2'000'000;
 
-// Three large tensors, one behind the other: a, b, c.
+// Three large tensors, one after the other: a, b, c.
 struct LargeFile {
   explicit LargeFile(SaveOptions options = steady_options())
       : sample{.regions = {{{.name = "r"},

@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_SUITE(wrapped_damage)
 
 namespace {
 
-// What a file says to whoever asks for everything; nullopt where something is refused.
+// What a file says to anybody who asks for everything; nullopt where something is refused.
 std::optional<std::string> all_bytes(const std::filesystem::path& path) {
   try {
     const Reader reader = Reader::open(path, {.work = {.threads = 1}});

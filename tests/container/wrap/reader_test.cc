@@ -1,4 +1,4 @@
-// A wrapped .thalia file under a reader: all that it tells of the plain one, from the frames that
+// A wrapped .thalia file under a reader: all that it says about the plain one, from the frames that
 // it needs and no others; damage is an error and never other bytes.
 #include <algorithm>
 #include <thread>

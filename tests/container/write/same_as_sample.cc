@@ -12,7 +12,7 @@
 namespace thalia::test {
 namespace {
 
-// The arrays of a sparse view one behind the other, as they lie in the payload.
+// The arrays of a sparse view one after the other, as they lie in the payload.
 void check_arrays(ByteSpan payload, ByteSpan indices, ByteSpan values, std::uint64_t skipped) {
   BOOST_TEST(same_bytes(indices, payload.subspan(skipped, indices.size())));
   BOOST_TEST(same_bytes(values, payload.last(values.size())));

@@ -6,7 +6,7 @@
 
 namespace thalia::test {
 
-/// BOOST_TESTs everything that a reader tells of a file: names, specs, JSON texts, connections,
+/// BOOST_TESTs everything that a reader says about a file: names, specs, JSON texts, connections,
 /// totals, and every payload through every view that its encoding allows.
 void check_same(const Reader& reader, const Sample& sample);
 void check_same(const TensorView& view, const SampleTensor& tensor);

@@ -20,7 +20,7 @@ constexpr std::uint64_t kMiB = 1 << 20;
 // Beside the buffers: tables, threads, contexts of a codec.
 constexpr std::uint64_t kSlack = 3 * kMiB;
 constexpr unsigned kThreads = 4;
-// Address space that nobody touches, in front of a queue's memory, which begins on a huge page.
+// Address space that nobody touches, before a queue's memory, which begins on a huge page.
 constexpr std::uint64_t kQueueSlack = kThreads * 2 * kMiB;
 
 std::uint64_t allocated() {

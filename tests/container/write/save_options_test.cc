@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(compressed_payloads_can_be_streamed_in_the_order_of_the_fil
 }
 
 BOOST_AUTO_TEST_CASE(sparse_arrays_give_the_bytes_of_their_payload) {
-  // Odd counts, so that padding stands in front of the 8-byte values.
+  // Odd counts, so that padding comes before the 8-byte values.
   const SampleTensor csr = csr_tensor("s", DType::f64, {4, 6});
   const SampleTensor coo = coo_tensor("c", DType::i64, {3, 3, 3}, true);
   const std::string expected =

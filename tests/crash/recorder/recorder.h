@@ -5,7 +5,7 @@
 //
 // What the C library writes by itself, as from stdio's buffers, and what a program asks of the
 // kernel past the C library, passes it by, unless it is to be trapped (recorder_trap.cc). So
-// whoever reads the log plays it back over the folder as it was, and compares (call_log.h).
+// anybody who reads the log plays it back over the folder as it was, and compares (call_log.h).
 #pragma once
 
 #include <sys/stat.h>

@@ -125,7 +125,7 @@ def write_random_file(path, seed):
 
 
 def values_of(reader):
-    """The bytes of each key/value; the counts in front of them are fields of the reader, too."""
+    """The bytes of each key/value; the counts before them are fields of the reader, too."""
     return {
         key: [bytes(part) for part in field.parts]
         for key, field in reader.fields.items()
@@ -178,7 +178,7 @@ class Reference(unittest.TestCase):
                     print(f"{name}: other bits in a NaN")
 
     def test_every_scale_is_restored_bit_for_bit(self):
-        """All 65,536 halves, each in front of the same codes."""
+        """All 65,536 halves, each before the same codes."""
         halves = np.arange(65536, dtype=np.uint16).view(np.uint8).reshape(-1, 2)
         codes = np.random.default_rng(2).integers(0, 256, size=32, dtype=np.uint8)
         data = np.concatenate([halves, np.tile(codes, (65536, 1))], axis=1)
@@ -190,7 +190,7 @@ class Reference(unittest.TestCase):
         self.check_numbers(self.folder / "halves.gguf", "Q8_0", expected)
 
     def test_every_scale_of_fp4_is_restored_bit_for_bit(self):
-        """All bytes of E8M0 and E4M3, each in front of all codes."""
+        """All bytes of E8M0 and E4M3, each before all codes."""
         every = np.arange(256, dtype=np.uint8).reshape(-1, 1)
         pairs = np.array([low | (15 - low) << 4 for low in range(16)], dtype=np.uint8)
         writer = GGUFWriter(self.folder / "fp4.gguf", "test")

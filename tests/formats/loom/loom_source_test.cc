@@ -296,7 +296,7 @@ BOOST_FIXTURE_TEST_CASE(tensors_without_a_network_are_refused, LoomFiles) {
   refused(replaced(good, "\"depth\":1", "\"depth\":1.5"));
   refused(replaced(good, "\"path\":\"layers.0\"", "\"path\":\"layers.1\""));
   BOOST_CHECK_THROW(through(*source, formats::write_entity, with("[]")), FormatError);
-  // The member says what it is; a "format" that says something else is a stranger's.
+  // The member says what it is; a "format" that says something else is untrusted.
   std::vector<std::string> losses;
   BOOST_TEST(through(*source, formats::write_loom_json,
                      with(replaced(good, "\"loom-json\":", "\"entity\":")), &losses) != "");

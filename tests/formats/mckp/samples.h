@@ -20,7 +20,7 @@ Tensor normal_bf16(const Shape& shape, std::uint64_t seed);
 /// Any bytes; of bool 0 and 1 alone.
 Tensor random_tensor(DType dtype, const Shape& shape, std::uint64_t seed);
 
-/// A 3 x 4 matrix of 3 elements, with padding in front of them.
+/// A 3 x 4 matrix of 3 elements, with padding before them.
 Tensor sparse_f64(Encoding encoding);
 /// A tensor all of whose bytes are zero, indices too.
 Tensor zero_bytes(const TensorLayout& layout);

@@ -41,7 +41,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   const std::size_t at = text.find(from);
   BOOST_REQUIRE(at != std::string::npos);
   text.replace(at, from.size(), to);
-  // The header's length stands in front of it.
+  // The header's length comes before it.
   const std::uint64_t length = static_cast<unsigned char>(text[8]) +
                                256u * static_cast<unsigned char>(text[9]) + to.size() - from.size();
   text[8] = static_cast<char>(length & 0xff);

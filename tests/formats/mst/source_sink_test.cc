@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(bytes_beside_the_frames_are_said_to_be_lost) {
   std::string bytes = test::read_file(whole);
   test::write_file(path, bytes + "more");
   BOOST_TEST((open_mst_file(path, {})->facts().losses == said));
-  // In front of the only frame.
+  // Before the only frame.
   const std::string from = R"("compressed_offset":0,)";
   const std::size_t place = bytes.find(from);
   BOOST_REQUIRE(place != std::string::npos);

@@ -56,7 +56,7 @@ inline std::string pt_tree(const std::filesystem::path& path) {
 
 using PtRecords = std::vector<std::pair<std::string, std::string>>;
 
-/// A record "data/…:z" is deflated, under the name in front of the colon.
+/// A record "data/…:z" is deflated, under the name before the colon.
 inline std::string pt_archive(const PtRecords& records) {
   const TemporaryFolder folder;
   OutputFile out(folder / "a.pt", {.durability = Durability::none});

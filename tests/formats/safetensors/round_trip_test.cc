@@ -1,4 +1,4 @@
-// Files and models through a source and a sink: byte for byte, whoever wrote them, as long as
+// Files and models through a source and a sink: byte for byte, no matter who wrote them, as long as
 // nobody changed what is in them.
 #include <string>
 

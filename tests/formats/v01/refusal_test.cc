@@ -52,7 +52,7 @@ void refuses(const std::string& file, ErrorCode code, Parts... parts) {
   refuses<FormatError>(file, code, parts...);
 }
 
-// A region with one tensor of these words, in front of its text.
+// A region with one tensor of these words, before its text.
 std::string tensor_file(const std::string& tensor) {
   return v01_file_of("{}", R"({"a":[{"_type":"tensor","_offset":258}]})", tensor);
 }

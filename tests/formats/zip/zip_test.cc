@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_comment_may_stand_at_the_end) {
     BOOST_TEST(ZipDirectory::parse(bytes_of(with_comment)).comment() == comment);
     BOOST_TEST(archive_is_refused(with_comment + "x"));
   }
-  // A record of the end in the comment whose own comment does not end with the file is none.
+  // A record of the end in the comment whose own comment does not end with the file is not one.
   const std::string comment = "PK\5\6" + std::string(30, '\0');
   BOOST_TEST((archive_contents(with_number(archive, archive.size() - 2, comment.size(), 2) +
                                comment) == kTwo));

@@ -53,7 +53,7 @@ struct ReadableFile {
   UniqueFd direct;
 };
 
-// Extents one behind the other, as many in flight as may be; the last one as long as is left.
+// Extents one after the other, as many in flight as may be; the last one as long as is left.
 void check_all(const ReadableFile& file, DirectReader& reader, Location source) {
   std::uint64_t asked = 0;
   std::uint64_t seen = 0;

@@ -28,7 +28,7 @@ def test_the_example_goes_on_where_it_died(tmp_path):
     assert whole.returncode == 0, whole.stderr
     assert run(tmp_path / "cut.thalia", "2").returncode == 1
     resumed = run(tmp_path / "cut.thalia")
-    # In front of it accelerate logs the time.
+    # Before it accelerate logs the time.
     assert resumed.stdout.splitlines()[-1] == whole.stdout.splitlines()[-1], resumed.stderr
     assert float(whole.stdout.splitlines()[-1])
     state = load(tmp_path / "whole.thalia")
@@ -49,7 +49,7 @@ def test_the_example_goes_on_where_it_died_on_two_processes(tmp_path):
     assert run(tmp_path / "cut.thalia", "2").returncode != 0
     before = thalia_torch.load(tmp_path / "cut.thalia")
     resumed = run(tmp_path / "cut.thalia")
-    # In front of it accelerate logs the time.
+    # Before it accelerate logs the time.
     lines = [done.stdout.splitlines()[-1] for done in (whole, resumed)]
     assert float(lines[0]) and lines[0] == lines[1], resumed.stderr
     state, cut = thalia_torch.load(tmp_path / "whole.thalia"), thalia_torch.load(tmp_path / "cut.thalia")

@@ -50,7 +50,7 @@ def test_what_safetensors_documents_is_here(name):
             continue
         assert parameter in found
         mine = found[parameter]
-        if their.default not in (inspect.Parameter.empty, ...):  # pyo3 does not tell of defaults
+        if their.default not in (inspect.Parameter.empty, ...):  # pyo3 does not report defaults
             assert mine.default == their.default
         assert (mine.default is mine.empty) == (their.default is their.empty)
         if their.kind is their.POSITIONAL_OR_KEYWORD and mine.kind is not mine.POSITIONAL_OR_KEYWORD:

@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(a_save_that_fails_leaves_no_trace) {
                         UsageError, says(ErrorCode::size_mismatch, "same"));
 }
 
-// The frames of what stands in front of the container, and those of the container.
+// The frames of what comes before the container, and those of the container.
 BOOST_AUTO_TEST_CASE(verify_holds_frames_of_a_wrapped_delta_against_their_checksums) {
   const Chain chain;
   const std::string plain = read_file(chain.first);

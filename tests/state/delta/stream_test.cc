@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_stream_keeps_its_files_open) {
   BOOST_TEST(count == files.state.regions.at("cortex").size());
 }
 
-// Blocks of the base that two tensors lie in; nothing but the content hash tells of it.
+// Blocks of the base that two tensors lie in; only the content hash shows it.
 BOOST_AUTO_TEST_CASE(what_is_damaged_below_is_passed_over_or_ends_the_stream) {
   const StreamedChain files;
   {

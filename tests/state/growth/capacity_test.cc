@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_pruned_unless_that_is_enabled) {
   region.learning_state()["synapse_age"]["w"] = counting(DType::f32, {2, 4}, 1e6);
   region.learning_state()["synapse_importance"]["w"] = Tensor::zeros(DType::f32, {2, 4});
   region.learning_state()["importance_window_steps"] = 50'000;
-  BOOST_TEST(!capacity_metrics(brain, "r").pruning_safe);  // nothing tells of the task
+  BOOST_TEST(!capacity_metrics(brain, "r").pruning_safe);  // nothing describes the task
   brain.state["task_change"]["active"] = false;
   brain.state["task_change"]["step"] = 99'000;
   BOOST_TEST(!capacity_metrics(brain, "r").pruning_safe);

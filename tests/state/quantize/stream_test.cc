@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(one_tensor_is_quantized_and_restored_as_a_file_would_hold_i
                         has_code(ErrorCode::bad_argument));
 }
 
-// Codes whose arrays break a rule, with every checksum that would tell of it switched off.
+// Codes whose arrays break a rule, with every checksum that would show it switched off.
 BOOST_AUTO_TEST_CASE(wrong_arrays_are_damage_of_their_tensor_alone) {
   const QuantizedFile file({{.bits = 4, .group_size = 64}, Codec::none});
   std::uint64_t scales = 0;

@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(without_its_record_a_phase_has_not_begun) {
     HydraRun::play_phase1(writer);
     transition(writer, to_distillation());
   }
-  // As a crash in front of the last step leaves it.
+  // As a crash before the last step leaves it.
   fs::remove(run.path() / "phase2" / "transition.json");
   fs::remove(run.path() / "phase2" / "transition.json.sha256");
   write_file(run.path() / "phase2" / "start.thalia", "of another try");

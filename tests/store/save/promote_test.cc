@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_gate_that_was_being_replaced_is_the_old_one_or_the_new_on
       before = read_file(meta);
       save_step(writer, 2);
       writer.promote("train", {.step = 2, .force = true});
-      // As a crash leaves it: both are told of, and the digest is gone.
+      // As a crash leaves it: both are reported, and the digest is gone.
       std::string both = read_file(meta);
       both.replace(both.rfind('}'), 1, ",\"replaces\":" + before + "}");
       write_file(meta, both);

@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(of_bytes_the_caller_says_which_keys_the_record_has) {
   write_file(files / "x.pt", "no format that is known");
   BOOST_CHECK_EXCEPTION(writer.save_file("train", 1, files / "x.pt"), UsageError,
                         lacks("keys: model, global_step"));
-  // A file of a format that can be read tells of its own.
+  // A file of a format that can be read describes its own.
   save(files / "state.thalia", state_of_step(1));
   BOOST_CHECK_EXCEPTION(writer.save_file("train", 1, files / "state.thalia"), UsageError,
                         lacks("keys: global_step"));
@@ -330,7 +330,7 @@ BOOST_AUTO_TEST_CASE(what_a_killed_save_left_is_swept_and_its_checkpoint_is_the_
     save_step(writer, 1, {.metric = 1.0});
     save_step(writer, 2, {.metric = 2.0});
   }
-  // Killed in front of the journal: file and digest are there, the link is not.
+  // Killed before the journal: file and digest are there, the link is not.
   const std::string journal = read_file(run.phase() / "journal.jsonl");
   write_file(run.phase() / "journal.jsonl", journal.substr(0, journal.find('\n') + 1));
   std::filesystem::remove(run.phase() / "latest.pt");
