@@ -10,7 +10,6 @@ void bind_brain(nanobind::module_& module);
 void bind_buffers(nanobind::module_& module);
 void bind_any_file(nanobind::module_& module);
 void bind_param_source(nanobind::module_& module);
-void bind_names(nanobind::module_& module);
 void bind_reader(nanobind::module_& module);
 void bind_rules(nanobind::module_& module);
 void bind_safetensors(nanobind::module_& module);

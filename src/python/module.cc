@@ -17,7 +17,6 @@ NB_MODULE(_core, module) {
   bind_buffers(module);
   bind_any_file(module);
   bind_param_source(module);
-  bind_names(module);
   bind_reader(module);
   bind_rules(module);
   bind_safetensors(module);

@@ -1,5 +1,5 @@
-// What saves that Python puts together take from the library: rules of the format, and the hold on
-// a folder that one writer at a time changes.
+// What the library's rules say of names, types and shapes, for what Python puts together; how names
+// are shown; and the hold on a folder that one writer at a time changes.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,25 +16,43 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
+#include "base/suggestion.h"
 #include "container/wrap/unwrap.h"
 #include "formats/source/dtype_names.h"
 #include "io/folder/lock.h"
 #include "python/bindings.h"
 #include "python/calls.h"
 #include "python/gil.h"
+#include "python/objects.h"
 #include "python/options.h"
-#include "python/text.h"
 #include "state/brain/region_shapes.h"
 #include "thalia/error.h"
+#include "thalia/formats/convert.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/options.h"
 #include "thalia/tensor.h"
+#include "thalia/text.h"
 #include "thalia/types.h"
+#include "thalia/version.h"
 
 namespace thalia::python {
 namespace {
 
 namespace nb = nanobind;
 using Path = std::filesystem::path;
+
+std::optional<std::string> format_of(const std::filesystem::path& path) {
+  if (const auto format = detect_format(path)) return std::string(file_format_name(*format));
+  return std::nullopt;
+}
+
+void set_limit(std::optional<std::int64_t> bytes) {
+  if (bytes && *bytes < 1) {
+    throw UsageError(ErrorCode::bad_argument, {},
+                     {.field = "bytes", .value = std::to_string(*bytes), .bound = "1 or more"});
+  }
+  set_default_allocation_limit(static_cast<std::uint64_t>(bytes.value_or(0)));
+}
 
 std::optional<std::string> frames_of_name(const std::filesystem::path& name) {
   if (const auto codec = container::wrapper_codec(name)) return std::string(codec_name(*codec));
@@ -67,11 +85,11 @@ nb::dict by_dtype(const Describe& describe) {
   return out;
 }
 
-nb::dict bits_of_dtypes() {
+nb::typed<nb::dict, std::string, std::uint64_t> bits_of_dtypes() {
   return by_dtype([](DType dtype) -> nb::object { return nb::int_(dtype_bits(dtype)); });
 }
 
-nb::dict safetensors_dtypes() {
+nb::typed<nb::dict, std::string, std::string> safetensors_dtypes() {
   return by_dtype([](DType dtype) -> nb::object {
     const std::string_view name = formats::safetensors_dtype_name(dtype);
     return name.empty() ? nb::none() : text_object(name);
@@ -82,7 +100,7 @@ nb::dict safetensors_dtypes() {
 struct HeldFolder {
   std::unique_ptr<io::HeldFolder> folder;
 
-  static HeldFolder hold(const Path& path, const nb::dict& options) {
+  static HeldFolder hold(const Path& path, const Members& options) {
     const Durability durability = save_options(options).output.durability;
     return {interruptible([&](const std::stop_token& stop) {
       return std::make_unique<io::HeldFolder>(path, durability, stop);
@@ -98,6 +116,24 @@ struct HeldFolder {
 }  // namespace
 
 void bind_rules(nb::module_& module) {
+  module.attr("__version__") = library_version();
+  module.def("region_for_name",
+             [](const std::string& name) { return region_for_name(name, RegionGrouping{}); });
+  module.def("role_of_name", [](const std::string& name, unsigned rank) {
+    return role_name(role_of_name(name, rank));
+  });
+  module.def("detect_format", format_of);
+  module.def("find_model", find_model);
+  module.def("set_default_allocation_limit", set_limit, nb::arg().none(),
+             "What one call may allocate, in bytes, for what a file says that it holds; None: what "
+             "fits the file and the machine (docs/contribute/security.md, Limits). Of this process "
+             "from now on, "
+             "for any thread. Raises UsageError for 0 and less.");
+  module.def("suggestion", [](const std::string& mistyped, const std::vector<std::string>& names) {
+    return suggestion_among(mistyped, names);
+  });
+  module.def("printable",
+             [](const std::string& text) { return printable(text, std::string_view::npos); });
   nb::class_<HeldFolder>(module, "HeldFolder",
                          "A folder that nobody else writes a model into meanwhile. One that was "
                          "missing goes again where the block ends with an exception.")
@@ -105,8 +141,8 @@ void bind_rules(nb::module_& module) {
       .def("__enter__", [](HeldFolder&) {})
       .def("__exit__",
            [](HeldFolder& held, const nb::args& error) { held.let_go(error[0].is_none()); });
-  module.def("frames_of_name", frames_of_name);
-  module.def("shapes_fit", shapes_fit);
+  module.def("frames_of_name", frames_of_name, nb::arg("name"));
+  module.def("shapes_fit", shapes_fit, nb::arg("n_neurons"), nb::arg("shapes"));
   module.def("bits_of_dtypes", bits_of_dtypes);
   module.def("safetensors_dtypes", safetensors_dtypes);
 }

@@ -185,7 +185,7 @@ CALLS = (
     ),
     (
         r"\b(?:detect|input)_format\((?:[^(),]|\([^()]*\))+\)",
-        ("include/", "src/python/names.cc"),
+        ("include/", "src/python/rules.cc"),
         "who reads a file says whether it may be mapped: pass the access",
     ),
     (

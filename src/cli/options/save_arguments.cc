@@ -4,11 +4,14 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/terminal/escape.h"
+#include "cli/terminal/option.h"
 
 namespace thalia::cli {
 namespace {
