@@ -268,7 +268,8 @@ const std::vector<Way>& ways() {
          const Path copy = folder / "grown.thalia";
          std::filesystem::copy_file(file, copy, std::filesystem::copy_options::overwrite_existing);
          grow_file(copy, "r", 1, {},
-                   {.output = {.durability = Durability::none}, .input = {.limits = limits()}});
+                   {.change = {.output = {.durability = Durability::none},
+                               .input = {.limits = limits()}}});
        }},
       {"side file",
        [](const Path& file, const Path& folder) {

@@ -255,9 +255,9 @@ const std::vector<Way>& ways() {
       {"grow",
        [](const Path& f, const ReadLimits& l) {
          grow_file(copy_of(f / "f.thalia", f / "grown.thalia"), "b", 1, {},
-                   {.output = {.durability = Durability::none},
-                    .input = {.limits = l},
-                    .work = {.threads = 1}});
+                   {.change = {.output = {.durability = Durability::none},
+                               .input = {.limits = l},
+                               .work = {.threads = 1}}});
        }},
       {"compact",
        [](const Path& f, const ReadLimits& l) {

@@ -50,7 +50,7 @@ void check_round_trip(const MckpFile& file) {
       [&](ByteSpan piece) {
         bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
       },
-      {.metadata = file.header().metadata, .work = {.threads = 1}});
+      {.header = {.metadata = file.header().metadata}, .work = {.threads = 1}});
   for (const MckpTensor& tensor : file.tensors()) writer.add(tensor.name, restored(file, tensor));
   writer.commit();
   // White space and escapes may make the header longer than the one that was read.

@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(regions_of_neurons_grow) {
       fs::copy_file(path, copy, fs::copy_options::overwrite_existing);
       if (!works_or_is_refused([&] {
             grow_file(copy, reader.region(r).name(), 1, {},
-                      {.output = {.durability = Durability::none}});
+                      {.change = {.output = {.durability = Durability::none}}});
           }))
         continue;
       check_whole(copy);

@@ -236,12 +236,13 @@ BOOST_AUTO_TEST_CASE(wrong_requests_are_refused) {
   BOOST_CHECK_EXCEPTION(writer_of({.compression = {.codec = Codec{9}}}), UsageError, bad);
   BOOST_CHECK_EXCEPTION(writer_of({.compression = {.codec = Codec::lz4, .level = 13}}), UsageError,
                         bad);
-  BOOST_CHECK_EXCEPTION(writer_of({.metadata = "[]"}), UsageError, bad);
+  BOOST_CHECK_EXCEPTION(writer_of({.header = {.metadata = "[]"}}), UsageError, bad);
   BOOST_CHECK_EXCEPTION(writer_of({.quantization = MckpQuantizationOptions{.bits = 9}}), UsageError,
                         bad);
   BOOST_CHECK_EXCEPTION(writer_of({.quantization = MckpQuantizationOptions{.bits = 0}}), UsageError,
                         bad);
-  BOOST_CHECK_EXCEPTION(writer_of({.previous = MckpPrevious{"../x", {}}}), UsageError, bad);
+  BOOST_CHECK_EXCEPTION(writer_of({.header = {.previous = MckpPrevious{"../x", {}}}}), UsageError,
+                        bad);
   MckpWriter writer = writer_of({});
   writer.add("a", Tensor());
   BOOST_CHECK_EXCEPTION(writer.add("a", Tensor()), UsageError,
