@@ -139,8 +139,10 @@ void bind_rules(nb::module_& module) {
                          "missing goes again where the block ends with an exception.")
       .def_static("hold", HeldFolder::hold, nb::arg("path"), nb::arg("options"))
       .def("__enter__", [](HeldFolder&) {})
-      .def("__exit__",
-           [](HeldFolder& held, const nb::args& error) { held.let_go(error[0].is_none()); });
+      .def(
+          "__exit__",
+          [](HeldFolder& held, const nb::args& error) { held.let_go(error[0].is_none()); },
+          nb::sig("def __exit__(self, *error: object) -> None"));
   module.def("frames_of_name", frames_of_name, nb::arg("name"));
   module.def("shapes_fit", shapes_fit, nb::arg("n_neurons"), nb::arg("shapes"));
   module.def("bits_of_dtypes", bits_of_dtypes);
