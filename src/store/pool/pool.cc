@@ -19,7 +19,6 @@
 namespace thalia {
 namespace {
 
-
 void check_rating(const Rating& rating) {
   if (store::is_rating(rating)) return;
   fail_argument(ErrorCode::bad_argument, "rating",
