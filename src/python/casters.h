@@ -77,11 +77,12 @@ inline std::string_view spelled(RetentionDecision::Fate fate) noexcept {
 
 }  // namespace thalia::python
 
+// NOLINTBEGIN(readability-identifier-naming): the names that nanobind looks for.
 namespace nanobind::detail {
 
 /// A value with a text in Python: text_of(value) makes it, of_text(text) an optional value.
 template <typename T, typename Derived>
-struct text_value_caster {  // NOLINT(readability-identifier-naming): as nanobind's
+struct text_value_caster {
   NB_TYPE_CASTER(T, const_name("str"))
 
   bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
@@ -98,8 +99,7 @@ struct text_value_caster {  // NOLINT(readability-identifier-naming): as nanobin
 };
 
 template <typename E>
-struct enum_caster
-    : text_value_caster<E, enum_caster<E>> {  // NOLINT(readability-identifier-naming)
+struct enum_caster : text_value_caster<E, enum_caster<E>> {
   static std::string_view text_of(E value) noexcept { return thalia::python::spelled(value); }
   static std::optional<E> of_text(std::string_view text) noexcept {
     constexpr int kMostCodes = 1000;  // those of ErrorCode are the largest
@@ -233,3 +233,4 @@ struct type_caster<thalia::Shape> {
 };
 
 }  // namespace nanobind::detail
+// NOLINTEND(readability-identifier-naming)
