@@ -1,20 +1,25 @@
 """Tells the terminal how far a build is: pip keeps what a backend prints, unless -v is given or it fails."""
 
 import contextlib
+import re
 import threading
 import time
 
 SECONDS_BETWEEN_LINES = 10
 
 
-def steps(build):
-    """How many steps of a build folder are done, and how many there are; None before it is configured."""
+COMPILED = re.compile(r"build ([^:]+): \w+_COMPILER ")
+
+
+def compiled(build):
+    """How many objects of a build folder are compiled, and how many there will be; None before it is configured."""
     try:
-        every = sum(line.startswith("build ") for line in (build / "build.ninja").open(encoding="utf-8"))
-        done = {line.rsplit("\t", 2)[1] for line in (build / ".ninja_log").open(encoding="utf-8") if "\t" in line}
+        every = set(COMPILED.findall((build / "build.ninja").read_text(encoding="utf-8")))
+        log = (build / ".ninja_log").read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
-    return min(len(done), every), every
+    ended = {fields[3] for line in log.splitlines() if len(fields := line.split("\t")) > 3}
+    return len(every & ended), len(every)
 
 
 @contextlib.contextmanager
@@ -35,8 +40,8 @@ def told(what, build, terminal="/dev/tty", between=SECONDS_BETWEEN_LINES):
 
         def tell():
             while not ended.wait(between):
-                if (counts := steps(build)) is not None:
-                    say(f"{counts[0]} of {counts[1]} steps after {time.monotonic() - begun:.0f} s")
+                if (counts := compiled(build)) is not None:
+                    say(f"{counts[0]} of {counts[1]} objects compiled after {time.monotonic() - begun:.0f} s")
 
         say("compiling the library and the module, which takes some minutes")
         ended = threading.Event()

@@ -1,4 +1,4 @@
-"""What is reported a build while pip is silent: its steps, its end, and nothing where nobody sits."""
+"""What is reported a build while pip is silent: its objects, its end, and nothing where nobody sits."""
 
 import contextlib
 import importlib.util
@@ -14,12 +14,17 @@ _place = Path(__file__).parents[2] / "python" / "build_progress.py"
 _spec = importlib.util.spec_from_file_location("build_progress", _place)
 build_progress = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(build_progress)
-steps, told = build_progress.steps, build_progress.told
+compiled, told = build_progress.compiled, build_progress.told
+
+BUILD = """build a.o: cpp_COMPILER a.cc
+build b.o: cpp_COMPILER b.cc
+build all: phony a.o b.o
+"""
 
 
 @pytest.fixture
 def build(tmp_path):
-    (tmp_path / "build.ninja").write_text("rule cc\nbuild a.o: cc a.cc\nbuild b.o: cc b.cc\n", encoding="utf-8")
+    (tmp_path / "build.ninja").write_text(BUILD, encoding="utf-8")
     (tmp_path / ".ninja_log").write_text("# ninja log v5\n0\t9\t1\ta.o\tff\n", encoding="utf-8")
     return tmp_path
 
@@ -43,15 +48,15 @@ def told_of(build, seconds=0.0, fails=False):
     return shown.decode()
 
 
-def test_steps_are_counted(build):
-    assert steps(build) == (1, 2)
-    assert steps(build / "nowhere") is None
+def test_objects_are_counted(build):
+    assert compiled(build) == (1, 2)
+    assert compiled(build / "nowhere") is None
 
 
 def test_the_terminal_hears_of_each_stage(build):
     shown = told_of(build, seconds=0.2)
     assert "package: compiling" in shown
-    assert "package: 1 of 2 steps after" in shown
+    assert "package: 1 of 2 objects compiled after" in shown
     assert "package: built after" in shown
 
 
