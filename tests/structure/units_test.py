@@ -22,7 +22,7 @@ class ThisBuild(unittest.TestCase):
         layers = [folder.name for folder in (ROOT / "src").iterdir() if folder.is_dir()]
         layers = [name for name in layers if name not in ("cli", "python", "cmake")]  # not in every build
         self.assertGreater(len(layers), 10)
-        self.assertEqual(units.forgotten(ROOT, self.units, layers), [])
+        self.assertEqual(units.forgotten(ROOT, self.units, [f"src/{name}" for name in layers]), [])
 
 
 class BrokenBuilds(unittest.TestCase):
@@ -47,12 +47,12 @@ class BrokenBuilds(unittest.TestCase):
         self.assertEqual(units.mixed_units(self.root, self.unit("src/io/file/a.cc", "src/io/file/b.cc")), [])
 
     def test_a_source_in_no_unit_is_found(self):
-        found = units.forgotten(self.root, self.unit("src/io/file/a.cc", "src/io/file/b.cc"), ["io"])
+        found = units.forgotten(self.root, self.unit("src/io/file/a.cc", "src/io/file/b.cc"), ["src/io"])
         self.assertEqual(found, ["src/io/path/c.cc"])
 
     def test_a_source_alone_is_a_unit(self):
         alone = list(units.units(self.root, [{"directory": str(self.root), "file": "src/io/path/c.cc"}]))
-        self.assertEqual(alone, [[self.root / "src/io/path/c.cc"]])
+        self.assertEqual(alone, [(self.root / "src/io/path/c.cc", [self.root / "src/io/path/c.cc"])])
 
 
 if __name__ == "__main__":
