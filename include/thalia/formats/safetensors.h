@@ -115,13 +115,6 @@ struct ModelIndex {
 /// name that is there twice, (limit_exceeded).
 ModelIndex read_model_index(const std::filesystem::path& path, const ReadLimits& limits = {});
 
-/// Holds what one file has against the index. @param tensors all names that are in the file.
-/// @throws FormatError (inconsistent) with `path`, that of the index, and the tensors: those that
-/// the index places there and the file lacks, or that the file has and the index places elsewhere
-/// or lacks.
-void check_model_file(const ModelIndex& index, const std::filesystem::path& path, std::size_t file,
-                      std::span<const std::string> tensors);
-
 /// Which file opening this path begins with: the path itself if it is no folder, or a folder
 /// that is one checkpoint of another format. Of another folder the first of model.thalia,
 /// model.thalia.index.json, model.safetensors and model.safetensors.index.json that is there, or

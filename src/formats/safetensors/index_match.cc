@@ -77,15 +77,3 @@ void refuse_mismatch(const std::vector<Mismatch>& found, const ModelIndex& index
 }
 
 }  // namespace thalia::formats::safetensors
-
-namespace thalia {
-
-void check_model_file(const ModelIndex& index, const std::filesystem::path& path, std::size_t file,
-                      std::span<const std::string> tensors) {
-  using namespace formats::safetensors;
-  std::vector<ShardContent> files(index.files.size());
-  files.at(file) = {.is_known = true, .tensors = {tensors.begin(), tensors.end()}};
-  refuse_mismatch(compare_with_index(index, files), index, path.string());
-}
-
-}  // namespace thalia
