@@ -21,22 +21,6 @@ namespace thalia {
 // Conversion between checkpoint formats, lossless unless told otherwise. docs/format/states.md,
 // "Precision", for what `precision` does.
 
-/// How tensors of a format without regions are grouped.
-struct RegionGrouping {
-  enum class Kind {
-    automatic,  ///< the dotted name up to and with its first numeric part ("model.layers.3");
-                ///< without one, all but the last part
-    none,       ///< one region, "model"
-    depth,      ///< the first `depth` dotted parts, never the last one
-  };
-  Kind kind = Kind::automatic;
-  unsigned depth = 0;
-};
-
-/// The region for a dotted tensor name. A name without a prefix, or with one that no region may
-/// have, goes to "model".
-std::string region_for_name(std::string_view tensor_name, const RegionGrouping& grouping);
-
 struct ConvertOptions {
   std::optional<FileFormat> from{};  ///< nullopt: detected
   std::optional<FileFormat> to{};

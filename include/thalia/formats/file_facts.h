@@ -63,6 +63,24 @@ std::optional<FileFormat> detect_format(const std::filesystem::path& path,
 /// tells, in words that say what it looks like; IoError if there is no such file.
 FileFormat input_format(const std::filesystem::path& path, Access access = Access::mapped);
 
+// In which regions the tensors of formats without regions are.
+
+/// How tensors of a format without regions are grouped.
+struct RegionGrouping {
+  enum class Kind {
+    automatic,  ///< the dotted name up to and with its first numeric part ("model.layers.3");
+                ///< without one, all but the last part
+    none,       ///< one region, "model"
+    depth,      ///< the first `depth` dotted parts, never the last one
+  };
+  Kind kind = Kind::automatic;
+  unsigned depth = 0;
+};
+
+/// The region for a dotted tensor name. A name without a prefix, or with one that no region may
+/// have, goes to "model".
+std::string region_for_name(std::string_view tensor_name, const RegionGrouping& grouping);
+
 // What files of all formats say about themselves, next to their tensors.
 
 /// A frame around the whole file.

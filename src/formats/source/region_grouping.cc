@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "format/constants.h"
-#include "thalia/formats/convert.h"
+#include "thalia/formats/file_facts.h"
 
 namespace thalia {
 namespace {

@@ -1,7 +1,7 @@
 #include <string>
 
 #include "boost_test.h"
-#include "thalia/formats/convert.h"
+#include "thalia/formats/file_facts.h"
 
 using namespace thalia;
 
