@@ -137,6 +137,7 @@ inline BasePolicy within(std::filesystem::path folder) {
 enum class OutputLink {
   refused,   ///< UsageError (bad_argument)
   followed,  ///< the way to the file that is written, which need not exist yet
+  replaced,  ///< a name like any other: the new file takes it, and what the link leads to stays
 };
 
 /// How a file is written.
@@ -161,7 +162,7 @@ struct OutputOptions {
   /// The options for a file whose name follows from that of the output.
   OutputOptions beside() const {
     OutputOptions options = *this;
-    options.link = OutputLink::refused;
+    if (link == OutputLink::followed) options.link = OutputLink::refused;
     return options;
   }
 };

@@ -31,16 +31,19 @@
 namespace thalia::io {
 namespace {
 
-// The file at the target, if there is one. Anything but a regular file is refused: a rename would
-// destroy it.
+// The file at the target, if there is one; none where a link is that is replaced. Anything else is
+// refused: a rename would destroy it.
 std::optional<struct stat> stat_target(int folder_fd, const std::string& name,
-                                       const std::filesystem::path& target) {
+                                       const std::filesystem::path& target, OutputLink link) {
   struct stat status;
   if (::fstatat(folder_fd, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return std::nullopt;
     throw_errno("fstatat", target);
   }
-  if (S_ISLNK(status.st_mode)) refuse_link(target);
+  if (S_ISLNK(status.st_mode)) {
+    if (link == OutputLink::replaced) return std::nullopt;
+    refuse_link(target);
+  }
   if (!S_ISREG(status.st_mode))
     throw UsageError(ErrorCode::bad_argument, not_a_file(status.st_mode),
                      {.path = target.string()});
@@ -82,7 +85,8 @@ void check_output_name(const std::filesystem::path& path, const OutputOptions& o
   // Any other error is left to the call that makes the file, which knows more about it.
   const bool is_there = ::lstat(path.c_str(), &status) == 0;
   if (!is_there && errno == ENAMETOOLONG) throw_errno("lstat", path);
-  if (is_there && S_ISLNK(status.st_mode) && !output.follows_link() && !is_descriptor_path(path))
+  if (is_there && S_ISLNK(status.st_mode) && !output.follows_link() &&
+      output.link != OutputLink::replaced && !is_descriptor_path(path))
     refuse_link(path);
   if (!output.replace && is_file(path)) fail_exists(path);
 }
@@ -101,7 +105,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path, AtomicFileOptions opti
   if (!folder_fd_) throw_errno("open", folder());
 
   // Never more open to others than the file it replaces, even while it is written.
-  const auto replaced = stat_target(folder_fd_.get(), name_, target_);
+  const auto replaced = stat_target(folder_fd_.get(), name_, target_, options_.output.link);
   if (replaced && !options_.output.replace) fail_exists(target_);
   const unsigned mode = replaced ? replaced->st_mode & 0777 : 0666;
   if (!options_.allow_unnamed || !open_unnamed(mode)) open_named(mode);
@@ -169,7 +173,7 @@ void AtomicFile::open_named(unsigned mode) {
 // The owner first, then the mode: fchown() clears the set-user-ID and set-group-ID bits.
 void AtomicFile::take_over_owner_and_mode() {
   if (!folder_fd_) return;
-  const auto replaced = stat_target(folder_fd_.get(), name_, target_);
+  const auto replaced = stat_target(folder_fd_.get(), name_, target_, options_.output.link);
   if (!replaced) return;
   struct stat own;
   if (::fstat(fd_.get(), &own) != 0) throw_errno("fstat", target_);
@@ -213,7 +217,7 @@ void AtomicFile::rename_temporary() {
     if (errno == EEXIST) fail_exists(target_);
     // File systems without hard links. The look at the name and the rename are two calls there.
     if (errno != EPERM && errno != EOPNOTSUPP) throw_errno("linkat", target_);
-    if (stat_target(folder, name_, target_)) fail_exists(target_);
+    if (stat_target(folder, name_, target_, OutputLink::refused)) fail_exists(target_);
   }
   if (::renameat(folder, temporary_.c_str(), folder, name_.c_str()) != 0)
     throw_errno("rename", target_);

@@ -1,6 +1,7 @@
 #include "io/system/process.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -61,6 +62,12 @@ HeldOverForks& held_over_forks() {
 
 std::int64_t process_id() noexcept {
   return ::getpid();
+}
+
+bool is_process(std::int64_t id) noexcept {
+  const auto number = static_cast<pid_t>(id);
+  if (number <= 0 || number != id) return false;
+  return ::kill(number, 0) == 0 || errno == EPERM;
 }
 
 void OwnProcess::require(std::string_view what, std::string_view path) const {

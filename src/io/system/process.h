@@ -13,6 +13,8 @@ namespace thalia::io {
 
 /// Differs in a forked child.
 std::int64_t process_id() noexcept;
+/// Whether there is a process of this number, here and in what this process sees of the machine.
+bool is_process(std::int64_t id) noexcept;
 
 /// The process that made something. A forked child has a copy of all that its parent has, but not
 /// its threads, and shares its files: what the parent goes on with is not the child's to use or

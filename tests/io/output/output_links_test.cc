@@ -57,6 +57,33 @@ BOOST_AUTO_TEST_CASE(symbolic_links_are_refused_unless_they_are_to_be_followed) 
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_link_that_is_to_be_replaced_goes_and_what_it_leads_to_stays) {
+  for (AtomicFileOptions options : kWays) {
+    options.output.link = OutputLink::replaced;
+    const TemporaryFolder folder;
+    write_file(folder / "f", "old");
+    for (const auto& [name, to] : {std::pair("link", "f"), {"dangling", "none"}}) {
+      std::filesystem::create_symlink(to, folder / name);
+      io::check_output_name(folder / name, options.output);
+      save(folder / name, options, "new");
+      BOOST_TEST(!std::filesystem::is_symlink(folder / name));
+      BOOST_TEST(read_file(folder / name) == "new");
+    }
+    BOOST_TEST(read_file(folder / "f") == "old");
+    // A name that is taken is taken.
+    options.output.replace = false;
+    std::filesystem::create_symlink("none", folder / "kept");
+    BOOST_CHECK_EXCEPTION(
+        save(folder / "kept", options, "new"), UsageError,
+        [](const UsageError& error) { return error.code() == ErrorCode::exists; });
+    BOOST_TEST(std::filesystem::is_symlink(folder / "kept"));
+    // What has its name from the output is replaced like it.
+    BOOST_TEST((options.output.beside().link == OutputLink::replaced));
+    const Names expected = {"dangling", "f", "kept", "link"};
+    BOOST_TEST(list_folder(folder.path()) == expected, per_element());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(below_a_folder_no_link_is_followed_whatever_is_asked_for) {
   for (AtomicFileOptions options : kWays) {
     const TemporaryFolder place, other;

@@ -47,6 +47,15 @@ BOOST_AUTO_TEST_CASE(a_forked_child_is_told_from_the_process_that_made_something
              outcome.message);
 }
 
+BOOST_AUTO_TEST_CASE(a_process_that_is_there_is_told_from_one_that_is_not) {
+  BOOST_TEST(io::is_process(io::process_id()));
+  BOOST_TEST(io::is_process(1));
+  // The kernel gives no number of 4,194,304 or more.
+  for (const std::int64_t id : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{4'194'304},
+                                (std::int64_t{1} << 32) + io::process_id()})
+    BOOST_TEST(!io::is_process(id), id);
+}
+
 BOOST_AUTO_TEST_CASE(a_forked_child_never_waits_for_a_mutex_that_its_parent_holds) {
   io::ProcessMutex mutex("the thing");
   const std::lock_guard lock(mutex);
