@@ -198,7 +198,7 @@ const FormatRow& format_row(FileFormat format) noexcept {
 
 std::optional<FileFormat> format_of_name(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
-  if (safetensors::index_prefix(name)) return FileFormat::safetensors;
+  if (safetensors::index_prefix(name, ShardKind::safetensors)) return FileFormat::safetensors;
   if (safetensors::index_prefix(name, ShardKind::thalia)) return FileFormat::thalia_shards;
   const std::string extension = path.extension().string();
   if (extension.empty()) return std::nullopt;

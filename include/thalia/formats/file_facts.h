@@ -39,7 +39,7 @@ enum class FileFormat {
   npy,            ///< numpy.save: one tensor
   gguf,           ///< docs/format/gguf.md
   onnx,           ///< the weights of a model; docs/format/onnx.md
-  thalia_shards,  ///< "thalia-shards": an index of .thalia files; read only
+  thalia_shards,  ///< "thalia-shards": an index of .thalia files; save_model() writes it
 };
 
 /// Static storage, as all names here.

@@ -123,8 +123,8 @@ ModelIndex read_model_index(const std::filesystem::path& path, const ReadLimits&
 /// it has several models of other names, (not_found) if it has parts of one without the index.
 std::filesystem::path find_model(const std::filesystem::path& path);
 
-// A safetensors model as one thing, whether it lies in one file or in several with an index:
-// checked, written in shards, and its texts edited. open_any() reads it.
+// A model as one thing, whether it lies in one file or in several with an index: checked, written
+// in shards, and its texts edited. open_any() reads it.
 // docs/format/safetensors.md.
 
 struct SafetensorsModelOptions {
@@ -158,15 +158,24 @@ struct SafetensorsFinding : Finding {
 std::vector<SafetensorsFinding> check_safetensors_model(
     const std::filesystem::path& path, const SafetensorsModelOptions& options = {});
 
-struct SafetensorsModelSaveOptions {
+/// Bytes of some of a model's tensors, which it gets as positions, one for each.
+using ModelPayloads = std::function<std::vector<ByteSpan>(std::span<const std::size_t> tensors)>;
+
+struct ModelSaveOptions {
+  ShardKind kind = ShardKind::safetensors;  ///< what the files are
   /// Bytes of tensors in one file at most. A tensor that is larger gets a file of its own.
   std::uint64_t max_shard_bytes = 5'000'000'000;
-  std::uint64_t align = 8;  ///< as of save_safetensors()
-  OutputOptions output{};
-  Work work{};  ///< progress and the stop
+  std::uint64_t align = 8;  ///< of safetensors files, as of save_safetensors()
+  /// Of .thalia files all but file_uuid counts, of safetensors files output, progress and the stop.
+  /// Progress is that of the whole model.
+  SaveOptions save{};
+  /// Where a model is not in memory as a whole: called before each file for the tensors of that
+  /// file, whose NamedArray::bytes are not looked at. What it gives is borrowed until it is called
+  /// again, or the save ends. What it throws ends the save.
+  ModelPayloads payloads{};
 };
 
-struct SafetensorsModelSaved {
+struct ModelSaved {
   std::filesystem::path path;      ///< of the index, or of the one file
   std::vector<std::string> files;  ///< names in the folder
   std::uint64_t output_bytes = 0;  ///< of all files, the index among them
@@ -175,21 +184,26 @@ struct SafetensorsModelSaved {
 /// Writes a model in shards as Hugging Face's programs do: in the order of `tensors`, a new shard
 /// where the next tensor does not fit, and `metadata` in each. `path` is a folder, which is made
 /// if it is missing, and gets model-00001-of-00003.safetensors, … and
-/// model.safetensors.index.json. Or it is that of an index, NAME.safetensors.index.json or
-/// NAME.safetensors.index.VARIANT.json, or of a file, NAME.safetensors: the files are named after
-/// it and lie next to it. What fits one shard becomes NAME.safetensors without an index, unless
-/// `path` is that of an index.
+/// model.safetensors.index.json, or the same of .thalia files. Or it is that of an index,
+/// NAME.safetensors.index.json or NAME.safetensors.index.VARIANT.json, or of a file,
+/// NAME.safetensors: the files are named after it and lie next to it. What fits one shard becomes
+/// NAME.safetensors without an index, unless `path` is that of an index.
 ///
 /// The index comes last and replaces an older one in one step; the older model's files go after it,
-/// first of all NAME.safetensors, which would be opened before the index.
-/// No file of an older model is written over: where one of the names is taken, all shards are named
-/// NAME-2-00001-of-00003.safetensors, or 3, …. So a reader gets the old model or the new one, or an
-/// error, and so does who comes after a crash, which may leave files that no index names; the next
-/// save into the folder removes them. @throws as save_safetensors(); UsageError (exists).
-SafetensorsModelSaved save_safetensors_model(
-    const std::filesystem::path& path, const std::vector<NamedArray>& tensors,
-    const std::optional<SafetensorsMetadata>& metadata = std::nullopt,
-    const SafetensorsModelSaveOptions& options = {});
+/// first of all those that would be opened before the index. Where `path` is a folder, the model is
+/// all that it holds: what it has of a model of that name goes, in either kind, and links among its
+/// names are replaced. No file of an older model is written over: where one of the names is taken,
+/// all shards are named NAME-2-00001-of-00003.safetensors, or 3, …. So a reader gets the old model
+/// or the new one, or an error, and so does who comes after a crash, which may leave files that no
+/// index names; the next save into the folder removes them.
+///
+/// In .thalia files, regions and roles follow from the names (region_for_name(), role_of_name()),
+/// and the metadata are those of a file that was converted from safetensors.
+/// @throws as save_safetensors(), and as Writer; UsageError (exists), (bad_argument) for a path of
+/// the other kind.
+ModelSaved save_model(const std::filesystem::path& path, const std::vector<NamedArray>& tensors,
+                      const std::optional<SafetensorsMetadata>& metadata = std::nullopt,
+                      const ModelSaveOptions& options = {});
 
 /// A text under a key; nullopt removes the key.
 using SafetensorsMetadataChanges = std::vector<std::pair<std::string, std::optional<std::string>>>;

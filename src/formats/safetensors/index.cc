@@ -222,10 +222,10 @@ std::string read_text(const std::filesystem::path& path, const ReadLimits& limit
   return read_text(*io::FileBytes::open(path, Access::copied), limits);
 }
 
-std::vector<std::string> files_named_by(const std::filesystem::path& index) {
+std::vector<std::string> files_named_by(const std::filesystem::path& index, ShardKind kind) {
   if (!is_file(index)) return {};
   try {
-    return parse_index(read_text(index), {}, UINT64_MAX).files;
+    return parse_index(read_text(index), {}, UINT64_MAX, kind).files;
   } catch (const Error&) {
     return {};
   }

@@ -30,8 +30,9 @@ bool is_plain_name(std::string_view name, ShardKind kind = ShardKind::safetensor
 /// The text with another total_size, for tensors of other types; as it is where it has none.
 std::string with_total_size(std::string text, std::uint64_t total_size);
 
-/// The files that an index names; none where there is no index there, or it cannot be read.
-std::vector<std::string> files_named_by(const std::filesystem::path& index);
+/// The files of this kind that an index names; none where there is no index there, or it cannot be
+/// read.
+std::vector<std::string> files_named_by(const std::filesystem::path& index, ShardKind kind);
 /// A text file, whole. @throws IoError, UsageError, FormatError (limit_exceeded).
 std::string read_text(const std::filesystem::path& path, const ReadLimits& limits = {});
 /// read_model_index() of an open file.

@@ -1,25 +1,26 @@
 // Order is what makes a save safe. Shards get names that nothing in the folder has, so they may
 // appear one by one while the older model stays what it was. The index then replaces the older one
-// in one rename, which is when the new model begins to exist; where the older one is a whole file,
-// which opens before an index, when that is removed. Only behind that do the older model's files
-// go. A crash leaves one of the two models whole, and files that no index names. The
-// folder is held from the plan to the end: of two who save there at once, the later one finds the
-// model of the other whole, and replaces it.
+// in one rename, which is when the new model begins to exist; or, where the older one is of a name
+// that opens before it, when that is removed. Only behind that do the older model's files go. A
+// crash leaves one of the two models whole, and files that no index names. The folder is held from
+// the plan to the end: of two who save there at once, the later one finds the model of the other
+// whole, and replaces it.
 #include "formats/safetensors/model_writer.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <set>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "base/fail.h"
 #include "formats/safetensors/index.h"
 #include "formats/safetensors/place.h"
-#include "formats/safetensors/writer.h"
 #include "io/folder/folder.h"
 #include "io/output/atomic_file.h"
+#include "io/output/temporary_file.h"
+#include "io/system/process.h"
 #include "thalia/error.h"
 #include "thalia/files.h"
 #include "thalia/formats/safetensors.h"
@@ -27,16 +28,33 @@
 namespace thalia::formats::safetensors {
 namespace {
 
+std::string sum_name(std::string_view name) {
+  return std::string(name) + std::string(kSumSuffix);
+}
+
 // What this save has put into the folder, until a model consists of it.
 class PlacedFiles {
  public:
   explicit PlacedFiles(const std::filesystem::path& folder) : folder_(folder) {}
   ~PlacedFiles() {
-    for (const std::string& name : names_) remove_file(folder_ / name);
+    for (const std::string& name : names_) {
+      remove_file(folder_ / name);
+      remove_file(folder_ / sum_name(name));
+    }
   }
   PlacedFiles(const PlacedFiles&) = delete;
   PlacedFiles& operator=(const PlacedFiles&) = delete;
-  void add(const std::string& name) { names_.push_back(name); }
+  // Also where the write fails: the file may have its name by then.
+  template <typename Write>
+  std::uint64_t add(const std::string& name, const Write& write) {
+    names_.push_back(name);
+    try {
+      return write();
+    } catch (const UsageError& error) {
+      if (error.code() == ErrorCode::exists) names_.pop_back();  // it is somebody else's
+      throw;
+    }
+  }
   void keep() { names_.clear(); }
 
  private:
@@ -58,11 +76,11 @@ void sync_names(const std::filesystem::path& folder, const OutputOptions& output
   if (output.durability != Durability::none) io::Folder(folder).sync();
 }
 
-void place_index(const ModelPlan& plan, const OutputOptions& output, const Work& work,
+void place_index(const ModelPlan& plan, const OutputOptions& output, const std::stop_token& cancel,
                  PlacedFiles& placed) {
   // Full durability has synced the folder with each file.
   if (output.durability == Durability::data) sync_names(plan.folder, output);
-  OutputFile index(plan.path, output, work.cancel);
+  OutputFile index(plan.path, output, cancel);
   index.write(as_byte_span(*plan.index_text));
   try {
     index.commit();
@@ -73,24 +91,103 @@ void place_index(const ModelPlan& plan, const OutputOptions& output, const Work&
   placed.keep();
 }
 
-// What is there and will not be once the model is: its own path first, then the older model's files
-// and what a crash has left of one.
-std::vector<std::string> files_replaced(const ModelPlan& plan, const io::Folder& folder) {
-  const std::string index = plan.prefix + std::string(kIndexSuffix);
-  std::set<std::string> gone;
-  for (const std::string& name : files_named_by(plan.index_text ? plan.path : plan.folder / index))
-    gone.insert(name);
-  gone.insert(plan.index_text ? plan.prefix + std::string(kFileSuffix) : index);
+// What is there and will not be once the model is, or is replaced by it.
+struct OlderFiles {
+  /// What a folder opens as, in the order in which it does; the new model's own name, too.
+  std::vector<std::string> opening{};
+  /// What these name, and what a crash has left of a model.
+  std::vector<std::string> parts{};
+
+  std::vector<std::string> all() const {
+    std::vector<std::string> names = opening;
+    names.insert(names.end(), parts.begin(), parts.end());
+    return names;
+  }
+};
+
+bool is_file_there(const io::Folder& folder, const std::string& name) {
+  const auto facts = folder.facts(name);
+  return facts && facts->kind != io::EntryKind::folder;
+}
+
+std::vector<ShardKind> kinds_of(const ModelPlan& plan) {
+  if (plan.is_whole_folder) return {kShardKinds.begin(), kShardKinds.end()};
+  return {plan.kind};
+}
+
+bool is_shard(const ModelPlan& plan, std::string_view name) {
+  return std::ranges::any_of(kinds_of(plan),
+                             [&](ShardKind kind) { return is_shard_of(name, plan.prefix, kind); });
+}
+
+OlderFiles files_replaced(const ModelPlan& plan, const io::Folder& folder) {
+  OlderFiles older;
+  std::set<std::string> parts;
+  for (const ShardKind kind : kinds_of(plan)) {
+    const bool is_own = kind == plan.kind && plan.index_text;
+    const std::string index =
+        is_own ? plan.path.filename().string() : index_name(plan.prefix, kind);
+    for (std::string& name : files_named_by(plan.folder / index, kind)) parts.insert(name);
+    for (const std::string& name : {file_name(plan.prefix, kind), index})
+      if (is_file_there(folder, name)) older.opening.push_back(name);
+  }
   for (const io::FolderEntry& entry : folder.entries())
-    if (is_shard_of(entry.name, plan.prefix)) gone.insert(entry.name);
-  std::vector<std::string> names{plan.path.filename().string()};
-  gone.erase(names.front());
-  names.insert(names.end(), gone.begin(), gone.end());
-  std::erase_if(names, [&](const std::string& name) {
-    const auto facts = folder.facts(name);
-    return !facts || facts->kind == io::EntryKind::folder;
-  });
-  return names;
+    if (is_shard(plan, entry.name)) parts.insert(entry.name);
+  for (const std::string& name : parts)
+    if (is_file_there(folder, name) &&
+        std::ranges::find(older.opening, name) == older.opening.end())
+      older.parts.push_back(name);
+  return older;
+}
+
+// The file that a temporary one was to become.
+std::string_view temporary_target(std::string_view name) {
+  const std::size_t random = name.rfind('.', name.rfind('.') - 1);
+  return name.substr(1, random - 1);
+}
+
+// What only a killed save leaves: checksums of files that are gone, and files that never got their
+// names. What a process is writing, as who saves a single file, is not the folder's holder's.
+bool is_debris(const ModelPlan& plan, const OlderFiles& older, const std::string& name) {
+  const auto is_of_model = [&](std::string_view file) {
+    if (is_shard(plan, file)) return true;
+    return std::ranges::any_of(kinds_of(plan), [&](ShardKind kind) {
+      return file == file_name(plan.prefix, kind) || file == index_name(plan.prefix, kind);
+    });
+  };
+  const auto without_sum = [](std::string_view file) {
+    if (file.ends_with(kSumSuffix)) file.remove_suffix(kSumSuffix.size());
+    return file;
+  };
+  if (const auto process = io::temporary_process(name))
+    return !io::is_process(*process) && is_of_model(without_sum(temporary_target(name)));
+  const std::string_view file = without_sum(name);
+  return file.size() < name.size() &&
+         (is_shard(plan, file) || std::ranges::find(older.parts, file) != older.parts.end());
+}
+
+// First what a folder opens as, so that nothing is named and gone. Of these the one that does open
+// is the last: another may be what a killed save has left. On the disk the order is the same.
+void remove_older(const io::Folder& folder, const ModelPlan& plan, const OlderFiles& older,
+                  const OutputOptions& output) {
+  std::vector<std::string> opening = older.opening;
+  std::erase(opening, plan.path.filename().string());
+  for (std::size_t left = opening.size(); left > 0; --left) {
+    const std::string& name = opening[left - 1];
+    if (left == 1 && opening.size() > 1) sync_names(plan.folder, output);
+    folder.remove(sum_name(name));
+    folder.remove(name);
+  }
+  if (!opening.empty()) sync_names(plan.folder, output);
+  for (const std::string& name : older.parts) remove_file(plan.folder / name);
+  const auto is_own = [&](std::string_view name) {
+    return std::ranges::any_of(plan.files, [&](const PlannedFile& file) {
+      return name == file.name || name == sum_name(file.name);
+    });
+  };
+  for (const io::FolderEntry& entry : folder.entries())
+    if (!is_own(entry.name) && is_debris(plan, older, entry.name))
+      remove_file(plan.folder / entry.name);
 }
 
 // A model may take the place of the one that it is made from, but not if only a part of it is read,
@@ -114,64 +211,33 @@ void check_sources(const ModelPlan& plan, const std::vector<std::string>& older,
 
 std::uint64_t write_model(io::HeldFolder& folder, const ModelPlan& plan,
                           const std::filesystem::path& named, const OutputOptions& given,
-                          const Work& work, std::span<const std::filesystem::path> sources,
-                          const EmitPayload& emit) {
-  const OutputOptions output = plan.path == named ? given : given.beside();
+                          const std::stop_token& cancel,
+                          std::span<const std::filesystem::path> sources,
+                          const WriteModelFile& write) {
+  OutputOptions output = plan.path == named ? given : given.beside();
+  if (plan.is_whole_folder) output.link = OutputLink::replaced;
   io::check_output_name(plan.path, output);
-  const std::vector<std::string> older = files_replaced(plan, folder.folder());
-  if (!output.replace && !older.empty()) io::fail_exists(plan.folder / older.front());
-  check_sources(plan, older, sources);
-  Written written{.total = plan.data_bytes};
+  const OlderFiles older = files_replaced(plan, folder.folder());
+  if (const auto names = older.all(); !names.empty()) {
+    if (!output.replace) io::fail_exists(plan.folder / names.front());
+    check_sources(plan, names, sources);
+  }
   std::uint64_t bytes = 0;
   if (!plan.index_text) {
-    bytes = write_file(plan.path, plan.files[0].header, output, work, written, emit);
-    // The file is what opens by now. The index goes first of the rest: without its files it would
-    // be a model that cannot be opened.
-    if (folder.folder().remove(plan.prefix + std::string(kIndexSuffix)))
-      sync_names(plan.folder, output);
+    bytes = write(plan.path, plan.files[0], output);
   } else {
     PlacedFiles placed(plan.folder);
     OutputOptions own = output.beside();
     own.replace = false;
-    for (const PlannedFile& file : plan.files) {
-      bytes += write_file(plan.folder / file.name, file.header, own, work, written, emit);
-      placed.add(file.name);
-    }
-    place_index(plan, output, work, placed);
-    if (output.durability == Durability::data) sync_names(plan.folder, output);
-    // A whole file is opened before an index: the new model is what opens once it is gone.
-    if (folder.folder().remove(plan.prefix + std::string(kFileSuffix)))
-      sync_names(plan.folder, output);
+    for (const PlannedFile& file : plan.files)
+      bytes += placed.add(file.name, [&] { return write(plan.folder / file.name, file, own); });
+    place_index(plan, output, cancel, placed);
     bytes += plan.index_text->size();
   }
+  if (output.durability == Durability::data) sync_names(plan.folder, output);
   folder.keep();
-  const std::string own = plan.path.filename().string();
-  for (const std::string& name : older)
-    if (name != own) remove_file(plan.folder / name);
+  remove_older(folder.folder(), plan, older, output);
   return bytes;
 }
 
 }  // namespace thalia::formats::safetensors
-
-namespace thalia {
-
-SafetensorsModelSaved save_safetensors_model(const std::filesystem::path& path,
-                                             const std::vector<NamedArray>& tensors,
-                                             const std::optional<SafetensorsMetadata>& metadata,
-                                             const SafetensorsModelSaveOptions& options) {
-  using namespace formats::safetensors;
-  check_payload_sizes(path, tensors);
-  io::HeldFolder folder(model_target(path).folder, options.output.durability, options.work.cancel);
-  const ModelPlan plan = plan_model(path, tensors, metadata,
-                                    {.max_shard_bytes = options.max_shard_bytes,
-                                     .align = options.align,
-                                     .max_header_bytes = formats::kSafetensorsHeaderLimit});
-  SafetensorsModelSaved saved{.path = plan.path};
-  for (const PlannedFile& file : plan.files) saved.files.push_back(file.name);
-  saved.output_bytes =
-      write_model(folder, plan, path, options.output, options.work, {},
-                  [&](std::size_t i, const formats::PieceSink& sink) { sink(tensors[i].bytes); });
-  return saved;
-}
-
-}  // namespace thalia

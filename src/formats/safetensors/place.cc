@@ -39,9 +39,9 @@ bool take_text(std::string_view& text, std::string_view end) noexcept {
 }
 
 // What comes before -00001-of-00002.safetensors.
-std::optional<std::string_view> shard_prefix(std::string_view name) noexcept {
+std::optional<std::string_view> shard_prefix(std::string_view name, ShardKind kind) noexcept {
   const auto part = part_name(name);
-  if (!part || part->extension != kFileSuffix) return std::nullopt;
+  if (!part || part->extension != file_suffix(kind)) return std::nullopt;
   return part->prefix;
 }
 
@@ -52,15 +52,10 @@ std::filesystem::path only(const io::Folder& folder, std::vector<std::string> na
                    {.path = folder.path().string(), .value = list_names(names)});
 }
 
-// In this order: as transformers does, a whole file before an index.
-constexpr std::array kUsualNames{"model.thalia", "model.thalia.index.json", "model.safetensors",
-                                 "model.safetensors.index.json"};
-constexpr std::span kUsualSafetensors = std::span(kUsualNames).subspan<2>();
-
 // A link that leads nowhere counts: what it stood for must not become another model in silence.
 std::optional<std::filesystem::path> usual_in(const io::Folder& folder,
-                                              std::span<const char* const> names) {
-  for (const char* const name : names) {
+                                              const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
     const auto facts = folder.facts(name);
     if (facts && facts->kind != io::EntryKind::folder) return folder.path() / name;
   }
@@ -72,11 +67,12 @@ std::optional<std::filesystem::path> other_in(const io::Folder& folder) {
   std::vector<std::string> files, indexes, shards;
   for (const io::FolderEntry& entry : folder.entries()) {
     if (entry.name.starts_with('.')) continue;
-    const bool is_index = index_prefix(entry.name).has_value();
-    if (!is_index && !entry.name.ends_with(kFileSuffix)) continue;
+    constexpr ShardKind kKind = ShardKind::safetensors;
+    const bool is_index = index_prefix(entry.name, kKind).has_value();
+    if (!is_index && !entry.name.ends_with(file_suffix(kKind))) continue;
     // Links count as what they lead to: caches of models consist of them.
     if (!is_file(folder.path() / entry.name)) continue;
-    (is_index ? indexes : is_shard_name(entry.name) ? shards : files).push_back(entry.name);
+    (is_index ? indexes : is_shard_name(entry.name, kKind) ? shards : files).push_back(entry.name);
   }
   if (files.size() == 1) return folder.path() / files.front();
   if (!indexes.empty()) return only(folder, std::move(indexes));
@@ -90,21 +86,40 @@ std::optional<std::filesystem::path> other_in(const io::Folder& folder) {
 }  // namespace
 
 std::string_view file_suffix(ShardKind kind) noexcept {
-  return kind == ShardKind::thalia ? ".thalia" : kFileSuffix;
+  return kind == ShardKind::thalia ? ".thalia" : ".safetensors";
 }
 
-bool is_shard_name(std::string_view name) noexcept {
-  return shard_prefix(name).has_value();
+std::string file_name(std::string_view prefix, ShardKind kind) {
+  return fmt::format("{}{}", prefix, file_suffix(kind));
 }
 
-std::string shard_name(std::string_view prefix, std::uint64_t i, std::uint64_t count,
-                       unsigned generation) {
-  if (generation == 1) return fmt::format("{}-{:05}-of-{:05}{}", prefix, i, count, kFileSuffix);
-  return fmt::format("{}-{}-{:05}-of-{:05}{}", prefix, generation, i, count, kFileSuffix);
+std::string index_name(std::string_view prefix, ShardKind kind) {
+  return fmt::format("{}{}.index.json", prefix, file_suffix(kind));
 }
 
-bool is_shard_of(std::string_view name, std::string_view prefix) noexcept {
-  auto found = shard_prefix(name);
+// As transformers does, a whole file before an index.
+std::vector<std::string> usual_names(std::span<const ShardKind> kinds) {
+  std::vector<std::string> names;
+  for (const ShardKind kind : kinds) {
+    names.push_back(file_name(kDefaultPrefix, kind));
+    names.push_back(index_name(kDefaultPrefix, kind));
+  }
+  return names;
+}
+
+bool is_shard_name(std::string_view name, ShardKind kind) noexcept {
+  return shard_prefix(name, kind).has_value();
+}
+
+std::string shard_name(std::string_view prefix, ShardKind kind, std::uint64_t i,
+                       std::uint64_t count, unsigned generation) {
+  const std::string_view suffix = file_suffix(kind);
+  if (generation == 1) return fmt::format("{}-{:05}-of-{:05}{}", prefix, i, count, suffix);
+  return fmt::format("{}-{}-{:05}-of-{:05}{}", prefix, generation, i, count, suffix);
+}
+
+bool is_shard_of(std::string_view name, std::string_view prefix, ShardKind kind) noexcept {
+  auto found = shard_prefix(name, kind);
   if (!found) return false;
   if (*found == prefix) return true;
   return take_digits(*found) && take_text(*found, "-") && *found == prefix;
@@ -126,28 +141,33 @@ bool is_index_path(const std::filesystem::path& path) {
 }
 
 std::filesystem::path ModelTarget::file() const {
-  return folder / (prefix + std::string(kFileSuffix));
+  return folder / file_name(prefix, kind);
 }
 
-ModelTarget model_target(const std::filesystem::path& path) {
+ModelTarget model_target(const std::filesystem::path& path, ShardKind kind) {
   const std::string name = path.filename().string();
-  ModelTarget target{.folder = folder_of(path)};
-  const bool is_folder = io::Folder::find(path).has_value();
-  const auto prefix = index_prefix(name);
-  if (!is_folder && prefix) {
-    target.prefix = *prefix;
-    target.index_name = name;
-    target.is_index_wanted = true;
-    return target;
+  ModelTarget target{.kind = kind, .folder = folder_of(path)};
+  if (path.empty()) throw UsageError(ErrorCode::bad_argument, "names no folder", {.field = "path"});
+  if (!io::Folder::find(path)) {
+    for (const ShardKind named : kShardKinds) {
+      const std::string_view suffix = file_suffix(named);
+      const auto of_index = index_prefix(name, named);
+      if (!of_index && (name.size() <= suffix.size() || !name.ends_with(suffix))) continue;
+      if (named != kind) {
+        fail_argument(ErrorCode::bad_argument, "path", printable(name),
+                      fmt::format("a folder, or the name of a {} file or of an index of such files",
+                                  file_suffix(kind)));
+      }
+      target.prefix = of_index ? *of_index : name.substr(0, name.size() - suffix.size());
+      target.index_name = of_index ? name : index_name(target.prefix, kind);
+      target.is_index_wanted = of_index.has_value();
+      return target;
+    }
   }
-  if (!is_folder && name.size() > kFileSuffix.size() && name.ends_with(kFileSuffix)) {
-    target.prefix = name.substr(0, name.size() - kFileSuffix.size());
-  } else if (path.empty()) {
-    throw UsageError(ErrorCode::bad_argument, "names no folder", {.field = "path"});
-  } else {
-    target = {.folder = path, .prefix = std::string(kDefaultPrefix), .is_folder = true};
-  }
-  target.index_name = target.prefix + std::string(kIndexSuffix);
+  target.folder = path;
+  target.prefix = kDefaultPrefix;
+  target.index_name = index_name(target.prefix, kind);
+  target.is_folder = true;
   return target;
 }
 
@@ -159,7 +179,8 @@ std::filesystem::path find_safetensors_model(const std::filesystem::path& path) 
   namespace st = formats::safetensors;
   const auto folder = io::Folder::find(path);
   if (!folder) return path;
-  if (const auto found = st::usual_in(*folder, st::kUsualSafetensors)) return *found;
+  if (const auto found = st::usual_in(*folder, st::usual_names(std::array{ShardKind::safetensors})))
+    return *found;
   if (const auto found = st::other_in(*folder)) return *found;
   throw UsageError(ErrorCode::not_found, "the folder has no safetensors file",
                    {.path = path.string()});
@@ -171,9 +192,9 @@ std::filesystem::path find_model(const std::filesystem::path& path) {
   if (!folder) return path;
   // Arrays as mithril lays them out for Orbax: the folder itself is the checkpoint.
   if (folder->facts("_CHECKPOINT_METADATA")) return path;
-  if (const auto found = st::usual_in(*folder, st::kUsualNames)) return *found;
+  if (const auto found = st::usual_in(*folder, st::usual_names())) return *found;
   if (const auto found = st::other_in(*folder)) return *found;
-  throw IoError(fmt::format("search for {} in this folder", fmt::join(st::kUsualNames, ", ")),
+  throw IoError(fmt::format("search for {} in this folder", fmt::join(st::usual_names(), ", ")),
                 ENOENT, {.path = path.string()});
 }
 

@@ -29,33 +29,26 @@ class Planner {
  public:
   Planner(const std::filesystem::path& path, const std::vector<NamedArray>& tensors,
           const PlanOptions& options)
-      : target_(model_target(path)),
+      : target_(model_target(path, options.kind)),
         folder_(io::Folder::find(target_.folder)),
         tensors_(tensors),
         options_(options) {
     check_safetensors_names(tensors);
     check_prefix();
-    plan_ = {
-        .folder = target_.folder, .prefix = target_.prefix, .path = target_.index(), .files = {}};
+    plan_ = {.kind = options.kind,
+             .folder = target_.folder,
+             .prefix = target_.prefix,
+             .path = target_.index(),
+             .files = {}};
   }
 
   void add_file(const std::vector<std::size_t>& positions, std::string name,
                 const std::optional<SafetensorsMetadata>& metadata, const KeptHeader& kept) {
-    std::vector<NamedArray> tensors;
-    tensors.reserve(positions.size());
-    for (const std::size_t i : positions) {
-      tensors.push_back({.name = tensors_[i].name,
-                         .dtype = tensors_[i].dtype,
-                         .shape = tensors_[i].shape,
-                         .bytes = {}});
-    }
-    SafetensorsHeader header = kept_or_new_header(
-        kept, tensors, metadata, options_.max_header_bytes, options_.limits, options_.align);
-    for (std::size_t& i : header.order) i = positions[i];
-    if (__builtin_add_overflow(plan_.data_bytes, header.data_bytes, &plan_.data_bytes)) {
-      throw UnsupportedError(ErrorCode::unsupported_feature,
-                             "the tensors together pass 2^64 - 1 bytes");
-    }
+    SafetensorsHeader header = plan_.kind == ShardKind::thalia
+                                   ? thalia_header(positions)
+                                   : safetensors_header(positions, metadata, kept);
+    if (__builtin_add_overflow(plan_.data_bytes, header.data_bytes, &plan_.data_bytes))
+      fail_total();
     plan_.files.push_back({.name = std::move(name), .header = std::move(header)});
   }
 
@@ -69,7 +62,7 @@ class Planner {
     for (unsigned generation = 1; generation <= kMostGenerations; ++generation) {
       bool is_free = true;
       for (std::uint64_t i = 0; i < count && is_free; ++i) {
-        plan_.files[i].name = shard_name(plan_.prefix, i + 1, count, generation);
+        plan_.files[i].name = shard_name(plan_.prefix, plan_.kind, i + 1, count, generation);
         is_free = !taken(plan_.files[i].name);
       }
       if (is_free) return false;
@@ -91,16 +84,50 @@ class Planner {
   ModelPlan& plan() { return plan_; }
 
  private:
+  SafetensorsHeader safetensors_header(const std::vector<std::size_t>& positions,
+                                       const std::optional<SafetensorsMetadata>& metadata,
+                                       const KeptHeader& kept) const {
+    std::vector<NamedArray> tensors;
+    tensors.reserve(positions.size());
+    for (const std::size_t i : positions) {
+      tensors.push_back({.name = tensors_[i].name,
+                         .dtype = tensors_[i].dtype,
+                         .shape = tensors_[i].shape,
+                         .bytes = {}});
+    }
+    SafetensorsHeader header = kept_or_new_header(
+        kept, tensors, metadata, options_.max_header_bytes, options_.limits, options_.align);
+    for (std::size_t& i : header.order) i = positions[i];
+    return header;
+  }
+
+  SafetensorsHeader thalia_header(const std::vector<std::size_t>& positions) const {
+    SafetensorsHeader header{.bytes = {}, .order = positions};
+    for (const std::size_t i : positions) {
+      const auto bytes = tensors_[i].shape.byte_length(tensors_[i].dtype);
+      if (!bytes || __builtin_add_overflow(header.data_bytes, *bytes, &header.data_bytes))
+        fail_total();
+    }
+    return header;
+  }
+
+  [[noreturn]] static void fail_total() {
+    throw UnsupportedError(ErrorCode::unsupported_feature,
+                           "the tensors together pass 2^64 - 1 bytes");
+  }
+
   // Names of which the index could not be read again.
   void check_prefix() const {
     const std::string longest =
-        shard_name(target_.prefix, kMostShards, kMostShards, kMostGenerations);
-    if (is_plain_name(longest) && is_valid_utf8(longest)) return;
+        shard_name(target_.prefix, target_.kind, kMostShards, kMostShards, kMostGenerations);
+    if (is_plain_name(longest, target_.kind) && is_valid_utf8(longest)) return;
     fail_argument(ErrorCode::bad_argument, "path", printable(target_.prefix),
                   "a name that is not hidden, short enough, and UTF-8");
   }
-  // A link that leads nowhere is something, too.
-  bool taken(const std::string& name) const { return folder_ && folder_->facts(name); }
+  // A link that leads nowhere is something, too, and so is the checksum of a file that is gone.
+  bool taken(const std::string& name) const {
+    return folder_ && (folder_->facts(name) || folder_->facts(name + std::string(kSumSuffix)));
+  }
 
   ModelTarget target_;
   std::optional<io::Folder> folder_;
@@ -133,7 +160,8 @@ std::optional<Shards> match_index(const ModelIndex& index, const std::vector<Nam
 }
 
 bool is_index_file_name(std::string_view name) {
-  return name.size() <= 255 && !name.starts_with('.') && index_prefix(name) &&
+  return name.size() <= 255 && !name.starts_with('.') &&
+         index_prefix(name, ShardKind::safetensors) &&
          name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
 }
 
@@ -177,7 +205,7 @@ ModelPlan plan_model(const std::filesystem::path& path, const std::vector<NamedA
     const std::filesystem::path file = planner.target().file();
     const std::string name = file.filename().string();
     // A file that an older index names may be one of several: it stays until that index is gone.
-    const auto older = files_named_by(planner.target().index());
+    const auto older = files_named_by(planner.target().index(), options.kind);
     if (shards.size() == 1 && !planner.target().is_index_wanted &&
         std::ranges::find(older, name) == older.end()) {
       planner.plan().path = file;
@@ -208,7 +236,7 @@ std::optional<ModelPlan> plan_kept_model(const std::filesystem::path& path,
     ModelPlan& plan = planner.plan();
     if (planner.target().is_folder) {
       plan.path = plan.folder / source.model->index_name;
-      plan.prefix = index_prefix(source.model->index_name).value();
+      plan.prefix = index_prefix(source.model->index_name, options.kind).value();
     }
     std::unordered_map<std::string_view, const SourceModelFile*> said;
     for (const SourceModelFile& file : source.model->files) said.emplace(file.name, &file);

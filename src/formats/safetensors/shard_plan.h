@@ -19,19 +19,24 @@ namespace thalia::formats::safetensors {
 
 struct PlannedFile {
   std::string name;
-  SafetensorsHeader header;  ///< its order: positions in all tensors of the model
+  /// Its order: positions in all tensors of the model. Of a .thalia file it has no bytes.
+  SafetensorsHeader header;
 };
 
 struct ModelPlan {
+  ShardKind kind = ShardKind::safetensors;
   std::filesystem::path folder;
   std::string prefix;          ///< of the names of the model's files
   std::filesystem::path path;  ///< of the index, or of the only file
   std::vector<PlannedFile> files;
   std::optional<std::string> index_text{};  ///< nullopt: one file without an index
   std::uint64_t data_bytes = 0;             ///< of all tensors
+  /// It takes the place of any model that the folder has, of either kind.
+  bool is_whole_folder = false;
 };
 
 struct PlanOptions {
+  ShardKind kind = ShardKind::safetensors;
   std::uint64_t max_shard_bytes = 0;
   std::uint64_t align = 8;
   std::uint64_t max_header_bytes = 0;
@@ -44,7 +49,7 @@ struct PlanOptions {
 std::vector<std::vector<std::size_t>> split_into_shards(std::span<const std::uint64_t> bytes,
                                                         std::uint64_t max_shard_bytes);
 
-/// As save_safetensors_model(). @throws as that, before anything is written.
+/// As save_model(). @throws as that, before anything is written.
 ModelPlan plan_model(const std::filesystem::path& path, const std::vector<NamedArray>& tensors,
                      const std::optional<SafetensorsMetadata>& metadata,
                      const PlanOptions& options);

@@ -125,7 +125,8 @@ void join_texts(SafetensorsSourceMetadata& source, std::vector<std::string>& los
 
 // Names a folder, or the index in one, rather than a file.
 bool is_model_path(const std::filesystem::path& path) {
-  return path.filename().empty() || safetensors::index_prefix(path.filename().native()) ||
+  return path.filename().empty() ||
+         safetensors::index_prefix(path.filename().native(), ShardKind::safetensors) ||
          io::Folder::find(path).has_value();
 }
 
@@ -197,23 +198,23 @@ std::uint64_t write_safetensors_tensors(const std::filesystem::path& output, con
   const OutputOptions& saved = options.save.output;
   std::optional<io::HeldFolder> folder;
   if (options.shard_bytes || is_model_path(output)) {
-    folder.emplace(safetensors::model_target(output).folder, saved.durability,
-                   options.save.work.cancel);
+    folder.emplace(safetensors::model_target(output, ShardKind::safetensors).folder,
+                   saved.durability, options.save.work.cancel);
   }
   const ModelPlan plan = plan_output(output, folder.has_value(), tensors, source, options, losses);
   if (options.announce) options.announce(losses);
-  // Without a folder, it is a file like any other: its neighbours are none of its model.
-  if (folder) {
-    const std::uint64_t bytes = safetensors::write_model(*folder, plan, output, saved,
-                                                         options.save.work, options.sources, emit);
-    const bool is_in_output = folder->folder().path() == output;
-    if (!is_in_output && options.placed)
-      options.placed(output.parent_path() / plan.path.filename());
-    return bytes;
-  }
   safetensors::Written written{.total = plan.data_bytes};
-  return safetensors::write_file(plan.path, plan.files[0].header, saved, options.save.work, written,
-                                 emit);
+  const auto write = [&](const std::filesystem::path& path, const safetensors::PlannedFile& file,
+                         const OutputOptions& own) {
+    return safetensors::write_file(path, file.header, own, options.save.work, written, emit);
+  };
+  // Without a folder, it is a file like any other: its neighbours are none of its model.
+  if (!folder) return write(plan.path, plan.files[0], saved);
+  const std::uint64_t bytes = safetensors::write_model(
+      *folder, plan, output, saved, options.save.work.cancel, options.sources, write);
+  const bool is_in_output = folder->folder().path() == output;
+  if (!is_in_output && options.placed) options.placed(output.parent_path() / plan.path.filename());
+  return bytes;
 }
 
 bool is_safetensors_made_of(const SinkInput& input, std::string_view metadata,

@@ -9,11 +9,11 @@
 
 namespace thalia::formats {
 
-/// With options.shard_bytes a model as save_safetensors_model() writes it. Without, a file; or
+/// With options.shard_bytes a model as save_model() writes it. Without, a file; or
 /// where the output is a folder or an index, the files that the source had, if it was such a model
 /// with these tensors, else one file in the folder. Headers and index come back as the source had
 /// them where tensors and texts are still the same. Dense tensors only.
-/// @throws as save_safetensors_model().
+/// @throws as save_model(). A model of .thalia files that the folder has stays.
 std::uint64_t write_safetensors_tensors(const std::filesystem::path& output, const SinkInput& input,
                                         const SinkOptions& options, const EmitPayload& emit);
 

@@ -49,18 +49,19 @@ std::uint64_t write_file(const std::filesystem::path& path, const SafetensorsHea
   return header.bytes.size() + header.data_bytes;
 }
 
+void check_payload_size(const std::filesystem::path& path, const NamedArray& tensor) {
+  const auto expected = tensor.shape.byte_length(tensor.dtype);
+  if (expected == tensor.bytes.size()) return;
+  throw UsageError(ErrorCode::size_mismatch, "payload of another size than dtype and shape ask for",
+                   {.path = path.string(),
+                    .tensor = printable(tensor.name),
+                    .value = fmt::format("{} bytes", tensor.bytes.size()),
+                    .bound = expected ? std::to_string(*expected) : std::string("2^64 - 1")});
+}
+
 void check_payload_sizes(const std::filesystem::path& path,
                          const std::vector<NamedArray>& tensors) {
-  for (const NamedArray& tensor : tensors) {
-    const auto expected = tensor.shape.byte_length(tensor.dtype);
-    if (expected == tensor.bytes.size()) continue;
-    throw UsageError(ErrorCode::size_mismatch,
-                     "payload of another size than dtype and shape ask for",
-                     {.path = path.string(),
-                      .tensor = printable(tensor.name),
-                      .value = fmt::format("{} bytes", tensor.bytes.size()),
-                      .bound = expected ? std::to_string(*expected) : std::string("2^64 - 1")});
-  }
+  for (const NamedArray& tensor : tensors) check_payload_size(path, tensor);
 }
 
 }  // namespace safetensors

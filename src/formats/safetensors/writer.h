@@ -42,6 +42,7 @@ std::uint64_t write_file(const std::filesystem::path& path, const SafetensorsHea
 
 /// @throws UsageError (size_mismatch) for a tensor whose bytes are not what dtype and shape ask
 /// for.
+void check_payload_size(const std::filesystem::path& path, const NamedArray& tensor);
 void check_payload_sizes(const std::filesystem::path& path, const std::vector<NamedArray>& tensors);
 
 }  // namespace safetensors

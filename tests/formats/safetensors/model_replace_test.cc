@@ -28,9 +28,9 @@ std::vector<OwnedTensor> three_tensors() {
 // In one file, or in one for each tensor.
 void save_beside(const std::filesystem::path& path, bool in_shards, bool replace = false) {
   const auto tensors = three_tensors();
-  SafetensorsModelSaveOptions options{.max_shard_bytes = in_shards ? 100u : 1000u};
-  options.output.replace = replace;
-  save_safetensors_model(path, borrow(tensors), std::nullopt, options);
+  ModelSaveOptions options{.max_shard_bytes = in_shards ? 100u : 1000u};
+  options.save.output.replace = replace;
+  save_model(path, borrow(tensors), std::nullopt, options);
 }
 
 void check_is_refused(const TemporaryFolder& folder, const char* what) {
@@ -97,8 +97,8 @@ BOOST_AUTO_TEST_CASE(a_shard_without_room_is_refused) {
   const TemporaryFolder folder;
   const auto tensors = three_tensors();
   BOOST_CHECK_EXCEPTION(
-      save_safetensors_model(folder / "m", borrow(tensors), std::nullopt, {.max_shard_bytes = 0}),
-      UsageError, has_code(ErrorCode::bad_argument));
+      save_model(folder / "m", borrow(tensors), std::nullopt, {.max_shard_bytes = 0}), UsageError,
+      has_code(ErrorCode::bad_argument));
   BOOST_TEST(list_folder(folder.path()).empty());
   save_safetensors(folder / "a.safetensors", borrow(tensors));
   BOOST_CHECK_EXCEPTION(convert(folder / "a.safetensors", folder / "m",

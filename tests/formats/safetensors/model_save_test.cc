@@ -76,9 +76,8 @@ BOOST_AUTO_TEST_CASE(index_is_written_as_python_does) {
 BOOST_AUTO_TEST_CASE(shards_and_index_are_named_and_open_again) {
   const TemporaryFolder folder;
   const auto tensors = of_bytes({6, 6, 2, 6, 2, 2});
-  const auto saved =
-      save_safetensors_model(folder / "new/deep", borrow(tensors),
-                             SafetensorsMetadata{{"format", "pt"}}, {.max_shard_bytes = 10});
+  const auto saved = save_model(folder / "new/deep", borrow(tensors),
+                                SafetensorsMetadata{{"format", "pt"}}, {.max_shard_bytes = 10});
   BOOST_TEST(saved.path == folder / "new/deep/model.safetensors.index.json");
   const Names names{"model-00001-of-00003.safetensors", "model-00002-of-00003.safetensors",
                     "model-00003-of-00003.safetensors", "model.safetensors.index.json"};
@@ -102,8 +101,8 @@ BOOST_AUTO_TEST_CASE(the_path_gives_folder_and_name) {
   const auto tensors = of_bytes({1, 1});
   const auto names = [&](const char* path, std::uint64_t most) {
     const TemporaryFolder own;
-    save_safetensors_model(own.path().string() + "/" + path, borrow(tensors), std::nullopt,
-                           {.max_shard_bytes = most});
+    save_model(own.path().string() + "/" + path, borrow(tensors), std::nullopt,
+               {.max_shard_bytes = most});
     return list_folder(own.path());
   };
   const Names shards{"x-00001-of-00002.safetensors", "x-00002-of-00002.safetensors",
@@ -118,7 +117,7 @@ BOOST_AUTO_TEST_CASE(the_path_gives_folder_and_name) {
   for (const std::string& path :
        {std::string(".x.safetensors"), std::string("\xff.safetensors.index.json"),
         std::string(240, 'x') + ".safetensors"}) {
-    BOOST_CHECK_EXCEPTION(save_safetensors_model(folder / path, borrow(tensors)), UsageError,
+    BOOST_CHECK_EXCEPTION(save_model(folder / path, borrow(tensors)), UsageError,
                           has_code(ErrorCode::bad_argument));
   }
   BOOST_TEST(list_folder(folder.path()).empty());
@@ -129,7 +128,7 @@ BOOST_AUTO_TEST_CASE(an_older_model_is_replaced_and_its_files_go) {
   write_file(folder / "config.json", "{}");
   write_file(folder / "other.safetensors", "not of the model");
   const auto save = [&](const std::vector<OwnedTensor>& tensors, std::uint64_t most) {
-    save_safetensors_model(folder.path(), borrow(tensors), std::nullopt, {.max_shard_bytes = most});
+    save_model(folder.path(), borrow(tensors), std::nullopt, {.max_shard_bytes = most});
     BOOST_TEST(holds(folder.path(), tensors));
     Names names = list_folder(folder.path());
     std::erase_if(names, [](const std::string& name) { return !name.starts_with("model"); });
@@ -155,7 +154,7 @@ BOOST_AUTO_TEST_CASE(a_variant_lies_beside_its_model) {
   const TemporaryFolder folder;
   const auto tensors = of_bytes({1, 2}), others = of_bytes({2, 1});
   const auto save = [&](const char* index, const std::vector<OwnedTensor>& some) {
-    save_safetensors_model(folder / index, borrow(some), std::nullopt, {.max_shard_bytes = 2});
+    save_model(folder / index, borrow(some), std::nullopt, {.max_shard_bytes = 2});
   };
   save("x.safetensors.index.json", tensors);
   save("x.safetensors.index.fp16.json", others);
@@ -177,7 +176,7 @@ BOOST_AUTO_TEST_CASE(files_that_a_crash_left_are_in_nobodys_way) {
   write_model(folder.path());
   write_file(folder / "model-2-00001-of-00002.safetensors", "whole or not");
   BOOST_TEST(open_any(folder.path()).tensors().size() == 4u);
-  save_safetensors_model(folder.path(), borrow(tensors), std::nullopt, {.max_shard_bytes = 2});
+  save_model(folder.path(), borrow(tensors), std::nullopt, {.max_shard_bytes = 2});
   BOOST_TEST(holds(folder.path(), tensors));
   BOOST_TEST(list_folder(folder.path()) ==
                  (Names{"model-3-00001-of-00002.safetensors", "model-3-00002-of-00002.safetensors",
@@ -186,7 +185,7 @@ BOOST_AUTO_TEST_CASE(files_that_a_crash_left_are_in_nobodys_way) {
   // A link that leads nowhere is not written through.
   const TemporaryFolder linked;
   std::filesystem::create_symlink(folder / "outside", linked / "model-00001-of-00002.safetensors");
-  save_safetensors_model(linked.path(), borrow(tensors), std::nullopt, {.max_shard_bytes = 2});
+  save_model(linked.path(), borrow(tensors), std::nullopt, {.max_shard_bytes = 2});
   BOOST_TEST(!std::filesystem::exists(folder / "outside"));
   BOOST_TEST(holds(linked.path(), tensors));
 }
@@ -201,13 +200,13 @@ BOOST_AUTO_TEST_CASE(a_file_that_an_older_index_names_is_not_written_over) {
              index_text({{"t0", "model.safetensors"}, {"t1", "more.safetensors"}}, 3));
   const std::string before = read_file(folder / "model.safetensors");
   bool seen = false;
-  SafetensorsModelSaveOptions options;
-  options.work.progress = [&](std::uint64_t, std::uint64_t) {
+  ModelSaveOptions options;
+  options.save.work.progress = [&](std::uint64_t, std::uint64_t) {
     seen = read_file(folder / "model.safetensors") == before &&
            holds(folder / "model.safetensors.index.json", tensors);
   };
   const auto others = of_bytes({4, 4});
-  save_safetensors_model(folder.path(), borrow(others), std::nullopt, options);
+  save_model(folder.path(), borrow(others), std::nullopt, options);
   BOOST_TEST(seen);
   BOOST_TEST(holds(folder.path(), others));
   BOOST_TEST(list_folder(folder.path()) ==
@@ -224,51 +223,49 @@ BOOST_AUTO_TEST_CASE(the_older_model_is_there_until_the_index_is) {
   for (unsigned stop_at = 1; stop_at <= 3; ++stop_at) {
     std::stop_source stop;
     unsigned pieces = 0;
-    SafetensorsModelSaveOptions options{.max_shard_bytes = 5};
-    options.work.cancel = stop.get_token();
-    options.work.progress = [&](std::uint64_t done, std::uint64_t total) {
+    ModelSaveOptions options{.max_shard_bytes = 5};
+    options.save.work.cancel = stop.get_token();
+    options.save.work.progress = [&](std::uint64_t done, std::uint64_t total) {
       BOOST_TEST((done == 5 * (pieces + 1) && total == 15));
       BOOST_TEST(open_any(folder.path()).tensors().size() == 4u);
       if (++pieces == stop_at) stop.request_stop();
     };
-    BOOST_CHECK_THROW(save_safetensors_model(folder.path(), borrow(tensors), std::nullopt, options),
+    BOOST_CHECK_THROW(save_model(folder.path(), borrow(tensors), std::nullopt, options),
                       CancelledError);
     BOOST_TEST((contents(folder.path()) == before), stop_at);
   }
   // Folders that were made for it go, too.
   std::stop_source stop;
-  SafetensorsModelSaveOptions stopped{.max_shard_bytes = 5};
-  stopped.work.cancel = stop.get_token();
-  stopped.work.progress = [&](std::uint64_t, std::uint64_t) { stop.request_stop(); };
-  BOOST_CHECK_THROW(save_safetensors_model(folder / "a/b/", borrow(tensors), std::nullopt, stopped),
+  ModelSaveOptions stopped{.max_shard_bytes = 5};
+  stopped.save.work.cancel = stop.get_token();
+  stopped.save.work.progress = [&](std::uint64_t, std::uint64_t) { stop.request_stop(); };
+  BOOST_CHECK_THROW(save_model(folder / "a/b/", borrow(tensors), std::nullopt, stopped),
                     CancelledError);
   BOOST_TEST(!std::filesystem::exists(folder / "a"));
   // So it is where a save is refused.
-  SafetensorsModelSaveOptions keep{.max_shard_bytes = 5};
-  keep.output.replace = false;
-  BOOST_CHECK_EXCEPTION(save_safetensors_model(folder.path(), borrow(tensors), std::nullopt, keep),
-                        UsageError, has_code(ErrorCode::exists));
+  ModelSaveOptions keep{.max_shard_bytes = 5};
+  keep.save.output.replace = false;
+  BOOST_CHECK_EXCEPTION(save_model(folder.path(), borrow(tensors), std::nullopt, keep), UsageError,
+                        has_code(ErrorCode::exists));
   auto twice = tensors;
   twice.push_back(tensors[0]);
   BOOST_CHECK_EXCEPTION(
-      save_safetensors_model(folder.path(), borrow(twice), std::nullopt, {.max_shard_bytes = 5}),
-      UsageError, has_code(ErrorCode::duplicate));
+      save_model(folder.path(), borrow(twice), std::nullopt, {.max_shard_bytes = 5}), UsageError,
+      has_code(ErrorCode::duplicate));
   BOOST_TEST((contents(folder.path()) == before));
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_in_which_no_model_came_to_be_goes) {
   const TemporaryFolder folder;
   std::stop_source stop;
-  SafetensorsModelSaveOptions options{.max_shard_bytes = 10};
-  options.work.cancel = stop.get_token();
-  options.work.progress = [&](std::uint64_t, std::uint64_t) { stop.request_stop(); };
+  ModelSaveOptions options{.max_shard_bytes = 10};
+  options.save.work.cancel = stop.get_token();
+  options.save.work.progress = [&](std::uint64_t, std::uint64_t) { stop.request_stop(); };
   const auto tensors = of_bytes({8, 8, 8});
-  BOOST_CHECK_THROW(save_safetensors_model(folder / "new", borrow(tensors), {}, options),
-                    CancelledError);
+  BOOST_CHECK_THROW(save_model(folder / "new", borrow(tensors), {}, options), CancelledError);
   BOOST_TEST(!std::filesystem::exists(folder / "new"));
   std::filesystem::create_directory(folder / "old");
-  BOOST_CHECK_THROW(save_safetensors_model(folder / "old", borrow(tensors), {}, options),
-                    CancelledError);
+  BOOST_CHECK_THROW(save_model(folder / "old", borrow(tensors), {}, options), CancelledError);
   BOOST_TEST(std::filesystem::is_empty(folder / "old"));
 }
 
@@ -282,8 +279,7 @@ BOOST_AUTO_TEST_CASE(tensors_begin_at_multiples_of_the_alignment) {
     for (const AnyTensor& tensor : file.tensors())
       BOOST_TEST(*tensor.offset % (dtype_bits(tensor.layout.dtype) / 8) == 0u);
   }
-  save_safetensors_model(folder / "m", borrow(tensors), std::nullopt,
-                         {.max_shard_bytes = 16, .align = 512});
+  save_model(folder / "m", borrow(tensors), std::nullopt, {.max_shard_bytes = 16, .align = 512});
   for (const std::string& name : list_folder(folder / "m")) {
     if (name.ends_with(".json")) continue;
     const AnyFile file = open_any(folder / "m" / name);
