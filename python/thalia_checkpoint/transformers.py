@@ -24,7 +24,7 @@ from typing import Any
 import torch
 from transformers import AutoConfig, GenerationConfig, PreTrainedModel, Trainer
 
-from . import _trainer_folder
+from . import _core, _trainer_folder
 from . import torch as thalia_torch
 from ._files.named import Format
 from ._files.open import open as open_file
@@ -35,7 +35,7 @@ from ._types import Path
 from .errors import ThaliaError, UsageError, make_error
 from .torch._misfit import LoadReport, misfit
 from .torch._random_state import random_state, set_random_state
-from .torch._shards_save import INDEX, SHARD, save_shards
+from .torch._shards_save import save_shards
 
 __all__ = ["ThaliaTrainer", "from_pretrained", "last_checkpoint", "save_pretrained"]
 
@@ -63,7 +63,7 @@ def save_pretrained(
     model: may be wrapped by torch.compile(), as a whole or its parts, and for data parallelism, and is
         saved as if it was not. Of several processes one calls this.
     max_shard_size: bytes, or a text such as "500MB". options: those of SaveOptions; of safetensors
-        durability, replace and threads.
+        durability, replace and progress.
     Raises UsageError for another size or format, for what is no PreTrainedModel, and for one with
         adapters; ExistsError with replace=False; IoError; UnsupportedError for a dtype that no file holds.
     """
@@ -297,11 +297,13 @@ def _is_whole(checkpoint: FilePath) -> bool:
     # Its last file is that of the Trainer's own state; a file with a part of its bytes does not open.
     try:
         json.loads((checkpoint / _trainer_folder.MARK).read_text("utf-8"))
-        files = [path for ending in (".safetensors", ".thalia", INDEX) for path in checkpoint.glob(f"*{ending}")]
-        for path in files:
-            open_file(path).close()  # and all that an index names
+        names = os.listdir(checkpoint)
+        indexes = [name for name in names if _core.is_model_index(name)]
+        files = [name for name in names if name.endswith((".safetensors", ".thalia"))] + indexes
+        for name in files:
+            open_file(checkpoint / name).close()  # and all that an index names
         # Shards without an index are no model.
-        if any(SHARD.fullmatch(path.name) for path in files) and not any(path.match(f"*{INDEX}") for path in files):
+        if not indexes and any(map(_core.is_model_shard, files)):
             return False
     except (OSError, ValueError, ThaliaError):
         return False

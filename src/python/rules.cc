@@ -1,5 +1,6 @@
 // What the library's rules say of names, types and shapes, for what Python puts together; how names
 // are shown; and the hold on a folder that one writer at a time changes.
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,6 +19,7 @@
 
 #include "base/suggestion.h"
 #include "container/wrap/unwrap.h"
+#include "formats/safetensors/place.h"
 #include "formats/source/dtype_names.h"
 #include "io/folder/lock.h"
 #include "python/bindings.h"
@@ -96,6 +98,18 @@ nb::typed<nb::dict, std::string, std::string> safetensors_dtypes() {
   });
 }
 
+bool is_model_index(const std::string& name) {
+  using namespace formats::safetensors;
+  return std::ranges::any_of(kShardKinds,
+                             [&](ShardKind kind) { return index_prefix(name, kind).has_value(); });
+}
+
+bool is_model_shard(const std::string& name) {
+  using namespace formats::safetensors;
+  return std::ranges::any_of(kShardKinds,
+                             [&](ShardKind kind) { return is_shard_name(name, kind); });
+}
+
 // Held from its making to the end of a `with`.
 struct HeldFolder {
   std::unique_ptr<io::HeldFolder> folder;
@@ -124,6 +138,8 @@ void bind_rules(nb::module_& module) {
   });
   module.def("detect_format", format_of);
   module.def("find_model", find_model);
+  module.def("is_model_index", is_model_index);
+  module.def("is_model_shard", is_model_shard);
   module.def("set_default_allocation_limit", set_limit, nb::arg().none(),
              "What one call may allocate, in bytes, for what a file says that it holds; None: what "
              "fits the file and the machine (docs/contribute/security.md, Limits). Of this process "

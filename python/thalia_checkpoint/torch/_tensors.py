@@ -169,6 +169,16 @@ def named(name: str, tensor: torch.Tensor, host: Callable[[torch.Tensor], torch.
 
     host: brings it to the CPU.
     """
+    dtype, shape = stored_as(name, tensor)
+    # Detached: nobody who has the tensor can give this one other memory.
+    elements = tensor.detach()
+    dense = as_stored(host(elements.view(torch.uint8) if dtype == "f4_e2m1" else elements)).contiguous()
+    # numpy() takes several times as long.
+    return Named(name, dtype, shape, _core.bytes_at(dense.data_ptr(), dense.nbytes, dense))
+
+
+def stored_as(name: str, tensor: torch.Tensor) -> tuple[str, tuple[int, ...]]:
+    """The dtype and the shape that a file has of it. Raises as named()."""
     if (what := _not_dense(tensor)) is not None:
         raise make_error(
             UnsupportedError,
@@ -178,8 +188,7 @@ def named(name: str, tensor: torch.Tensor, host: Callable[[torch.Tensor], torch.
             value=what,
         )
     if FLOAT4 is not None and tensor.dtype == FLOAT4 and tensor.dim() != 0:
-        pairs = named(name, tensor.detach().view(torch.uint8), host)
-        return Named(name, "f4_e2m1", in_elements("f4_e2m1", tensor.shape), pairs.data)
+        return "f4_e2m1", in_elements("f4_e2m1", tensor.shape)
     if tensor.dtype not in NAMES:
         raise make_error(
             UnsupportedError,
@@ -189,10 +198,7 @@ def named(name: str, tensor: torch.Tensor, host: Callable[[torch.Tensor], torch.
             tensor=name,
             value=str(tensor.dtype),
         )
-    # Detached: nobody who has the tensor can give this one other memory.
-    dense = as_stored(host(tensor.detach())).contiguous()
-    # numpy() takes several times as long.
-    return Named(name, NAMES[tensor.dtype], tensor.shape, _core.bytes_at(dense.data_ptr(), dense.nbytes, dense))
+    return NAMES[tensor.dtype], tensor.shape
 
 
 def span_of(tensor: torch.Tensor) -> tuple[int, int]:
