@@ -8,6 +8,7 @@
 #include "formats/safetensors/model_writer.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -36,38 +37,41 @@ std::string sum_name(std::string_view name) {
 class PlacedFiles {
  public:
   explicit PlacedFiles(const std::filesystem::path& folder) : folder_(folder) {}
+  // Nothing is allocated here: it may be memory that was refused.
   ~PlacedFiles() {
-    for (const std::string& name : names_) {
-      remove_file(folder_ / name);
-      remove_file(folder_ / sum_name(name));
-    }
+    for (const std::filesystem::path& path : paths_) remove_file(path);
   }
   PlacedFiles(const PlacedFiles&) = delete;
   PlacedFiles& operator=(const PlacedFiles&) = delete;
   // Also where the write fails: the file may have its name by then.
   template <typename Write>
   std::uint64_t add(const std::string& name, const Write& write) {
-    names_.push_back(name);
+    const std::size_t before = paths_.size();
+    paths_.push_back(folder_ / name);
+    paths_.push_back(folder_ / sum_name(name));
     try {
       return write();
     } catch (const UsageError& error) {
-      if (error.code() == ErrorCode::exists) names_.pop_back();  // it is somebody else's
+      if (error.code() == ErrorCode::exists) paths_.resize(before);  // it is somebody else's
       throw;
     }
   }
-  void keep() { names_.clear(); }
+  void keep() { paths_.clear(); }
 
  private:
   const std::filesystem::path& folder_;
-  std::vector<std::string> names_;
+  std::vector<std::filesystem::path> paths_;
 };
 
-// An index that got its name is the model, even where the sync of the folder failed behind that.
-bool is_in_place(const ModelPlan& plan) noexcept {
+// An index that got its name is the model, even where something failed behind that. Where nobody
+// can tell, its files stay: what no index names goes with the next save.
+bool may_be_in_place(const ModelPlan& plan) noexcept {
   try {
     return read_text(plan.path) == *plan.index_text;
-  } catch (const Error&) {
-    return false;
+  } catch (const IoError& error) {
+    return error.errno_value() != ENOENT;
+  } catch (...) {
+    return true;
   }
 }
 
@@ -84,8 +88,8 @@ void place_index(const ModelPlan& plan, const OutputOptions& output, const std::
   index.write(as_byte_span(*plan.index_text));
   try {
     index.commit();
-  } catch (const Error&) {
-    if (is_in_place(plan)) placed.keep();
+  } catch (...) {
+    if (may_be_in_place(plan)) placed.keep();
     throw;
   }
   placed.keep();
