@@ -45,10 +45,7 @@ StateSource state_of(const state::StoredBrain& brain) {
 }
 
 DeltaOptions delta_options(const BrainDeltaOptions& options, bool is_wrapped) {
-  DeltaOptions delta{.threshold = options.threshold,
-                     .exclude = options.exclude,
-                     .low_rank = options.low_rank,
-                     .save = options.brain.save};
+  DeltaOptions delta{.loss = options.loss, .save = options.brain.save};
   if (!is_wrapped) return delta;
   // The codec and level that were asked for are for the frames around the delta. The delta itself
   // compresses with its own default: a difference takes less room, and is stored as one, only once

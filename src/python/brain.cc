@@ -151,7 +151,7 @@ Members save_brain(PyBrain& self, const Path& path, BrainSaveOptions options) {
 BrainDeltaOptions delta_options(bool keep_policy, double threshold, std::vector<Path> search,
                                 BrainSaveOptions brain) {
   return {.keep_policy = keep_policy,
-          .threshold = threshold,
+          .loss = {.threshold = threshold},
           .chain = {.search = std::move(search)},
           .brain = std::move(brain)};
 }

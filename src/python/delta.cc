@@ -38,9 +38,9 @@ LowRankOptions low_rank_options(const nb::dict& members) {
 DeltaResult run_delta(const Path& base, const Path& input, const Path& target, double threshold,
                       std::vector<std::string> exclude, const std::optional<Members>& low_rank,
                       const std::string& access, Paths search, const Members& save) {
-  DeltaOptions options{
-      .threshold = threshold, .exclude = std::move(exclude), .save = save_options(save)};
-  if (low_rank) options.low_rank = low_rank_options(*low_rank);
+  DeltaOptions options{.loss = {.threshold = threshold, .exclude = std::move(exclude)},
+                       .save = save_options(save)};
+  if (low_rank) options.loss.low_rank = low_rank_options(*low_rank);
   ChainOptions chain = chain_options(access, std::move(search), options.save.work.threads);
   return interruptible([&](const std::stop_token& stop) {
     chain.read.work.cancel = stop;

@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(delta_keeps_small_changes_back_below_the_threshold) {
   w_ff(brain).mutable_as<float>()[3] += 1e-6F;
   w_ff(brain).mutable_as<float>()[4] += 0.5F;
   BrainCheckpoint::save_delta(brain, files.folder / "a.delta.thalia", files.folder / "base.thalia",
-                              {.threshold = 1e-5});
+                              {.loss = {.threshold = 1e-5}});
   const BrainState loaded = files.load("a.delta.thalia");
   BOOST_TEST(w_ff(loaded).as<float>()[3] == before.as<float>()[3]);
   BOOST_TEST(w_ff(loaded).as<float>()[4] == w_ff(brain).as<float>()[4]);

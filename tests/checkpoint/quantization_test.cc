@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(deltas_of_low_rank_load_as_a_state) {
   brain.regions.at("cortex").state["weights"]["w_in"] = changed;
   const BrainDeltaResult saved = BrainCheckpoint::save_delta(
       brain, folder / "d.delta.thalia", folder / "b.thalia",
-      {.low_rank = LowRankOptions{.bits_per_element = 1, .min_elements = 1},
+      {.loss = {.low_rank = LowRankOptions{.bits_per_element = 1, .min_elements = 1}},
        .brain = {.save = quiet_save()}});
   BOOST_TEST_REQUIRE(saved.low_rank.size() == 1u);
   BOOST_TEST(saved.low_rank[0].name == "w_in");

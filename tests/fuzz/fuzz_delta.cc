@@ -66,10 +66,10 @@ struct Files {
     const SaveOptions save{.timestamp = 1,
                            .file_uuid = std::array<std::uint8_t, 16>{},
                            .output = {.durability = Durability::none}};
-    const DeltaOptions delta{
-        .low_rank =
-            LowRankOptions{.bits_per_element = 2, .include = {"low_rank"}, .min_elements = 1},
-        .save = save};
+    const DeltaOptions delta{.loss = {.low_rank = LowRankOptions{.bits_per_element = 2,
+                                                                 .include = {"low_rank"},
+                                                                 .min_elements = 1}},
+                             .save = save};
     save_full(sample(0), folder / "base.thalia", save);
     save_delta(sample(1), folder / "base.thalia", lower_path, delta);
     save_delta(sample(2), lower_path, upper_path, delta);

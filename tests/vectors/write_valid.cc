@@ -247,7 +247,7 @@ void write_deltas(const fs::path& folder) {
   save_full(state(0, true), folder / "base.thalia", options());
   save_full(state(0, false), folder / "small_base.thalia", options());
   DeltaOptions delta = delta_options();
-  delta.low_rank.emplace(
+  delta.loss.low_rank.emplace(
       LowRankOptions{.bits_per_element = 2, .include = {"low_rank"}, .min_elements = 1});
   save_delta(state(1, false), folder / "small_base.thalia", folder / "small.delta.thalia", delta);
   save_delta(state(1, true), folder / "base.thalia", folder / "one.delta.thalia", delta);

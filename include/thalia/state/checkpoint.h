@@ -79,11 +79,7 @@ struct BrainDeltaOptions {
   /// Where brain.precision_policy keeps all types: apply the base's, as its metadata, or
   /// SavedBrain, names it, so that a chain keeps the policy that it began with.
   bool keep_policy = true;
-  /// 0: exact. Else weights that moved by less keep the base's value; see DeltaOptions::threshold.
-  double threshold = 0;
-  std::vector<std::string> exclude{};  ///< stored exactly; see DeltaOptions::exclude
-  /// Lossy changes of matrices; see DeltaOptions::low_rank.
-  std::optional<LowRankOptions> low_rank{};
+  DeltaLossOptions loss{};
   /// For a base that is opened by its path, but for the work, which is that of `brain`.
   ChainOptions chain{};
   /// As for save(); by itself its compression is what DeltaOptions' is, within frames too.

@@ -43,7 +43,7 @@ struct LowRankOptions {
   /// squared errors, divided by that of the change. 0 to 1.
   double max_relative_error = 1;
   /// Patterns as in QuantizationOptions: which tensors; by default weights and embeddings
-  /// (likely_role() of thalia/types.h). DeltaOptions::exclude counts before it.
+  /// (likely_role() of thalia/types.h). DeltaLossOptions::exclude counts before it.
   std::vector<std::string> include{};
   std::uint64_t min_elements = 4096;  ///< smaller matrices are stored exactly
   /// As QuantizationOptions'. Deltas over each other do not add to the count, as each starts from
@@ -63,7 +63,8 @@ struct LowRankReport : TensorLoss {
 // Deltas: what changed since another checkpoint, chains of them, and the full file again.
 //
 //   thalia::ChainReader base = thalia::ChainReader::open("stage0.thalia");
-//   thalia::write_delta(state, base, "stage1.delta.thalia", {.threshold = 1e-5});
+//   thalia::write_delta(state, base, "stage1.delta.thalia",
+//                      {.loss = {.threshold = 1e-5}});
 //
 //   thalia::ChainReader chain = thalia::ChainReader::open("stage1.delta.thalia");
 //   thalia::Tensor w = chain.read(chain.reader().region("cortex").at("w_rec"));
@@ -193,7 +194,8 @@ struct SavedState {
   std::vector<TensorDigest> digests{};
 };
 
-struct DeltaOptions {
+/// What a delta may lose: nothing, by itself.
+struct DeltaLossOptions {
   /// 0: exact. Else an element of a dense floating point tensor of weights, or of embeddings
   /// (likely_role() of thalia/types.h), that moved by less keeps the base's value. NaN,
   /// infinities, and zeros that no longer are or were none, are always stored. The distance is to
@@ -205,8 +207,12 @@ struct DeltaOptions {
   std::vector<std::string> exclude{};
   /// Changes of matrices as a few products of vectors, where that is asked for: lossy. Such a
   /// matrix, its base, its result and its change in f32 are in memory whole, in addition to
-  /// save.work.memory_bytes. The state's metadata describes the loss.
+  /// the work's memory_bytes. The state's metadata describes the loss.
   std::optional<LowRankOptions> low_rank{};
+};
+
+struct DeltaOptions {
+  DeltaLossOptions loss{};
   /// As every save's, but for this:
   ///
   /// The codec is by itself plane_entropy, or with a level zstd; with automatic_codec

@@ -147,9 +147,9 @@ int run_delta(const DeltaArguments& arguments, const Session& session) {
   ProgressBar bar("comparing " + arguments.input);
   const ChainOptions chain = session.options<ChainOptions>();
   auto options = session.options<DeltaOptions>();
-  options.threshold = arguments.threshold;
-  options.exclude = arguments.exclude;
-  if (arguments.low_rank) options.low_rank = arguments.low_rank_options;
+  options.loss.threshold = arguments.threshold;
+  options.loss.exclude = arguments.exclude;
+  if (arguments.low_rank) options.loss.low_rank = arguments.low_rank_options;
   options.save.compression = arguments.compression.compression(std::nullopt);
   options.save.work.progress = bar.callback();
   const DeltaResult result =

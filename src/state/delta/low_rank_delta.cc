@@ -36,13 +36,13 @@ QuantizationTarget target_of(const KeyedTensor& source) {
 
 bool is_excluded(const QuantizationTarget& target, const DeltaOptions& options) {
   const TensorNames names = names_of(target);
-  return std::ranges::any_of(options.exclude,
+  return std::ranges::any_of(options.loss.exclude,
                              [&](const std::string& glob) { return names.fit(glob); });
 }
 
 void check_patterns(const std::vector<KeyedTensor>& sources, const DeltaOptions& options) {
-  PatternUse exclude("exclude", options.exclude);
-  PatternUse include("include", options.low_rank ? options.low_rank->include : Globs());
+  PatternUse exclude("exclude", options.loss.exclude);
+  PatternUse include("include", options.loss.low_rank ? options.loss.low_rank->include : Globs());
   if (exclude.is_empty() && include.is_empty()) return;
   for (const KeyedTensor& source : sources) {
     const QuantizationTarget target = target_of(source);
@@ -55,23 +55,23 @@ void check_patterns(const std::vector<KeyedTensor>& sources, const DeltaOptions&
 
 bool may_be_low_rank(const KeyedTensor& source, const DeltaOptions& options) {
   const TensorSpec& spec = source.tensor->spec;
-  if (!options.low_rank || source.key.region.empty() || spec.encoding != Encoding::dense ||
+  if (!options.loss.low_rank || source.key.region.empty() || spec.encoding != Encoding::dense ||
       spec.shape.rank() != 2 || spec.role == Role::optimizer)
     return false;
   const QuantizationTarget target = target_of(source);
   return !is_excluded(target, options) &&
-         is_chosen(target, options.low_rank->min_elements, options.low_rank->include, {});
+         is_chosen(target, options.loss.low_rank->min_elements, options.loss.low_rank->include, {});
 }
 
 LossyGeneration mark_low_rank(const std::vector<KeyedTensor>& sources, const DeltaOptions& options,
                               std::string& metadata) {
-  check_low_rank(*options.low_rank);
+  check_low_rank(*options.loss.low_rank);
   const bool any = std::ranges::any_of(
       sources, [&](const KeyedTensor& source) { return may_be_low_rank(source, options); });
   if (!any) return {};
   Value tree = read_metadata(metadata, {});
   const LossyGeneration generation =
-      next_generation(lossy_generation_of(tree), options.low_rank->max_generations);
+      next_generation(lossy_generation_of(tree), options.loss.low_rank->max_generations);
   set_lossy_generation(tree, generation);
   metadata = metadata_text(tree);
   return generation;

@@ -71,7 +71,7 @@ void DeltaTensorWriter::store(std::uint32_t id, const KeyedTensor& source) {
   const std::optional<Digest128>& hash = source.tensor->content_hash;
   // A given content hash is held against what was stored. There is nothing to check of no bytes,
   // and what a threshold leaves is not what was given.
-  if (!hash || (plan.delta ? options_.threshold > 0 : plan.logical_length == 0)) return;
+  if (!hash || (plan.delta ? options_.loss.threshold > 0 : plan.logical_length == 0)) return;
   if (plan.spec.encoding == Encoding::low_rank_delta) return;  // nor what low rank leaves
   if (hash_of_result(plan) != *hash) {
     throw IntegrityError(ErrorCode::checksum_mismatch,
@@ -132,11 +132,11 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const KeyedTensor& source
   const TensorSpec& spec = plan_.tensors[id].spec;
   const bool dense = spec.encoding == Encoding::dense;
   const bool lossy =
-      options_.threshold > 0 && dense && has_threshold(spec.dtype) && may_keep_base(source);
+      options_.loss.threshold > 0 && dense && has_threshold(spec.dtype) && may_keep_base(source);
   const bool listable = dense && !dtype_is_packed(spec.dtype);
   const unsigned width = listable ? dtype_bits(spec.dtype) / 8 : 1;
   const auto fit = fitted(base.open(), base.layout(), spec.layout());
-  const DeltaChange change(now, *fit, {lossy ? options_.threshold : 0, spec.dtype}, options_);
+  const DeltaChange change(now, *fit, {lossy ? options_.loss.threshold : 0, spec.dtype}, options_);
   const DeltaChange::Estimate estimate = change.estimate(width);
   // No sample differs: likely the base's tensor. Only the digest of all bytes makes it certain.
   if (may_be_same && !lossy && !estimate.differs &&
@@ -181,7 +181,7 @@ bool DeltaTensorWriter::store_low_rank(std::uint32_t id, const KeyedTensor& sour
   const auto old = base.open();
   const auto change =
       low_rank_change(plan.spec.dtype, plan.spec.shape, old->part(0, old->size(), buffers[0]),
-                      now.part(0, now.size(), buffers[1]), *options_.low_rank, generation_,
+                      now.part(0, now.size(), buffers[1]), *options_.loss.low_rank, generation_,
                       options_.save.work.threads);
   if (!change || static_cast<double>(change->payload.size()) >= most_bytes) return false;
   become(plan, Encoding::low_rank_delta, base);

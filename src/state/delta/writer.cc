@@ -149,8 +149,8 @@ container::CheckedOptions save_options(const DeltaOptions& options) {
   save.io = IoMode::buffered;  // what is written is small beside what is read
   save.work.progress = {};     // it is of the state's bytes, not of those that are written
   container::CheckedOptions checked(std::move(save));
-  if (!(options.threshold >= 0) || std::isinf(options.threshold)) {
-    fail_argument(ErrorCode::bad_argument, "threshold", fmt::format("{}", options.threshold),
+  if (!(options.loss.threshold >= 0) || std::isinf(options.loss.threshold)) {
+    fail_argument(ErrorCode::bad_argument, "threshold", fmt::format("{}", options.loss.threshold),
                   "0 or more, and finite");
   }
   return checked;
@@ -188,7 +188,8 @@ class DeltaWriter {
     for (const container::TensorPlan& tensor : plan_.tensors)
       logical_bytes_ += tensor.logical_length;
     state::check_patterns(sources_, options);
-    if (options.low_rank) generation_ = state::mark_low_rank(sources_, options, plan_.metadata);
+    if (options.loss.low_rank)
+      generation_ = state::mark_low_rank(sources_, options, plan_.metadata);
   }
 
   /// @param place of the file; its base is named as from `target`.

@@ -180,8 +180,8 @@ BOOST_AUTO_TEST_CASE(any_part_of_a_tensor_is_what_the_whole_has_there) {
 BOOST_AUTO_TEST_CASE(with_a_threshold_no_error_of_a_chain_reaches_it) {
   double worst_of_all = 0;
   for (std::uint64_t seed = 21; seed <= 26; ++seed) {
-    const Links links(seed,
-                      {.threshold = kThreshold, .save = {.compression = {.chunk_bytes = 4096}}});
+    const Links links(
+        seed, {.loss = {.threshold = kThreshold}, .save = {.compression = {.chunk_bytes = 4096}}});
     for (const auto& [path, state] : links.files) {
       const ChainReader chain = ChainReader::open(path);
       for (const auto& [region, tensors] : state.regions) {

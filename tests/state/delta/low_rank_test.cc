@@ -60,8 +60,7 @@ DeltaResult save_delta(const std::filesystem::path& base, const std::filesystem:
                        const std::filesystem::path& target, const LowRankOptions& options,
                        std::vector<std::string> exclude = {}) {
   return write_delta(state_source(ChainReader::open(now)), ChainReader::open(base), target,
-                     {.exclude = std::move(exclude),
-                      .low_rank = options,
+                     {.loss = {.exclude = std::move(exclude), .low_rank = options},
                       .save = {.timestamp = 1767225600,
                                .output = {.durability = Durability::none},
                                .work = {.threads = 2}}});

@@ -34,7 +34,7 @@ Tensor kept(const Tensor& before, const Tensor& after, Role role = Role::weights
   const TemporaryFolder folder;
   save_full(one(before, role), folder / "base.thalia");
   save_delta(one(after, role), folder / "base.thalia", folder / "one.delta.thalia",
-             {.threshold = kThreshold});
+             {.loss = {.threshold = kThreshold}});
   return stored(folder / "one.delta.thalia");
 }
 
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(what_a_name_or_a_pattern_says_to_be_exact_is) {
   };
   save_full(state(before), folder / "base.thalia");
   save_delta(state(after), folder / "base.thalia", folder / "one.delta.thalia",
-             {.threshold = kThreshold, .exclude = {"cortex.weights.ke?t"}});
+             {.loss = {.threshold = kThreshold, .exclude = {"cortex.weights.ke?t"}}});
   const ChainReader chain = ChainReader::open(folder / "one.delta.thalia");
   const auto read = [&](const char* name) {
     return chain.read(chain.reader().region("cortex").at(name));
@@ -110,8 +110,9 @@ BOOST_AUTO_TEST_CASE(a_state_that_hardly_moved_takes_nothing) {
   for (float& value : after.mutable_as<float>()) value *= 1.00001f;
   const TemporaryFolder folder;
   save_full(one(before), folder / "base.thalia");
-  const DeltaResult result = save_delta(one(after), folder / "base.thalia",
-                                        folder / "one.delta.thalia", {.threshold = kThreshold});
+  const DeltaResult result =
+      save_delta(one(after), folder / "base.thalia", folder / "one.delta.thalia",
+                 {.loss = {.threshold = kThreshold}});
   BOOST_TEST(result.same == 1);
   BOOST_TEST((stored(folder / "one.delta.thalia") == before));
 }
@@ -137,7 +138,7 @@ BOOST_AUTO_TEST_CASE(the_error_of_a_chain_stays_below_the_threshold) {
       if (step == 6) truth.resize(6000, 0.25);
       const Tensor now = tensor();
       const auto path = folder / (std::to_string(step) + ".delta.thalia");
-      save_delta(one(now), last, path, {.threshold = kThreshold});
+      save_delta(one(now), last, path, {.loss = {.threshold = kThreshold}});
       const Tensor found = stored(path);
       BOOST_REQUIRE((found.shape() == now.shape()));
       double worst = 0;
@@ -161,7 +162,7 @@ BOOST_AUTO_TEST_CASE(thresholds_that_are_none_are_refused) {
   save_full(state, folder / "base.thalia");
   for (const double threshold : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     BOOST_CHECK_EXCEPTION(save_delta(state, folder / "base.thalia", folder / "one.delta.thalia",
-                                     {.threshold = threshold}),
+                                     {.loss = {.threshold = threshold}}),
                           UsageError, says(ErrorCode::bad_argument, "threshold"));
   }
   BOOST_TEST(list_folder(folder.path()).size() == 1);
