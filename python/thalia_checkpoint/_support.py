@@ -26,10 +26,10 @@ def io_errors() -> Iterator[None]:
         if isinstance(error, IoError):
             raise
         cls = MissingFileError if isinstance(error, FileNotFoundError) else IoError
-        told = make_error(cls, str(error), "io", path=os.fsdecode(error.filename) if error.filename else None)
-        assert isinstance(told, IoError)
-        told.errno, told.filename = error.errno, error.filename
-        raise told from error
+        raised = make_error(cls, str(error), "io", path=os.fsdecode(error.filename) if error.filename else None)
+        assert isinstance(raised, IoError)
+        raised.errno, raised.filename = error.errno, error.filename
+        raise raised from error
 
 
 def without_link(path: str, flags: int) -> int:
@@ -135,15 +135,3 @@ def sync(path: str) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def write_text(path: str, text: str) -> None:
-    """In place of what is there, at once, and not of what a link leads to: a kill leaves the old text
-    or the new. Raises OSError."""
-    written = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.new")
-    with open(written, "w", encoding="utf-8", opener=without_link) as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(written, path)
-    sync(os.path.dirname(path) or ".")

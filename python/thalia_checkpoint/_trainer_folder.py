@@ -15,7 +15,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path as FilePath
 
-from ._support import io_errors, sync, write_text
+from . import _core
+from ._support import io_errors, sync
 
 MARK = "trainer_state.json"
 _ORDER = "checkpoints.json"
@@ -66,8 +67,8 @@ def saved(checkpoint: FilePath) -> None:
     """A checkpoint is complete: it is the last one from here on. Raises IoError."""
     folder = checkpoint.parent
     names = [path.name for path in in_order(folder) if path != checkpoint]
+    _core.write_text(folder / _ORDER, json.dumps({"order": [*names, checkpoint.name]}))
     with io_errors():
-        write_text(os.fspath(folder / _ORDER), json.dumps({"order": [*names, checkpoint.name]}))
         for old in put_aside_in(folder):
             _remove(old)
 

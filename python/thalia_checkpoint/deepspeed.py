@@ -21,13 +21,13 @@ import torch.distributed as dist
 from deepspeed.constants import default_pg_timeout
 from deepspeed.runtime.checkpoint_engine.checkpoint_engine import CheckpointCommitInfo, CheckpointEngine
 
+from . import _core
 from ._deepspeed_objects import as_dictionary, with_objects
 from ._files.async_saver import AsyncSaver, SaveHandle
 from ._files.writer import Writer, checked
 from ._keywords import suggests
-from ._support import io_errors, write_text
 from ._types import Path
-from .errors import IoError, ThaliaError, make_error
+from .errors import ThaliaError, make_error
 from .torch import load
 from .torch._objects import declare
 
@@ -107,10 +107,10 @@ class ThaliaCheckpointEngine(_Engine):  # type: ignore[misc, unused-ignore]
     def _tell(self) -> None:
         """Waits for every rank, and raises in all of them what one has failed with."""
         failed, self._failed = self._failed, None
-        told = self._of_all_ranks(None if failed is None else f"{type(failed).__name__}: {failed}")
+        failures = self._of_all_ranks(None if failed is None else f"{type(failed).__name__}: {failed}")
         if failed is not None:
             raise failed
-        for rank, text in enumerate(told):
+        for rank, text in enumerate(failures):
             if text is not None:
                 raise make_error(ThaliaError, f"rank {rank}: {text}", "other")
 
@@ -165,9 +165,8 @@ class ThaliaAsyncCheckpointEngine(ThaliaCheckpointEngine):
         self.commit(info)
         if info.save_latest and dist.get_rank() == 0:
             try:
-                with io_errors():
-                    write_text(os.path.join(info.save_dir, "latest"), info.tag)
-            except IoError as error:
+                _core.write_text(os.path.join(info.save_dir, "latest"), info.tag)
+            except ThaliaError as error:
                 self._failed = error
         self._tell()
 

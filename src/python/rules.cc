@@ -1,6 +1,7 @@
 // What the library's rules say of names, types and shapes, for what Python puts together; how names
 // are shown; and the hold on a folder that one writer at a time changes.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -9,12 +10,14 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "base/suggestion.h"
@@ -27,8 +30,10 @@
 #include "python/gil.h"
 #include "python/objects.h"
 #include "python/options.h"
+#include "state/brain/axes.h"
 #include "state/brain/region_shapes.h"
 #include "thalia/error.h"
+#include "thalia/files.h"
 #include "thalia/formats/convert.h"
 #include "thalia/formats/safetensors.h"
 #include "thalia/options.h"
@@ -73,6 +78,22 @@ bool shapes_fit(std::uint64_t n_neurons,
   } catch (const UsageError&) {
     return false;
   }
+}
+
+// Kind, name, and neurons that one index stands for.
+std::tuple<std::string_view, std::string, std::uint64_t> parsed_axis(const std::string& text) {
+  constexpr std::array<std::string_view, 4> kKinds{"other", "neurons", "population", "source"};
+  const state::AxisName axis = state::parse_axis(text);
+  return {kKinds[static_cast<std::size_t>(axis.kind)], std::string(axis.name),
+          axis.neurons_per_element};
+}
+
+void write_text(const Path& path, const std::string& text) {
+  interruptible([&](const std::stop_token& stop) {
+    OutputFile file(path, {.link = OutputLink::replaced}, stop);
+    file.write(as_byte_span(text));
+    file.commit();
+  });
 }
 
 // describe(dtype) by the names of all dtypes; without those that it has nothing for.
@@ -160,6 +181,9 @@ void bind_rules(nb::module_& module) {
           [](HeldFolder& held, const nb::args& error) { held.let_go(error[0].is_none()); },
           nb::sig("def __exit__(self, *error: object) -> None"));
   module.def("frames_of_name", frames_of_name, nb::arg("name"));
+  module.def("parse_axis", parsed_axis, nb::arg("text"));
+  module.def("write_text", write_text, nb::arg("path"), nb::arg("text"),
+             "In place of what is there, a link itself too, at once and durably. Raises IoError.");
   module.def("shapes_fit", shapes_fit, nb::arg("n_neurons"), nb::arg("shapes"));
   module.def("bits_of_dtypes", bits_of_dtypes);
   module.def("safetensors_dtypes", safetensors_dtypes);

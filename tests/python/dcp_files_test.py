@@ -13,11 +13,11 @@ import traceback
 import numpy as np
 import pytest
 import thalia_checkpoint as thalia
+from thalia_checkpoint._core import write_text
 from thalia_checkpoint._distributed import folder as _dcp_folder
 from thalia_checkpoint._distributed import metadata as _dcp_metadata
 from thalia_checkpoint._distributed import parse as _dcp_parse
 from thalia_checkpoint._distributed.metadata import Chunk, Document, StoredFile, StoredTensor, StoredValue
-from thalia_checkpoint._support import write_text
 
 FILES = [StoredFile("rank-0.thalia", 4096, "ab"), StoredFile("rank-12.thalia", 8192, "cd")]
 DOCUMENT = Document(
@@ -410,11 +410,11 @@ def test_a_text_that_names_the_latest_is_replaced_at_once(tmp_path):
     latest, before = tmp_path / "latest", tmp_path / "before"
     latest.write_text("step-1")
     os.link(latest, before)
-    write_text(str(latest), "step-2")
+    write_text(latest, "step-2")
     # Nobody who has the old one open, or is killed meanwhile, sees a part of a text.
     assert (latest.read_text(), before.read_text()) == ("step-2", "step-1")
     latest.unlink()
     latest.symlink_to(before)
-    write_text(str(latest), "step-3")
+    write_text(latest, "step-3")
     assert (latest.read_text(), before.read_text()) == ("step-3", "step-1")
     assert sorted(os.listdir(tmp_path)) == ["before", "latest"]

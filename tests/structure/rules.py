@@ -139,6 +139,7 @@ LENT = {
         "io/folder/lock.h",
         "io/memory/allocation_limit.h",
         "io/system/process.h",
+        "state/brain/axes.h",
         "state/brain/region_shapes.h",
     ),
 }

@@ -106,26 +106,23 @@ def neurons_of(shapes: Shapes) -> int:
     return count if _core.shapes_fit(count, dotted) else 0
 
 
-def _axes_of(axes: Any, shapes: Shapes) -> Iterator[tuple[tuple[str, ...], int, str]]:
-    """Path, number and name of each axis that the metadata names."""
+def _axes_of(axes: Any, shapes: Shapes) -> Iterator[tuple[tuple[str, ...], int, tuple[str, str, int]]]:
+    """Path, number and meaning of each axis that the metadata names."""
     if not isinstance(axes, dict):
         return
     paths = {".".join(path): path for path in shapes}
     for name, texts in axes.items():
         path = paths.get(name)
         if path is not None and isinstance(texts, list) and len(texts) == len(shapes[path]):
-            yield from ((path, i, str(text)) for i, text in enumerate(texts))
+            yield from ((path, i, _core.parse_axis(str(text))) for i, text in enumerate(texts))
 
 
 def _grown_neurons(axes: Any, loaded: _Loaded, shapes: Shapes) -> int:
     """How many there are where the state was changed; 0 where its tensors do not agree."""
-    reported: dict[str, set[int]] = {}
-    for path, i, text in _axes_of(axes, shapes):
-        kind, _, per = text.partition("/")
-        if kind == "neurons" and (not per or per.isdigit()):
-            reported.setdefault("neurons", set()).add(shapes[path][i] * int(per or 1))
-        elif text.startswith("neurons:"):
-            reported.setdefault(text, set()).add(shapes[path][i])
+    reported: dict[tuple[str, str], set[int]] = {}
+    for path, i, (kind, name, neurons_per_element) in _axes_of(axes, shapes):
+        if kind in ("neurons", "population"):
+            reported.setdefault((kind, name), set()).add(shapes[path][i] * neurons_per_element)
     if reported:
         return sum(map(max, reported.values())) if all(len(found) == 1 for found in reported.values()) else 0
     before, now = neurons_of(loaded.shapes), neurons_of(shapes)
@@ -142,7 +139,7 @@ def _grown_neurons(axes: Any, loaded: _Loaded, shapes: Shapes) -> int:
 def _grown_inputs(axes: Any, loaded: _Loaded, shapes: Shapes) -> int:
     """How many more there are."""
     more: dict[str, int] = {}
-    named = {path: (i, text) for path, i, text in _axes_of(axes, shapes) if text.startswith("source:")}
+    named = {path: (i, name) for path, i, (kind, name, _) in _axes_of(axes, shapes) if kind == "source"}
     for path, now in shapes.items():
         before = loaded.shapes.get(path)
         if path[0] != "weights" or before is None or len(before) != len(now):

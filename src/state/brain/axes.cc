@@ -50,14 +50,12 @@ TensorAxes axes_of_metadata(std::string_view region, const Value& metadata) {
   return axes;
 }
 
-// K of "neurons/K".
-std::optional<std::uint64_t> neurons_per_element(std::string_view axis) {
-  if (!axis.starts_with(kCoded)) return std::nullopt;
+// K of "neurons/K"; 0 where that is no number.
+std::uint64_t number_behind(std::string_view axis, std::string_view prefix) noexcept {
   std::uint64_t count = 0;
   const char* end = axis.data() + axis.size();
-  const auto [stopped, error] = std::from_chars(axis.data() + kCoded.size(), end, count);
-  if (error != std::errc() || stopped != end || count == 0) return std::nullopt;
-  return count;
+  const auto [stopped, error] = std::from_chars(axis.data() + prefix.size(), end, count);
+  return error == std::errc() && stopped == end ? count : 0;
 }
 
 // "w_ca3_ca3": the same words twice, with or without a "w" before them.
@@ -78,6 +76,19 @@ bool is_recurrent(std::string_view path) {
 
 }  // namespace
 
+AxisName parse_axis(std::string_view axis) noexcept {
+  using enum AxisName::Kind;
+  if (axis == kNeurons) return {.kind = neurons};
+  if (axis.starts_with(kPopulation))
+    return {.kind = population, .name = axis.substr(kPopulation.size())};
+  if (axis.starts_with(kSource)) return {.kind = source, .name = axis.substr(kSource.size())};
+  if (axis.starts_with(kCoded)) {
+    const std::uint64_t count = number_behind(axis, kCoded);
+    if (count != 0) return {.kind = neurons, .neurons_per_element = count};
+  }
+  return {};
+}
+
 RegionAxes::RegionAxes(std::string_view name, const BrainRegion& region, const TensorAxes& axes,
                        std::string_view population)
     : name_(name),
@@ -87,8 +98,9 @@ RegionAxes::RegionAxes(std::string_view name, const BrainRegion& region, const T
   // The caller's declarations go before the file's.
   for (const auto& [key, names] : axes) declare(key, names);
   for (const auto& [path, names] : axes_) {
-    has_populations_ |= std::ranges::any_of(
-        names, [](const std::string& axis) { return axis.starts_with(kPopulation); });
+    has_populations_ |= std::ranges::any_of(names, [](const std::string& axis) {
+      return parse_axis(axis).kind == AxisName::Kind::population;
+    });
   }
 }
 
@@ -136,25 +148,24 @@ RegionAxes::Neurons RegionAxes::by_declaration(const std::string& path, const Sh
                                                const std::vector<std::string>& axes) const {
   Neurons neurons;
   for (unsigned d = 0; d < axes.size(); ++d) {
-    const std::string& axis = axes[d];
+    const AxisName axis = parse_axis(axes[d]);
     const std::uint64_t extent = shape[d];
-    const auto per_element = neurons_per_element(axis);
-    const std::uint64_t expected = region_.n_neurons / per_element.value_or(1);
-    if (axis == kNeurons || per_element) {
+    const std::uint64_t expected = region_.n_neurons / axis.neurons_per_element;
+    if (axis.kind == AxisName::Kind::neurons) {
       // Axes of this kind would say that new neurons follow the last one of all, those of
       // populations that they follow the last one of their own.
       if (has_populations_) {
         refuse(ErrorCode::wrong_state, path, shape, "axes neurons:NAME only",
                "the region has populations, and where new neurons go is open");
       }
-      if (extent != expected || region_.n_neurons % per_element.value_or(1) != 0) {
+      if (extent != expected || region_.n_neurons % axis.neurons_per_element != 0) {
         refuse(ErrorCode::size_mismatch, path, shape,
                fmt::format("extent {} of axis {}: {} neurons", expected, d, region_.n_neurons),
                "an axis of neurons has another extent");
       }
       neurons.axes.set(d);
-      neurons.per_element = per_element.value_or(1);
-    } else if (axis.starts_with(kPopulation) && axis.substr(kPopulation.size()) == population_ &&
+      neurons.per_element = axis.neurons_per_element;
+    } else if (axis.kind == AxisName::Kind::population && axis.name == population_ &&
                !population_.empty()) {
       neurons.axes.set(d);
     }
@@ -187,8 +198,8 @@ void RegionAxes::for_each_source(const std::string& path, const Shape& shape,
                                  const Visit& visit) const {
   if (const auto* axes = declared(path, shape)) {
     for (unsigned d = 0; d < axes->size(); ++d) {
-      const std::string_view axis = (*axes)[d];
-      if (axis.starts_with(kSource)) visit(d, axis.substr(kSource.size()));
+      const AxisName axis = parse_axis((*axes)[d]);
+      if (axis.kind == AxisName::Kind::source) visit(d, axis.name);
     }
   } else if (shape.rank() == 2 && shape[0] == region_.n_neurons && !is_recurrent(path)) {
     visit(1, leaf_of(path));  // one matrix a source, under its name
@@ -212,7 +223,7 @@ void RegionAxes::check_declared() const {
     by_declaration(path, shape, *axes);
     for (unsigned d = 0; d < axes->size(); ++d) {
       const std::string_view axis = (*axes)[d];
-      if (!axis.starts_with(kPopulation)) continue;
+      if (parse_axis(axis).kind != AxisName::Kind::population) continue;
       // The first tensor with the axis says how large the population is.
       const std::uint64_t extent = populations.emplace(axis, shape[d]).first->second;
       if (shape[d] != extent) {

@@ -16,6 +16,16 @@ namespace thalia::state {
 /// One bit a dimension.
 using AxisSet = std::bitset<Shape::kMaxRank>;
 
+/// What the metadata's "axes" call an axis: "neurons"; "neurons/K", of a population code;
+/// "neurons:NAME", of a population; "source:NAME".
+struct AxisName {
+  enum class Kind { other, neurons, population, source };
+  Kind kind = Kind::other;
+  std::string_view name{};  ///< of the population or the source; of the text that was parsed
+  std::uint64_t neurons_per_element = 1;  ///< that one index stands for
+};
+AxisName parse_axis(std::string_view axis) noexcept;
+
 /// The axes of one region's tensors, as `axes` or the metadata say; where neither does, by names
 /// and shapes. Refers to the region and the names.
 class RegionAxes {
