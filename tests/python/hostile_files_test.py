@@ -1,11 +1,13 @@
 """Every way into a file, over files that claim far more than they are, in little address space."""
 
+import functools
 import json
 import os
 import pathlib
 import resource
 import subprocess
 import sys
+import tempfile
 import textwrap
 
 import numpy as np
@@ -88,10 +90,17 @@ print(json.dumps(ends))
 """
 
 
-def ends_of(folder, file, access):
+@functools.cache
+def ends_of(file, access):
+    """How each entry ended. Those that take no access are tried once."""
+    entries = {name: textwrap.dedent(code) for name, code in ENTRIES.items() if "access" in code or access == "mapped"}
+    with tempfile.TemporaryDirectory() as folder:
+        return run_entries(pathlib.Path(folder), file, access, entries)
+
+
+def run_entries(folder, file, access, entries):
     path = folder / file
     path.write_bytes((HOSTILE / file).read_bytes())
-    entries = {name: textwrap.dedent(code) for name, code in ENTRIES.items()}
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM, path, access, json.dumps(entries)],
         cwd=folder,
@@ -109,20 +118,20 @@ def ends_of(folder, file, access):
 @pytest.mark.skipif("THALIA_SANITIZED" in os.environ, reason="sanitizers reserve more address space")
 @pytest.mark.parametrize("access", ["mapped", "copied"])
 @pytest.mark.parametrize("file", FILES)
-def test_every_entry_ends_with_a_result_or_an_error(tmp_path, file, access):
-    ends = ends_of(tmp_path, file, access)
-    assert ends.keys() == ENTRIES.keys()
+def test_every_entry_ends_with_a_result_or_an_error(file, access):
+    ends = ends_of(file, access)
+    assert ends.keys() == (ENTRIES.keys() if access == "mapped" else {"open", "info", "verify", "convert"})
     for name, end in ends.items():
         # These name what is missing in a call here, not in the file.
         assert "argument" not in end or "TypeError" not in end, (name, end)
         assert "MemoryError" not in end and "out of memory" not in end, (name, end)
 
 
-def test_what_claims_too_much_is_refused_by_the_limit(tmp_path):
+def test_what_claims_too_much_is_refused_by_the_limit():
     if "THALIA_SANITIZED" in os.environ:
         pytest.skip("sanitizers reserve more address space")
     for file in ("coo_expand.pt", "dequant_bomb_2e27.pt", "int4_1000m.mq"):
-        end = ends_of(tmp_path, file, "mapped")["convert, dense"]
+        end = ends_of(file, "mapped")["convert, dense"]
         assert end.startswith("limit_exceeded") and "max_allocation_bytes" in end
 
 

@@ -482,7 +482,7 @@ def work(k):
 threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
 for thread in threads:
     thread.start()
-for _ in range(1500):
+for _ in range(500):
     pid = os.fork()
     if pid == 0:
         os._exit(0)
