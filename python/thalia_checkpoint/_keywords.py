@@ -18,8 +18,8 @@ def suggests(public: _Public) -> _Public:
     """For each function and class that users call with options. A class has it for __init__() and the
     public methods, but not for methods that another package calls in place of its own."""
     if isinstance(public, FunctionType):
-        told: _Public = _suggesting(public)
-        return told
+        suggesting: _Public = _suggesting(public)
+        return suggesting
     _suggest_within(public)
     return public
 
@@ -48,10 +48,10 @@ def _suggesting(function: Any) -> Any:
         try:
             return function(*arguments, **keywords)
         except TypeError as error:
-            told = _explained(error, keywords, names, within=bool(code.co_flags & _OPEN))
-            if told is None:
+            explained = _explained(error, keywords, names, within=bool(code.co_flags & _OPEN))
+            if explained is None:
                 raise
-        raise told
+        raise explained
 
     return call
 
@@ -72,6 +72,6 @@ def _explained(error: TypeError, keywords: dict[str, Any], names: Sequence[str],
     for name in keywords:
         # Python 3.13 has a suggestion of its own after it.
         if name not in names and text.endswith(f"unexpected keyword argument '{name}'"):
-            told = _core.printable(f"{text}{_core.suggestion(name, list(names))}")
-            return TypeError(told) if told != text else None
+            suggested = _core.printable(f"{text}{_core.suggestion(name, list(names))}")
+            return TypeError(suggested) if suggested != text else None
     return None

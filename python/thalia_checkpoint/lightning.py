@@ -231,9 +231,9 @@ def _asking(ask_the_disk: Any) -> Any:
         plugin = trainer.strategy.checkpoint_io
         if isinstance(plugin, ThaliaAsyncCheckpointIO):
             # The first rank saves, and all have to do the same.
-            told = trainer.strategy.broadcast(plugin._will_be_there(filepath))
-            if told is not None:
-                return told
+            is_there = trainer.strategy.broadcast(plugin._will_be_there(filepath))
+            if is_there is not None:
+                return is_there
         return ask_the_disk(self, filepath, trainer)
 
     file_exists.asks_thalia = True  # type: ignore[attr-defined]

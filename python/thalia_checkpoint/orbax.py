@@ -132,10 +132,10 @@ class ThaliaCheckpointHandler(ocp.AsyncCheckpointHandler):  # type: ignore[misc,
         """
         path = os.path.join(local_path(directory), NAME)
         with open_one(path) as file:
-            told = _jax_tree.mapped(_decoded(file, path), shape_of)
-            if type(told) is not dict:
-                return told
-            metadata = ItemMetadata(told)
+            shapes = _jax_tree.mapped(_decoded(file, path), shape_of)
+            if type(shapes) is not dict:
+                return shapes
+            metadata = ItemMetadata(shapes)
             metadata.custom_metadata = file.metadata[MEMBER].get(CUSTOM)
             return metadata
 

@@ -43,12 +43,12 @@ def dense_values(tensor):
     return values
 
 
-def as_tensor(tensor, origin):
+def as_tensor(tensor, reported):
     """What stands in the state: the element type and encoding that it had, shape, values."""
-    encoding = origin.get("_encoding", tensor.encoding)
+    encoding = reported.get("_encoding", tensor.encoding)
     return {
-        "dtype": origin.get("_dtype", tensor.dtype),
-        "encoding": "dense" if origin.get("_dense", False) else encoding,
+        "dtype": reported.get("_dtype", tensor.dtype),
+        "encoding": "dense" if reported.get("_dense", False) else encoding,
         "shape": list(tensor.shape),
         "values": dense_values(tensor),
     }
@@ -105,12 +105,12 @@ class _Region:
 def read_state(file):
     """Regions, pathways, connections and brain-wide state."""
     brain = {"regions": {}, "pathways": {}, "state": {}, "connections": []}
-    origins = []
+    reported_connections = []
     for region in file.regions:
         found = _Region(file, region)
         if region.name == "brain:state":
             brain["state"] = found.state
-            origins = found.metadata.get("connections", [])
+            reported_connections = found.metadata.get("connections", [])
         elif region.name.startswith("pathway:"):
             brain["pathways"][region.name.removeprefix("pathway:")] = found.state
         else:
@@ -120,7 +120,7 @@ def read_state(file):
         connection = {"source": source, "target": target}
         for kind in ("weights", "delays"):
             if tensor := matrices.get(f"{k}.{kind}"):
-                origin = origins[k].get(kind, {}) if k < len(origins) else {}
-                connection[kind] = as_tensor(tensor, origin)
+                reported = reported_connections[k].get(kind, {}) if k < len(reported_connections) else {}
+                connection[kind] = as_tensor(tensor, reported)
         brain["connections"].append(connection)
     return brain

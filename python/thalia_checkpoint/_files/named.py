@@ -51,8 +51,8 @@ def save_named(
 def _filled(writer: Writer, tensors: Sequence[Named], metadata: Mapping[str, str] | None) -> Writer:
     writer.add_tensors(tensors)
     # As a conversion from safetensors has it, and one back reads it. docs/format/states.md, "Conversions".
-    origin: dict[str, Any] = {} if metadata is None else {"metadata": dict(metadata)}
-    writer.metadata = {"format": "safetensors", "safetensors": origin}
+    source: dict[str, Any] = {} if metadata is None else {"metadata": dict(metadata)}
+    writer.metadata = {"format": "safetensors", "safetensors": source}
     return writer
 
 
@@ -60,9 +60,9 @@ def flat_metadata(file: File | AnyFile) -> dict[str, str] | None:
     """The texts that a safetensors file has, or that a file of another format has of one; of a model in several
     files those of the first."""
     metadata = file.metadata
-    origin = metadata.get("safetensors")
-    if isinstance(origin, dict):
-        inner = origin.get("metadata")
+    source = metadata.get("safetensors")
+    if isinstance(source, dict):
+        inner = source.get("metadata")
         return {str(k): str(v) for k, v in inner.items()} if isinstance(inner, dict) else None
     texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in metadata.items()}
     return texts or None

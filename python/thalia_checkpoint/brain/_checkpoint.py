@@ -361,7 +361,7 @@ class BrainCheckpoint:
         names = [*reported.regions, *(f"{_save.PATHWAY}{name}" for name in reported.pathways)]
         # Of a file that was converted from the original program's, some of its own members are in the state.
         state: dict[str, Any] = {}
-        if _metadata.ORIGIN in metadata:
+        if _metadata.SOURCE in metadata:
             state = OpenBrain(path, lazy=True, read_tensors=False, verification="off").core.state
         return {
             "file_path": os.fspath(path),

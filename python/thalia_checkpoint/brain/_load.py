@@ -68,7 +68,7 @@ class OpenBrain:
                     raise self._no_region(wanted) from error
                 raise
         self.metadata: dict[str, Any] = self.core.metadata
-        self.original = self.core.is_original or isinstance(self.metadata.get(_metadata.ORIGIN), dict)
+        self.original = self.core.is_original or isinstance(self.metadata.get(_metadata.SOURCE), dict)
         """A file of the original program, or one that was converted from it."""
 
     @property

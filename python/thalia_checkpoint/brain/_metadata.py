@@ -14,7 +14,7 @@ from ..errors import ThaliaError, UsageError, make_error
 #: What this package tells itself of a file: {"version", "layout", "arrays", "keys"}.
 MEMBER = "thalia_brain"
 #: What a reader of version 0.1 notes about the file that it read. docs/format/v01.md, "States of version 0.1".
-ORIGIN = "v0_1"
+SOURCE = "v0_1"
 
 
 def given(metadata: Mapping[str, Any] | None, events: list[Any] | tuple[Any, ...] | None) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def given(metadata: Mapping[str, Any] | None, events: list[Any] | tuple[Any, ...
     """
     if metadata is not None and not isinstance(metadata, Mapping):
         raise bad_argument("metadata", metadata, "a dictionary")
-    found = {key: value for key, value in (metadata or {}).items() if key not in (MEMBER, ORIGIN, "growth_history")}
+    found = {key: value for key, value in (metadata or {}).items() if key not in (MEMBER, SOURCE, "growth_history")}
     if events:
         found["growth_history"] = events_of(events)
     plain: dict[str, Any] = to_json(found, "metadata")
@@ -73,12 +73,12 @@ def shown(metadata: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, An
     Of a file of the original program: its own members, in their order. state: of the whole brain, where
     some of these are.
     """
-    origin = metadata.get(ORIGIN)
-    keys = origin.get("keys") if isinstance(origin, dict) else None
+    source = metadata.get(SOURCE)
+    keys = source.get("keys") if isinstance(source, dict) else None
     if not isinstance(keys, list):
-        return {key: value for key, value in metadata.items() if key not in (MEMBER, ORIGIN)}
-    assert isinstance(origin, dict)
-    values = origin.get("values")
+        return {key: value for key, value in metadata.items() if key not in (MEMBER, SOURCE)}
+    assert isinstance(source, dict)
+    values = source.get("values")
     known = {**metadata, **state, **(values if isinstance(values, dict) else {})}
     return {key: known[key] for key in keys if isinstance(key, str) and key in known}
 

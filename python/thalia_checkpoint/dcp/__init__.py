@@ -186,8 +186,8 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
         contents = {_dcp_metadata.NAME: data}
         if self._torch_metadata:
             # Without storage_data torch's reader would not take it.
-            told = replace(metadata, storage_data={}, storage_meta=self.storage_meta())
-            contents[_dcp_metadata.TORCH_NAME] = pickle.dumps(told)
+            own = replace(metadata, storage_data={}, storage_meta=self.storage_meta())
+            contents[_dcp_metadata.TORCH_NAME] = pickle.dumps(own)
         with io_errors():
             for name, content in contents.items():
                 path = os.path.join(folder, name)

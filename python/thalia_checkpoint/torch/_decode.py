@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .._leaves import NO_LEAF, tree_rules, value_of
-from ._tree import ATTRIBUTE, TORCH_LEAVES, dtype_of, told
+from ._tree import ATTRIBUTE, TORCH_LEAVES, dtype_of, listed
 
 
 def decode(tree: Any, load: Callable[[str], torch.Tensor], array: Callable[[str], Any], attributes: Any = None) -> Any:
@@ -95,7 +95,7 @@ def _as(flat: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 def _set_attributes(value: Any, attributes: Any, special: Callable[[dict[str, Any]], Any]) -> None:
     """Gives ordered dictionaries, by their paths, what they had besides their items."""
-    left = dict(told(attributes))
+    left = dict(listed(attributes))
     todo: list[tuple[Any, str]] = [(value, "")]
     while todo and left:
         inner, path = todo.pop()

@@ -69,8 +69,8 @@ class _Encoder(Walk):
         if (kind := KINDS.get(type(value))) is not None:
             if set(value) == {"state", "param_groups"}:
                 role = "optimizer"
-            if kind == "ordered" and (told := getattr(value, ATTRIBUTE, None)):
-                self._attribute(told, path)
+            if kind == "ordered" and (attributes := getattr(value, ATTRIBUTE, None)):
+                self._attribute(attributes, path)
             items = [[self._key(key, path), self.node(v, (*path, str(key)), role)] for key, v in value.items()]
             return {kind: items}
         for kind, cls in (("list", list), ("tuple", tuple), ("size", torch.Size)):

@@ -109,7 +109,7 @@ class FileState:
         if self._tree is None:
             return found
         with tree_rules(self.path):
-            for path, node in _tree.told(self._attributes):
+            for path, node in _tree.listed(self._attributes):
                 versions = value_of(node, lambda _: NO_LEAF)
                 for own, version in versions.items() if isinstance(versions, dict) else ():
                     # The path of a module is what is left of the name of a member of it.

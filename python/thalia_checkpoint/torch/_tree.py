@@ -33,7 +33,7 @@ def tree_of(file: File | AnyFile) -> tuple[Any, Any]:
     return metadata.get(MEMBER), beside.get("attributes") if isinstance(beside, dict) else None
 
 
-def told(attributes: Any) -> list[tuple[str, Any]]:
+def listed(attributes: Any) -> list[tuple[str, Any]]:
     """Paths and nodes of attributes as Encoded has them; what is none of these is passed over."""
     pairs = attributes if isinstance(attributes, list) else []
     return [(pair[0], pair[1]) for pair in pairs if isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is str]

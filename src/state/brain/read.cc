@@ -39,12 +39,13 @@ class Reading {
     }
     // Before any tensor is read: it decides what becomes of f16 and bf16.
     context_.policy_was_applied = has_narrowing_policy(brain.metadata);
-    Value origins;
-    add_regions(brain, origins);
+    Value reported_connections;
+    add_regions(brain, reported_connections);
     brain.connectivity = Connectivity(
         // Everything by value: the loader outlives this object.
-        [reader = reader_, wanted = wanted_, origins = std::move(origins), context = context_] {
-          return read_connections(reader, wanted, origins, context);
+        [reader = reader_, wanted = wanted_, reported_connections = std::move(reported_connections),
+         context = context_] {
+          return read_connections(reader, wanted, reported_connections, context);
         });
     if (!options_.lazy) brain.connectivity.all();
     if (options_.connections_left_out != nullptr && !wanted_.everything) name_left_out();
@@ -101,8 +102,9 @@ class Reading {
     }
   }
 
-  // `origins` gets what the metadata of the brain-wide region says of the connections' matrices.
-  void add_regions(BrainState& brain, Value& origins) const {
+  // `reported_connections` gets what the metadata of the brain-wide region says of the connections'
+  // matrices.
+  void add_regions(BrainState& brain, Value& reported_connections) const {
     std::vector<BrainRegion> loaded(wanted_.regions.size());
     parallel_for(wanted_.regions.size(), options_.state.work.threads, [&](std::size_t i) {
       const RegionView view = reader_.region(wanted_.regions[i]);
@@ -113,7 +115,8 @@ class Reading {
       const std::string name(view.name());
       if (name == kBrainRegion) {
         brain.state = std::move(loaded[i].state);
-        if (Value* found = loaded[i].metadata.find(kConnectionsMember)) origins = std::move(*found);
+        if (Value* found = loaded[i].metadata.find(kConnectionsMember))
+          reported_connections = std::move(*found);
         loaded[i].metadata.erase(kConnectionsMember);
         brain.state_metadata = std::move(loaded[i].metadata);
         continue;
@@ -131,7 +134,7 @@ class Reading {
   }
 
   static std::vector<BrainConnection> read_connections(const Reader& reader, const Wanted& wanted,
-                                                       const Value& origins,
+                                                       const Value& reported_connections,
                                                        const LoadContext& context) {
     std::map<std::string, std::string> full_names;
     for (const std::uint32_t i : wanted.regions) {
@@ -155,15 +158,16 @@ class Reading {
       const Value none;
       // What the matrix was before it was stored, by the number of its connection; null where
       // nothing is told.
-      const auto origin = [&](std::string_view member) -> const Value& {
-        if (!origins.is_array() || i >= origins.size()) return none;
-        const Value* found = origins.elements()[i].find(member);
+      const auto reported = [&](std::string_view member) -> const Value& {
+        if (!reported_connections.is_array() || i >= reported_connections.size()) return none;
+        const Value* found = reported_connections.elements()[i].find(member);
         return found == nullptr ? none : *found;
       };
-      BrainConnection connection{.source = source->second,
-                                 .target = target->second,
-                                 .weights = load_tensor(view.weights, origin("weights"), context)};
-      if (view.delays) connection.delays = load_tensor(*view.delays, origin("delays"), context);
+      BrainConnection connection{
+          .source = source->second,
+          .target = target->second,
+          .weights = load_tensor(view.weights, reported("weights"), context)};
+      if (view.delays) connection.delays = load_tensor(*view.delays, reported("delays"), context);
       connections.push_back(std::move(connection));
     }
     return connections;

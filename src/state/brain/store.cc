@@ -41,15 +41,15 @@ void check_declared_shapes(std::string_view name, const BrainRegion& region) {
 
 // What the matrices of connections were before they were stored, for the metadata of the brain-wide
 // region; an empty object where all are what they were. Entries have the order of the connections.
-Value origins(const std::vector<StoredConnectionTensors>& connections) {
+Value converted_connections(const std::vector<StoredConnectionTensors>& connections) {
   bool any = false;
   std::string text;
   JsonWriter json(text);
   json.begin_object().key(kConnectionsMember).begin_array();
   const auto write = [&](std::string_view member, const StoredTensor& tensor) {
-    any |= has_origin(tensor);
+    any |= was_converted(tensor);
     json.key(member).begin_object();
-    write_origin(json, tensor);
+    write_converted(json, tensor);
     json.end_object();
   };
   for (const StoredConnectionTensors& connection : connections) {
@@ -104,13 +104,13 @@ StoredBrain store_brain(const BrainState& brain, const StoreOptions& options) {
     }
     stored.connections.push_back(std::move(tensors));
   }
-  // After the connections, whose origins it tells; left out where it would say nothing.
+  // After the connections, of whose matrices it tells; left out where it would say nothing.
   BrainRegion own{.state = brain.state, .metadata = brain.state_metadata};
   if (own.metadata.find(kConnectionsMember) != nullptr) {
     fail_argument(ErrorCode::bad_argument, "state_metadata", std::string(kConnectionsMember),
                   "a name that the format leaves");
   }
-  Value reported = origins(stored.connections);
+  Value reported = converted_connections(stored.connections);
   for (auto& [name, value] : reported.members()) own.metadata.add(name, std::move(value));
   if (own.state.size() != 0 || own.metadata.size() != 0) {
     stored.regions.push_back(store_region(std::string(kBrainRegion), own, {}, options));

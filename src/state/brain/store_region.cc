@@ -137,7 +137,7 @@ class Storing {
     // After conversion and encoding: what became sparse is small already.
     if (options_.quantizer != nullptr && stored.tensor.is_dense()) quantize(stored, full);
     json.begin_object().member("_type", "tensor").member("_name", stored.spec.name);
-    write_origin(json, stored);
+    write_converted(json, stored);
     json.end_object();
   }
 

@@ -69,9 +69,9 @@ Tensor sparse_again(const Tensor& tensor, const std::string& name, const LoadCon
 }
 
 // The type that it is to have, where the file tells that.
-std::optional<DType> reported_dtype(DType stored, const Value& origin) {
-  if (origin.find("_dtype") == nullptr) return std::nullopt;
-  const std::string& name = require_text(origin, "_dtype");
+std::optional<DType> reported_dtype(DType stored, const Value& reported) {
+  if (reported.find("_dtype") == nullptr) return std::nullopt;
+  const std::string& name = require_text(reported, "_dtype");
   const auto dtype = dtype_from_name(name);
   if (dtype && codec::is_convertible(*dtype) && codec::is_convertible(stored)) return dtype;
   throw FormatError(ErrorCode::bad_value, {},
@@ -103,11 +103,11 @@ StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
   return stored;
 }
 
-bool has_origin(const StoredTensor& tensor) noexcept {
+bool was_converted(const StoredTensor& tensor) noexcept {
   return tensor.was_encoding || tensor.was_dtype;
 }
 
-void write_origin(JsonWriter& json, const StoredTensor& tensor) {
+void write_converted(JsonWriter& json, const StoredTensor& tensor) {
   if (tensor.was_encoding == Encoding::dense)
     json.member("_dense", true);
   else if (tensor.was_encoding)
@@ -115,30 +115,30 @@ void write_origin(JsonWriter& json, const StoredTensor& tensor) {
   if (tensor.was_dtype) json.member("_dtype", dtype_name(*tensor.was_dtype));
 }
 
-Tensor load_tensor(const TensorView& view, const Value& origin, const LoadContext& context) {
+Tensor load_tensor(const TensorView& view, const Value& reported, const LoadContext& context) {
   stop_if_cancelled(context.options.work.cancel);
   const StateLoadOptions& options = context.options;
   if (!context.read_tensors) {
-    reported_dtype(view.dtype(), origin);
-    if (origin.find("_encoding") != nullptr) require_text(origin, "_encoding");
+    reported_dtype(view.dtype(), reported);
+    if (reported.find("_encoding") != nullptr) require_text(reported, "_encoding");
     return {};
   }
   if (!context.fetch) context.budget->take("payload", bytes_of(view));
   Tensor tensor = context.fetch ? context.fetch(view, context.budget)
                                 : Tensor::from(view, options.input.limits);
   if (!options.restore) return tensor;
-  if (!tensor.is_dense() && is_true(origin.find("_dense"))) {
+  if (!tensor.is_dense() && is_true(reported.find("_dense"))) {
     // A sparse tensor of few bytes may claim any shape.
     context.budget->take("payload", view.dense_bytes());
     tensor = tensor.to_dense();
-  } else if (origin.find("_encoding") != nullptr) {
-    const std::string& name = require_text(origin, "_encoding");
+  } else if (reported.find("_encoding") != nullptr) {
+    const std::string& name = require_text(reported, "_encoding");
     if (name != encoding_name(tensor.encoding())) {
       context.budget->take("payload", view.dense_bytes());
       tensor = sparse_again(tensor, name, context);
     }
   }
-  if (const auto dtype = reported_dtype(tensor.dtype(), origin))
+  if (const auto dtype = reported_dtype(tensor.dtype(), reported))
     return convert_tensor(tensor, *dtype, options.work.threads);
   // No type was chosen for it when the state was saved. If a later conversion narrowed it, the
   // policy in the metadata is the only trace of that.

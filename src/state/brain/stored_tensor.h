@@ -48,10 +48,10 @@ struct StoredTensor {
 StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
                           const std::string& path, const StoreOptions& options);
 
-/// True where write_origin() has something to tell.
-bool has_origin(const StoredTensor& tensor) noexcept;
+/// True where write_converted() has something to tell.
+bool was_converted(const StoredTensor& tensor) noexcept;
 /// Writes the members `_dense`, `_encoding` and `_dtype`, as far as there is something to tell.
-void write_origin(JsonWriter& json, const StoredTensor& tensor);
+void write_converted(JsonWriter& json, const StoredTensor& tensor);
 
 /// Reads a tensor; what it allocates counts in the budget, which may be kept.
 using FetchTensor =
@@ -79,11 +79,11 @@ struct LoadContext {
   std::shared_ptr<io::MemoryBudget> budget;
 };
 
-/// The tensor of a file as it was before it was stored, where the options want that. `origin` is an
-/// object with the members that write_origin() wrote, or null; where it does not tell the element
-/// type and a policy was applied, f16 and bf16 become f32. @throws what `fetch` throws; FormatError
-/// for a bad member, and for a dense tensor larger than the limits allow.
-Tensor load_tensor(const TensorView& view, const Value& origin, const LoadContext& context);
+/// The tensor of a file as it was before it was stored, where the options want that. `reported` is
+/// an object with the members that write_converted() wrote, or null; where it does not tell the
+/// element type and a policy was applied, f16 and bf16 become f32. @throws what `fetch` throws;
+/// FormatError for a bad member, and for a dense tensor larger than the limits allow.
+Tensor load_tensor(const TensorView& view, const Value& reported, const LoadContext& context);
 
 /// True where the metadata names a precision policy by which tensors may have become narrower.
 bool has_narrowing_policy(const Value& metadata) noexcept;
