@@ -37,13 +37,19 @@ class Page(html.parser.HTMLParser):
         self.wrong += [f"<{element['tag']}> is not closed" for element in self.open]
 
     def handle_starttag(self, tag, attributes):
-        element = {"tag": tag, "is": dict(attributes), "text": "", "within": list(self.open)}
-        self.elements.append(element)
+        element = self.add(tag, attributes)
         if tag not in VOID:
             self.open.append(element)
 
     def handle_startendtag(self, tag, attributes):
-        self.elements.append({"tag": tag, "is": dict(attributes), "text": "", "within": list(self.open)})
+        self.add(tag, attributes)
+
+    def add(self, tag, attributes):
+        element = {"tag": tag, "is": dict(attributes), "text": "", "within": list(self.open), "holds": []}
+        self.elements.append(element)
+        if self.open:
+            self.open[-1]["holds"].append(element)
+        return element
 
     def handle_endtag(self, tag):
         if not self.open or self.open[-1]["tag"] != tag:
@@ -72,8 +78,7 @@ class Page(html.parser.HTMLParser):
         rows = []
         for row in self.of("tr", table):
             if any(element["tag"] == "tbody" for element in row["within"]):
-                cells = [e for e in self.elements if e["within"] and e["within"][-1] is row]
-                rows.append([(c["text"], c["is"].get("data-value")) for c in cells])
+                rows.append([(cell["text"], cell["is"].get("data-value")) for cell in row["holds"]])
         return rows
 
     def texts(self, name):

@@ -125,18 +125,19 @@ class Safe(unittest.TestCase):
 
     def test_a_file_that_the_address_space_does_not_hold(self):
         large = self.folder / "large.safetensors"
-        header = b'{"w":{"dtype":"U8","shape":[3865470566],"data_offsets":[0,3865470566]}}'
+        size = 1_288_490_189
+        header = b'{"w":{"dtype":"U8","shape":[%d],"data_offsets":[0,%d]}}' % (size, size)
         with large.open("wb") as file:
             file.write(len(header).to_bytes(8, "little") + header)
-            file.truncate(8 + len(header) + 3865470566)
+            file.truncate(8 + len(header) + size)
         self.addCleanup(large.unlink)
-        most = 2_000_000 << 10
+        most = 1_000_000 << 10
 
         def bounded():
             resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
         for options in ("", " --safe"):
-            for command, says in (("info", "3.6 GiB"), ("ls", "3.6 GiB"), ("verify", "ok: 1 tensor")):
+            for command, says in (("info", "1.2 GiB"), ("ls", "1.2 GiB"), ("verify", "ok: 1 tensor")):
                 result = program.run(self.folder, f"{command} large.safetensors{options}", preexec_fn=bounded)
                 self.assertEqual((result.returncode, result.stderr), (0, b""))
                 self.assertIn(says, result.stdout.decode())
