@@ -30,7 +30,6 @@ from ._files.named import Format
 from ._files.open import open as open_file
 from ._keywords import suggests
 from ._operations.verify import verify
-from ._support import without_link
 from ._types import Path
 from .errors import ThaliaError, UsageError, make_error
 from .torch._misfit import LoadReport, misfit
@@ -231,8 +230,7 @@ class ThaliaTrainer(Trainer):  # type: ignore[misc, unused-ignore]
             if processor is not None:
                 processor.save_pretrained(folder)
             arguments: Any = self.args
-            with open(os.path.join(folder, "training_args.json"), "w", encoding="utf-8", opener=without_link) as file:
-                file.write(arguments.to_json_string())
+            _core.write_text(os.path.join(folder, "training_args.json"), arguments.to_json_string())
 
     def _is_plain(self, model: Any) -> bool:
         """Whether its state is all in this process, and is what transformers saves of it."""
