@@ -20,7 +20,7 @@ from ._types import Path
 from .errors import FormatError, make_error
 
 _KEY = "thalia_checkpoint.deepspeed"
-# Of ZeRO's optimizers; Megatron-DeepSpeed adds its arguments, a Namespace.
+# The classes in states of ZeRO's optimizers. Megatron-DeepSpeed adds its arguments, a Namespace.
 _CLASSES: dict[str, Any] = {
     cls.__name__: cls for cls in (DynamicLossScaler, LossScaler, ZeroStageEnum, argparse.Namespace, fragment_address)
 }

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from . import _core
 
 _Public = TypeVar("_Public", bound=Callable[..., Any])
-#: Of a function that has **keywords.
+#: The flag, in co_flags, of a function that has **keywords.
 _OPEN = 0x08
 
 

@@ -18,14 +18,14 @@ from typing import Any, TypeGuard
 
 from .errors import FormatError, UnsupportedError, make_error
 
-#: Of a file's metadata, where the tree stands.
+#: The member of a file's metadata that holds the tree.
 MEMBER = "thalia_checkpoint"
 VERSION = 1
 #: Containers in each other. Each is up to three levels of JSON, of which a file may have 256.
 DEPTH = 80
-#: Of integers: Python reads no longer ones out of a text.
+#: The most bits of an integer. Python does not read longer ones from a text.
 INT_BITS = 14_000
-#: Of keys that Python takes to the same place of a table, where each is compared with all before it.
+#: The most keys that Python takes to the same place of a table, where each is compared with all before it.
 ALIKE = 256
 #: What leaf_node() gives for a value that is no leaf.
 NO_LEAF = object()
@@ -34,8 +34,9 @@ NO_LEAF = object()
 def leaf_node(value: Any) -> Any:
     """The NODE of null, a boolean, text, number, bytes, path or stream in memory; NO_LEAF for anything else.
 
-    A text that UTF-8 has no bytes for, and an integer of more than INT_BITS bits, are none. Of a class
-    that is made of text or numbers, such as numpy.str_ or an IntEnum, the text or number is kept.
+    A text that UTF-8 has no bytes for is not a leaf, nor is an integer of more than INT_BITS bits. A value
+    of a class that is made of text or numbers, such as numpy.str_ or an IntEnum, is kept as the text or
+    number.
     """
     kind = type(value)
     if kind is dict or kind is list or kind is tuple:  # most of what is no leaf

@@ -34,7 +34,8 @@ def in_order(folder: FilePath) -> list[FilePath]:
             if (match := re.fullmatch(r"checkpoint-(\d+)", path.name)) and path.is_dir()
         }
     known = [name for name in _listed(folder) if name in numbers]
-    # Of those that somebody else saved the numbers have to do: after the last if it goes on from there.
+    # Checkpoints that another program saved are ordered by their numbers: after the last one if they go on
+    # from there, else before all.
     others = sorted((name for name in numbers if name not in known), key=numbers.__getitem__)
     last = numbers[known[-1]] if known else -1
     before = [name for name in others if numbers[name] <= last]

@@ -181,8 +181,8 @@ class ThaliaAsyncCheckpointEngine(ThaliaCheckpointEngine):
         return None
 
     def cleanup(self) -> None:
-        """Of DeepSpeed's destroy(), and at the end of the process: until the files of this rank are
-        whole. `latest` stays, as the other ranks may be gone. Raises what a save failed with."""
+        """DeepSpeed's destroy() calls this, and so does the end of the process. Waits until the files of
+        this rank are whole. `latest` stays, as the other ranks may be gone. Raises what a save failed with."""
         self._wait_for_saves()
         self._saver = None
         super().cleanup()

@@ -52,8 +52,8 @@ def save_file(
 @suggests
 def load_file(filename: Path, *, mmap: bool = False, backend: str = "mmap") -> dict[str, npt.NDArray[Any]]:
     """All tensors by their names, in memory of their own; the zeros of sparse ones included.
-    Of a model in several files: its folder or its index.
 
+    filename: a file, or the folder or the index of a model in several files.
     mmap: without a copy where that goes: read-only, and read from the file when touched.
     backend: "mmap" maps the file, "pread" reads it into memory.
     Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that needs ml_dtypes;

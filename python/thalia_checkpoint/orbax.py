@@ -173,8 +173,8 @@ class ThaliaRestore(ocp.args.CheckpointArgs):  # type: ignore[misc, unused-ignor
     value. In place of a None that was saved no array is to be had."""
     restore_args: Any = None
     """A pytree of ocp.RestoreArgs and ocp.ArrayRestoreArgs, in place of the leaves of `item` that are
-    to be read. Of an array in `item` ocp.ArrayRestoreArgs have the shape and the dtype that they leave
-    open, unless strict=False. A global_shape has to be the stored one, whatever `strict` is. With a
+    to be read. What ocp.ArrayRestoreArgs leave open of shape and dtype comes from the array in `item`,
+    unless strict=False. A global_shape has to be the stored one, whatever `strict` is. With a
     restore_type of int, float or np.ndarray a number comes back as that."""
 
 
@@ -218,8 +218,9 @@ def _target(args: ThaliaRestore) -> Any:
 
 
 def _asked(leaf: Any, restore_args: Any) -> Any:
-    """Of a leaf of the item and what is in its place: what is not to be read stays, and of an array
-    that leaf gives what the other leaves open."""
+    """What to restore in place of a leaf of the item. That is the leaf itself if it or `restore_args` is
+    PLACEHOLDER, or if it is empty, else `restore_args`. An array gives the shape and the dtype that
+    ocp.ArrayRestoreArgs leave open, unless strict=False."""
     if leaf is PLACEHOLDER or is_empty(leaf) or restore_args is PLACEHOLDER:
         return leaf
     if not isinstance(restore_args, ocp.ArrayRestoreArgs) or not restore_args.strict or isinstance(leaf, type):
@@ -249,7 +250,7 @@ def _wanted(asked: Any) -> Wanted | None:
         shape = None if asked.global_shape is None else tuple(asked.global_shape)
         return Wanted(jax.Array, shape, asked.dtype, _sharding(asked))
     if isinstance(asked, ocp.RestoreArgs):
-        # Where no sharding is known, Orbax asks for arrays of numpy. Of random keys there are none.
+        # If no sharding is known, Orbax asks for arrays of numpy. Random keys cannot be arrays of numpy.
         is_array = asked.restore_type is np.ndarray and (asked.dtype is None or not is_key(asked))
         return Wanted(np.ndarray if is_array else None, None, asked.dtype)
     return None

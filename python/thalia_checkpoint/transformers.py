@@ -60,7 +60,7 @@ def save_pretrained(
     Weights that the folder had stay whole until the new ones are; then they are removed.
 
     model: may be wrapped by torch.compile(), as a whole or its parts, and for data parallelism, and is
-        saved as if it was not. Of several processes one calls this.
+        saved as if it was not. If there are several processes, one of them calls this.
     max_shard_size: bytes, or a text such as "500MB". options: those of SaveOptions; of safetensors
         durability, replace and progress.
     Raises UsageError for another size or format, for what is no PreTrainedModel, and for one with
@@ -111,8 +111,8 @@ def _no_model(model: object, expected: str, more: str = "") -> Exception:
 
 
 def _weights(model: PreTrainedModel) -> dict[str, torch.Tensor]:
-    """By name. Of tied ones, those that transformers ties to another when it reads the configuration
-    are left out; what is tied in memory alone would be missing then."""
+    """The weights by name. Tied weights are left out if transformers ties them to another when it reads the
+    configuration. Those that are tied in memory alone stay: they would be missing then."""
     state = {name.replace(f"{_COMPILED}.", ""): tensor for name, tensor in model.state_dict(keep_vars=True).items()}
     find = getattr(model, "get_expanded_tied_weights_keys", None)  # older versions tie, and read, in other ways
     tied: dict[str, str] = find(all_submodels=True) if find else {}
@@ -175,7 +175,7 @@ class ThaliaTrainer(Trainer):  # type: ignore[misc, unused-ignore]
     """
 
     max_shard_size: int | str = "5GB"
-    """Of files with weights, as of save_pretrained()."""
+    """The largest size of a file with weights, as in save_pretrained()."""
 
     _limit: int | None = None
 
@@ -253,7 +253,7 @@ class ThaliaTrainer(Trainer):  # type: ignore[misc, unused-ignore]
             super()._load_optimizer_and_scheduler(checkpoint)
             return
         state = thalia_torch.load(path)
-        # Of the types that they are declared with, DeepSpeed's stand-ins have no load_state_dict().
+        # Their declared types include DeepSpeed's stand-ins, which have no load_state_dict().
         parts: list[tuple[Any, Any]] = [
             (self.optimizer, state["optimizer"]),
             (self.lr_scheduler, state["scheduler"]),

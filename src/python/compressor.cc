@@ -123,12 +123,13 @@ void bind_compressor(nb::module_& module) {
   bind_result<CheckpointMeta>(
       module, "CheckpointMeta", "What save() stored. Sizes are in bytes.",
       field("key", &CheckpointMeta::key),
-      field("original_size", &CheckpointMeta::original_size, "Of all tensors."),
+      field("original_size", &CheckpointMeta::original_size, "The size of all tensors."),
       field("compressed_size", &CheckpointMeta::compressed_size, "The size of the stored file."),
       field("previous_key", &CheckpointMeta::previous_key,
             "Where any tensor is stored as a difference."),
       field("tensors", &CheckpointMeta::tensors),
-      field("delta_tensors", &CheckpointMeta::delta_tensors, "Of these, stored as differences."),
+      field("delta_tensors", &CheckpointMeta::delta_tensors,
+            "Tensors that are stored as differences."),
       field(
           "content_hash", [](auto& meta) -> auto& { return meta.signature.hash; },
           "The hash of the checkpoint, however it is stored: docs/format/mckp.md, \"Content "

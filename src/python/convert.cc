@@ -168,7 +168,7 @@ void bind_convert_results(nb::module_& module) {
   bind_result<RoundingLoss>(
       module, "Rounding", "What conversions to other floating point types cost, over all tensors.",
       field("largest_error", &RoundingLoss::largest_error,
-            "Of numbers that stayed finite, absolute."),
+            "The largest absolute error of numbers that stayed finite."),
       field("largest_error_tensor", &RoundingLoss::largest_error_tensor,
             "Where that is; empty where nothing was rounded."),
       field("zero", &RoundingLoss::zeroed, "That became zero, and were not."),
@@ -176,7 +176,7 @@ void bind_convert_results(nb::module_& module) {
       field("nan", &RoundingLoss::nan));
   bind_result<Converted>(
       module, "ConvertResult", "What convert(), extract() or merge() wrote.",
-      field("input_bytes", &Converted::input_bytes, "Of all inputs on disk."),
+      field("input_bytes", &Converted::input_bytes, "Bytes of all inputs on disk."),
       field("output_bytes", &Converted::output_bytes), field("tensors", &Converted::tensors),
       field("losses", &Converted::losses, "What the output cannot hold, a sentence each."),
       field("warnings", &Converted::warnings,

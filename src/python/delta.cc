@@ -81,15 +81,16 @@ void bind_delta_results(nb::module_& module) {
       field("depth", &DeltaResult::depth, "Deltas from here down to a full file."),
       field("regions", &DeltaResult::regions), field("tensors", &DeltaResult::tensors),
       field("same", &DeltaResult::same, "Tensors of which nothing is stored."),
-      field("differences", &DeltaResult::differences, "Of which the bits that differ are."),
-      field("lists", &DeltaResult::lists, "Of which the elements that changed are."),
-      field("whole", &DeltaResult::whole, "Stored in full."),
+      field("differences", &DeltaResult::differences,
+            "Tensors of which the bits that differ are stored."),
+      field("lists", &DeltaResult::lists, "Tensors of which the elements that changed are stored."),
+      field("whole", &DeltaResult::whole, "Tensors that are stored in full."),
       field("unlike", &DeltaResult::unlike,
-            "Of `whole`: the base has them, in a shape, type or encoding that nothing can be taken "
-            "from."),
+            "Tensors among `whole` that the base has too, but in a shape, type or encoding that "
+            "nothing can be taken from."),
       field("converted", &DeltaResult::converted,
-            "Of all: the base has them in another floating point type."),
-      field("listed_elements", &DeltaResult::listed_elements, "Of all lists."),
+            "Tensors that the base has in another floating point type."),
+      field("listed_elements", &DeltaResult::listed_elements, "Elements of all lists."),
       field("low_rank", &DeltaResult::low_rank, "Matrices that were stored as products."),
       field("changed_regions", &DeltaResult::changed_regions),
       field("removed_regions", &DeltaResult::removed_regions, "That the base has."),
@@ -99,7 +100,7 @@ void bind_delta_results(nb::module_& module) {
       .def_prop_ro("ratio", &DeltaResult::ratio, "Base to delta, in bytes.");
   bind_result<ResolveResult>(
       module, "ResolveResult", "What resolve() wrote.",
-      field("input_bytes", &ResolveResult::input_bytes, "Of all files of the chain."),
+      field("input_bytes", &ResolveResult::input_bytes, "Bytes of all files of the chain."),
       field("output_bytes", &ResolveResult::output_bytes),
       field("depth", &ResolveResult::depth, "Deltas of the chain."),
       field("regions", &ResolveResult::regions), field("tensors", &ResolveResult::tensors),

@@ -100,11 +100,11 @@ void bind_tensor_diff(nb::module_& module) {
       "same as a NaN of the same bits, and -0 is 0.",
       field("skipped", &ValueDiff::skipped, "Why nothing was compared; empty where it was."),
       field("compared", &ValueDiff::compared,
-            "The shape, or where shapes differ their common corner."),
-      field("elements", &ValueDiff::elements, "Of that."),
-      field("differing", &ValueDiff::differing, "Of which, by more than the tolerance."),
+            "The shape, or if shapes differ their common corner."),
+      field("elements", &ValueDiff::elements, "Elements that were compared."),
+      field("differing", &ValueDiff::differing, "Elements that differ by more than the tolerance."),
       field("not_finite", &ValueDiff::not_finite,
-            "Of these, with a difference that is no finite number."),
+            "Elements among `differing` whose difference is not a finite number."),
       field("max_difference", &ValueDiff::max_difference,
             "The largest one of the others, absolute."),
       field("rms_difference", &ValueDiff::rms_difference,
@@ -119,8 +119,9 @@ void bind_tensor_diff(nb::module_& module) {
       field("change", &TensorDiff::change),
       computed("differing", differing_of, "In what a changed one differs."),
       field("before", &TensorDiff::before), field("after", &TensorDiff::after),
-      field("values", &TensorDiff::values,
-            "Of changed tensors, where values or a tolerance were asked for."));
+      field(
+          "values", &TensorDiff::values,
+          "How the elements of a changed tensor differ, if values or a tolerance were asked for."));
 }
 
 void bind_file_diff(nb::module_& module) {

@@ -157,7 +157,7 @@ void bind_param_facts(nb::module_& module) {
       field(
           "wide_indices", [](auto& param) -> auto& { return param.layout.wide_indices; },
           "Indices of csr and coo are of 64 bits."),
-      field("stored_bytes", &ParamInfo::stored_bytes, "Of the file, that it is made of."));
+      field("stored_bytes", &ParamInfo::stored_bytes, "Bytes of the file that it is made of."));
   bind_result<ParamStatistics>(
       module, "ParamStatistics", "What a ParamSource did so far, and what it keeps.",
       field("hits", &ParamStatistics::hits,
@@ -167,7 +167,8 @@ void bind_param_facts(nb::module_& module) {
       field("evictions", &ParamStatistics::evictions, "Tensors that went to make room."),
       field("resident_tensors", &ParamStatistics::resident_tensors),
       field("resident_bytes", &ParamStatistics::resident_bytes, "Kept now; at most the budget."),
-      field("pinned_bytes", &ParamStatistics::pinned_bytes, "Of these, pinned."));
+      field("pinned_bytes", &ParamStatistics::pinned_bytes,
+            "The part of `resident_bytes` that is pinned."));
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ void bind_quantize_results(nb::module_& module) {
                       field("bits", &Tensor::bits, "The size of a code, on average."),
                       field("dense_bytes", &Tensor::dense_bytes, "The size of the elements."),
                       field("quantized_bytes", &Tensor::quantized_bytes,
-                            "Of codes and parameters, before compression."),
+                            "The size of codes and parameters, before compression."),
                       field("max_error", &Tensor::max_error),
                       field("rms_error", &Tensor::rms_error, "The root of the mean squared error."),
                       field("relative_error", &Tensor::relative_error,

@@ -75,7 +75,7 @@ void bind_repair_results(nb::module_& module) {
       module, "LostTensor", "A tensor whose bytes are not those that were written.",
       field("name", &LostTensor::name,
             "REGION/NAME, SOURCE->TARGET.weights; a number where names are lost."),
-      field("bytes", &LostTensor::bytes, "Of its elements; 0 where that is not known."),
+      field("bytes", &LostTensor::bytes, "Bytes of its elements; 0 if that is not known."),
       field("reason", &LostTensor::reason));
   bind_result<SalvageResult>(
       module, "SalvageResult", "What salvage() got out of a file.",
@@ -84,7 +84,8 @@ void bind_repair_results(nb::module_& module) {
             "What was wrong with the file's own header and tables; empty where they hold."),
       field("tables_verified", &SalvageResult::tables_verified,
             "Names hold by the file's checksums; else they are well formed, and no more is known."),
-      field("generation", &SalvageResult::generation, "Of the state that was saved."),
+      field("generation", &SalvageResult::generation,
+            "The generation of the state that was saved."),
       field("input_bytes", &SalvageResult::input_bytes),
       field("output_bytes", &SalvageResult::output_bytes),
       field("regions", &SalvageResult::regions), field("tensors", &SalvageResult::tensors),

@@ -163,9 +163,8 @@ void bind_rules(nb::module_& module) {
   module.def("is_model_shard", is_model_shard);
   module.def("set_default_allocation_limit", set_limit, nb::arg().none(),
              "What one call may allocate, in bytes, for what a file says that it holds; None: what "
-             "fits the file and the machine (docs/contribute/security.md, Limits). Of this process "
-             "from now on, "
-             "for any thread. Raises UsageError for 0 and less.");
+             "fits the file and the machine (docs/contribute/security.md, Limits). The limit holds "
+             "for all threads of this process from now on. Raises UsageError for 0 and less.");
   module.def("suggestion", [](const std::string& mistyped, const std::vector<std::string>& names) {
     return suggestion_among(mistyped, names);
   });

@@ -192,18 +192,19 @@ void bind_store_results(nb::module_& module) {
       field("saved_at", &CheckpointEntry::saved_at, "Seconds since 1970."),
       field("metric", &CheckpointEntry::metric, "What it was saved with."),
       field("condition", &CheckpointEntry::condition,
-            "Of this file: \"whole\" if it is unchanged since it was saved or read, \"unknown\" "
-            "if nobody has looked since it was changed."),
+            "The condition of this file: \"whole\" if it is unchanged since it was saved or read, "
+            "\"unknown\" if nobody has looked since it was changed."),
       field("base", &CheckpointEntry::base, "The file that a delta is based on.", base_of),
       field("protected_by", &CheckpointEntry::protected_by,
             "Why retention leaves it alone: \"latest\", \"best\", \"gate NAME\"."));
   bind_result<StoredCheckpoint>(
       module, "StoredCheckpoint", "What a save did.", field("entry", &StoredCheckpoint::entry),
       field("path", &StoredCheckpoint::path),
-      field("is_best", &StoredCheckpoint::is_best, "Of its phase, now."),
+      field("is_best", &StoredCheckpoint::is_best, "It is the best of its phase now."),
       field("removed", &StoredCheckpoint::removed, "Files that retention did not keep."),
       field("seconds", &StoredCheckpoint::seconds),
-      field("sync_seconds", &StoredCheckpoint::sync_seconds, "Of these, waiting for the disk."));
+      field("sync_seconds", &StoredCheckpoint::sync_seconds,
+            "The part of `seconds` spent waiting for the disk."));
   bind_result<Decided>(
       module, "RetentionDecision", "What becomes of a checkpoint.", field("entry", &Decided::entry),
       field("fate", &Decided::fate, "\"squash\": a delta that becomes a full file, and stays."),

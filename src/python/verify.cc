@@ -56,8 +56,10 @@ void bind_report(nb::module_& module) {
       computed("ok", &VerifyReport::ok, "No finding is an error."),
       field("findings", &VerifyReport::findings),
       field("suppressed", &VerifyReport::suppressed, "Findings beyond max_findings."),
-      field("suppressed_errors", &VerifyReport::suppressed_errors, "Of these, errors."),
-      field("bytes_checked", &VerifyReport::bytes_checked, "Of what a checksum was compared with."),
+      field("suppressed_errors", &VerifyReport::suppressed_errors,
+            "Errors among the suppressed findings."),
+      field("bytes_checked", &VerifyReport::bytes_checked,
+            "Bytes that were compared with a checksum."),
       field("regions", &VerifyReport::regions), field("tensors", &VerifyReport::tensors),
       field("tensors_compared", &VerifyReport::tensors_compared,
             "Tensors whose bytes were compared with a checksum. The others may have changed "

@@ -163,10 +163,11 @@ std::optional<std::string> fallback_of(const std::string& text) {
 void bind_save_result(nb::module_& module) {
   bind_result<SaveResult>(
       module, "SaveResult", "What a save did.", field("file_bytes", &SaveResult::file_bytes),
-      field("payload_bytes", &SaveResult::payload_bytes, "Of all tensors, uncompressed."),
+      field("payload_bytes", &SaveResult::payload_bytes, "Bytes of all tensors, uncompressed."),
       field("regions", &SaveResult::regions), field("tensors", &SaveResult::tensors),
       field("seconds", &SaveResult::seconds),
-      field("sync_seconds", &SaveResult::sync_seconds, "Of these, waiting for the disk."),
+      field("sync_seconds", &SaveResult::sync_seconds,
+            "The part of `seconds` spent waiting for the disk."),
       field("codec", &SaveResult::codec),
       field("io", &SaveResult::io, "\"buffered\" or \"direct\"."),
       field("io_fallback", &SaveResult::io_fallback, "Why it is not what was asked for.",

@@ -58,7 +58,7 @@ class Lock:
         self.close()
 
 
-#: Of this process, by folder.
+#: The locks of the saves of this process, by folder.
 _locks: WeakValueDictionary[str, Lock] = WeakValueDictionary()
 
 

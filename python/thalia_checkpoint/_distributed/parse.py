@@ -19,14 +19,14 @@ from .metadata import FORMAT, NAME, VERSION, Chunk, Document, StoredFile, Stored
 MAX_BYTES = 1 << 30
 #: As many as torch has.
 MAX_DIMENSIONS = 64
-#: Of a path, and levels of JSON of a tree: three for each of its containers.
+#: The most keys of a path, and the most levels of JSON of a tree: three for each of its containers.
 MAX_KEYS = 80
 MAX_LEVELS = 256
 #: Items of lists that have no name, beside as many as there are names: each was an empty container.
 MAX_EMPTY = 1024
 #: How often a chunk is looked at, for each of its dimensions and 16 more, before this gives up.
 MAX_LOOKS = 4
-#: Of packed elements those of torch, which has them two in a byte.
+#: The only packed elements that are read: torch has them, two in a byte.
 _PAIRS = "f4_e2m1"
 _SEAL = re.compile(rb', "sha256": "([0-9a-f]{64})"\}\n')
 _SEAL_BYTES = len(', "sha256": ""}\n') + 64
@@ -221,7 +221,7 @@ def _inner(node: dict[str, Any] | list[Any]) -> Iterable[Any]:
 
 
 def _items_without_names(paths: Iterable[Sequence[str | int]]) -> int:
-    """Of all lists together: those that an index leaves before itself."""
+    """The number of list items that have no name: an index asks for all items before its own."""
     root: dict[str | int, Any] = {}
     for path in paths:
         inner = root

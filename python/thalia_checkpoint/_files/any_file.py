@@ -141,7 +141,7 @@ class AnyFile(Mapping[str, Tensor]):
 
     @property
     def file_bytes(self) -> int:
-        """Of all its files, if there are several."""
+        """Bytes of all its files together."""
         return self._raw.file_bytes
 
     @property
@@ -152,8 +152,8 @@ class AnyFile(Mapping[str, Tensor]):
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """Of most formats {"format": NAME, NAME: {…}}: what a .thalia file made of this one holds; a
-        copy each time. The texts of a safetensors file are {"safetensors": {"metadata": {…}}} in it."""
+        """The metadata of a .thalia file made of this one: for most formats {"format": NAME, NAME: {…}}.
+        It is a copy each time. The texts of a safetensors file are {"safetensors": {"metadata": {…}}} in it."""
         text = self._raw.metadata_json
         found: dict[str, Any] = from_json(text, self.path) if text else {}
         return found

@@ -92,9 +92,9 @@ def as_stored(value: Any) -> Any:
 def imported(name: str, value: Any) -> tuple[str, npt.NDArray[Any]]:
     """The format's dtype, and an array over the memory of what has __dlpack__; read-only.
 
-    Of a type that numpy lacks as whole numbers of its width. Raises UnsupportedError for memory
-    that the processor does not read, for types that no file holds, and for what cannot be had
-    without a copy, such as a torch tensor that needs a gradient.
+    Elements of a type that numpy lacks are whole numbers of the same width. Raises UnsupportedError
+    for memory that the processor does not read, for types that no file holds, and for what cannot be
+    handed over without a copy, such as a torch tensor that needs a gradient.
     """
     try:
         value = as_stored(value)

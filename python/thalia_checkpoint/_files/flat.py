@@ -15,7 +15,7 @@ from .tensor import Tensor
 
 
 class FlatTensors(Tensors):
-    """Of a file without regions, each made when it is first asked for: a file may have very many."""
+    """The tensors of a file without regions. Each is made when it is first asked for: a file may have very many."""
 
     def __init__(self, names: Iterable[str], make: Callable[[int], Tensor]) -> None:
         self._places = {name: i for i, name in enumerate(names)}

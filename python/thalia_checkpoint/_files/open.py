@@ -36,9 +36,9 @@ def open(
     """Opens a .thalia file or a delta, as a File; or a file of another format, a folder that is one, or a
     model in several files, by its folder or its index, as an AnyFile. Headers and tables alone are read.
 
-    Of a folder it is the first of model.thalia, model.thalia.index.json, model.safetensors and
-    model.safetensors.index.json that is there, or else a safetensors model of another name or a
-    checkpoint of another format. The program and all functions take the same.
+    A folder is opened by the first file that it has of model.thalia, model.thalia.index.json,
+    model.safetensors and model.safetensors.index.json. If it has none of these, it is a safetensors
+    model of another name or a checkpoint of another format. The program and all functions take the same.
 
     access: "mapped" reads in place, and all processes share one copy; "copied" reads into memory,
         for files that may shrink or disks that may fail. "writable" reads in place, too, and what lies

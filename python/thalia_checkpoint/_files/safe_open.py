@@ -61,7 +61,7 @@ class Slice:
 
 
 def access_of(backend: str) -> Access:
-    """Of "mmap" and "pread". Raises UsageError for another one."""
+    """The access of the backend "mmap" or "pread". Raises UsageError for another backend."""
     if backend not in _BACKENDS:
         raise make_error(
             UsageError,

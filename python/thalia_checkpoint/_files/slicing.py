@@ -10,9 +10,9 @@ class Plan(NamedTuple):
     """What to read, and what to do with it then."""
 
     ranges: list[tuple[int, int]]
-    """Of each dimension, from and to."""
+    """The range of each dimension: from and to."""
     shape: tuple[int, ...]
-    """Of what these ranges hold."""
+    """The shape of what these ranges hold."""
     rest: tuple[Any, ...]
     """The index to apply to what was read; empty if it is the result."""
 

@@ -139,9 +139,9 @@ class Tensor:
     def __getitem__(self, index: Any) -> npt.NDArray[Any]:
         """The elements that a numpy index takes, as an array or, of one element, a 0-d array.
 
-        Of ints, slices, None and ... only what they take is read, and without a copy where it lies
-        side by side in the mapping. Anything else is applied to the whole array. Raises IndexError
-        as numpy does; else as numpy().
+        An index of ints, slices, None and ... reads only the elements that it takes, without a copy if
+        they lie side by side in the mapping. Any other index is applied to the whole array. Raises
+        IndexError as numpy does; else as numpy().
         """
         return self._get(index, numpy_dtype(self.dtype))
 
@@ -195,8 +195,8 @@ class Tensor:
     def raw(self) -> memoryview:
         """The bytes of the elements as the file has them: row-major, packed if they are.
 
-        Of a sparse tensor those of its arrays, one after the other. In the mapping and read-only
-        where `is_mapped`. Raises IntegrityError for damage.
+        A sparse tensor has those of its arrays, one after the other. The bytes lie in the mapping, and
+        are read-only, if `is_mapped`. Raises IntegrityError for damage.
         """
         return self._all_bytes().data
 

@@ -53,7 +53,7 @@ class SaveOptions(TypedDict, total=False):
     threads: int | None
     """That hash, compress and write; one a core."""
     memory_bytes: int | None
-    """Of buffers; 128 MiB."""
+    """Bytes of the buffers; 128 MiB."""
     progress: Progress | None
     """Called with bytes done and in all, from a thread of the save. What it raises ends the save.
     True shows a bar, with tqdm."""
@@ -145,7 +145,7 @@ class Writer:
             dots say, as a conversion from safetensors puts it: "layers.0.weight" to "layers.0".
         array: anything numpy takes, with the buffer protocol, or with __dlpack__ in memory of the
             CPU; a tensor of an open file, which is stored in its own element type. One that is not
-            contiguous and little-endian is copied. Of CsrArrays and CooArrays `shape` is needed.
+            contiguous and little-endian is copied. CsrArrays and CooArrays need `shape`.
         role: "weights", "bias", "optimizer", …; by default what the name tells.
 
         Raises UsageError for a name that is there already, and after the commit; TypeError for

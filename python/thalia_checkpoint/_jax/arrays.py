@@ -23,7 +23,7 @@ class Stored:
     kind: type
     """What was saved: jax.Array, np.ndarray or np.generic."""
     key: str | None
-    """Of random keys, the name of their generator; the tensor has their words in its last dimension."""
+    """The name of the generator of random keys, whose words the tensor has in its last dimension; else None."""
     shape: tuple[int, ...]
     dtype: Any
 

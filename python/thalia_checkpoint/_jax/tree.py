@@ -21,7 +21,7 @@ from .._leaves import described as what_it_is
 from ..errors import NotFoundError, UsageError, make_error
 from .arrays import Stored, is_key, mismatch, on_host, stored
 
-#: Of a target, what is not to be read; orbax.checkpoint.PLACEHOLDER.
+#: What a target has in place of what is not to be read; orbax.checkpoint.PLACEHOLDER.
 PLACEHOLDER = ...
 
 

@@ -43,7 +43,7 @@ def diff(
     threads: int = 0,
     progress: Progress | None = None,
 ) -> Diff:
-    """What differs between two files of any formats, as `thalia diff` tells it. Of deltas, their states.
+    """What differs between two files of any formats, as `thalia diff` tells it. Deltas are compared as their states.
 
     Two .thalia files: without `values` and tolerances no payload is read, as contents are compared
     by their hashes. Where one has another format, tensors are paired by their names with or without

@@ -28,7 +28,7 @@ class WrapperFacts:
     frames: int | None
     """None without a seek table."""
     checksum_inside: bool | None
-    """Of version 0.1: the checksum is inside the frame. None for other formats."""
+    """Whether the checksum of a file of version 0.1 is inside the frame. None for other formats."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class DTypeTotal:
     dtype: str
     tensor_count: int
     elements: int
-    """Of csr and coo those stored."""
+    """Elements of these tensors; of csr and coo tensors the stored ones."""
     logical_bytes: int
 
 
@@ -97,9 +97,9 @@ class Info:
     file_bytes: int
     """Without frames around the file and debris after it."""
     dead_bytes: int
-    """Of these, unused since an append."""
+    """The part of `file_bytes` that is unused since an append."""
     debris_bytes: int
-    """Behind the end, left by an append that was interrupted."""
+    """Bytes after the end, left by an append that was interrupted."""
     wrapper: WrapperFacts | None
     region_count: int | None
     connection_count: int | None
@@ -107,13 +107,13 @@ class Info:
     """With the matrices of connections. None, as all down to `lossy`, of a delta of 0.1, which is a
     pickle and never opened."""
     parameters: int | None
-    """Elements of tensors that are learned: by their roles, or if there are none by their names. Of
-    integers into which a quantizer packed several weights, the weights."""
+    """Elements of tensors that are learned: by their roles, or if there are none by their names. Integers
+    into which a quantizer packed several weights count as these weights."""
     uncounted_tensors: int | None
     """Packed tensors that are not in `parameters`: no table tells how many bits a weight has."""
     logical_bytes: int | None
     value_bytes: int | None
-    """Of all tensors in memory once restored; None of a delta that has not all of this itself."""
+    """Bytes of all tensors in memory once restored; None for a delta that does not have all of this itself."""
     stored_bytes: int | None
     dtypes: tuple[DTypeTotal, ...] | None
     """Most elements first."""

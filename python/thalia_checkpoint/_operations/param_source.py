@@ -39,12 +39,12 @@ class ParamSource:
 
     @property
     def total_bytes(self) -> int:
-        """Of all tensors."""
+        """Bytes of all tensors."""
         return self._raw.total_bytes
 
     @property
     def budget_bytes(self) -> int | None:
-        """Of tensors that stay; None: there is no limit."""
+        """The most bytes of the tensors that stay in memory; None: there is no limit."""
         return self._raw.budget_bytes
 
     def load(self, name: str) -> npt.NDArray[Any]:

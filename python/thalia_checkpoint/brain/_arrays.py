@@ -55,7 +55,7 @@ def _named(name: str, value: Any) -> Named:
 
 
 def dense_bytes(tensor: _core.LoadedTensor) -> int:
-    """Of all its elements, those included that a sparse one does not store."""
+    """Bytes of all its elements, with those that a sparse tensor does not store."""
     return packed_bytes(tensor.dtype, math.prod(tensor.shape))
 
 

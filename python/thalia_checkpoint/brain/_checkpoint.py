@@ -359,7 +359,7 @@ class BrainCheckpoint:
         reported = _core.brain_info(path)
         metadata = reported.metadata
         names = [*reported.regions, *(f"{_save.PATHWAY}{name}" for name in reported.pathways)]
-        # Of a file that was converted from the original program's, some of its own members are in the state.
+        # A file that was converted from the original program's has some of that file's members in the state.
         state: dict[str, Any] = {}
         if _metadata.SOURCE in metadata:
             state = OpenBrain(path, lazy=True, read_tensors=False, verification="off").core.state

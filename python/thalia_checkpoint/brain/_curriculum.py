@@ -102,7 +102,7 @@ class CurriculumTrainer:
         """Epochs of the next stage that are done."""
         self.growth_history: list[dict[str, Any]] = []
         self.history: list[dict[str, Any]] = []
-        """Of each stage that is done: stage, epochs and metrics, those of the last epoch."""
+        """Stage, epochs and metrics of each stage that is done. The metrics are those of the last epoch."""
 
     def train_stage(self, stage_config: StageConfig) -> FilePath:
         """Trains the next stage, or what is left of it, and saves. Returns the checkpoint's path.

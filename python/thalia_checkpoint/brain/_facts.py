@@ -86,7 +86,7 @@ def facts_of(name: str, reported: dict[str, Any]) -> RegionFacts:
 
 
 def shapes_of(members: Any, path: tuple[str, ...] = ()) -> Shapes:
-    """Of all arrays and tensors that stand below dictionaries."""
+    """The shapes of all arrays and tensors in dictionaries, and in dictionaries within these."""
     if isinstance(members, Mapping):
         return {p: s for key, value in members.items() for p, s in shapes_of(value, (*path, str(key))).items()}
     shape = getattr(members, "shape", None)
@@ -94,7 +94,7 @@ def shapes_of(members: Any, path: tuple[str, ...] = ()) -> Shapes:
 
 
 def neurons_of(shapes: Shapes) -> int:
-    """Of a region whose tensors agree about it; else 0, of which nothing follows for shapes."""
+    """The neurons of a region, if its tensors agree about it; else 0, from which nothing follows for shapes."""
     membrane = shapes.get(("neuron_state", "membrane")) or shapes.get(("region_state", "membrane"))
     if not membrane:
         return 0
@@ -173,7 +173,7 @@ class Beside:
         self.metadata = metadata
         self._regions = dict(regions or {})
         self.own = own
-        """Of the brain-wide state."""
+        """The facts of the brain-wide state."""
         self.connections: list[dict[str, Any]] = [] if connections is None else connections
 
     def region(self, name: str) -> RegionFacts | None:

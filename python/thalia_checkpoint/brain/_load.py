@@ -92,7 +92,7 @@ class OpenBrain:
         return found
 
     def names(self) -> list[str]:
-        """Of regions and pathways."""
+        """The names of regions and pathways."""
         return [*self.core.regions, *(f"{PATHWAY}{name}" for name in self.core.pathways)]
 
     def region(self, name: str) -> tuple[dict[str, Any], dict[str, Any]]:

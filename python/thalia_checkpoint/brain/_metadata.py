@@ -70,8 +70,8 @@ def events_in(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
 def shown(metadata: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
     """What the user of a file is shown: without what this package, or a conversion, noted for itself.
 
-    Of a file of the original program: its own members, in their order. state: of the whole brain, where
-    some of these are.
+    A file of the original program shows its own members, in their order. state: the state of the whole
+    brain, which has some of these.
     """
     source = metadata.get(SOURCE)
     keys = source.get("keys") if isinstance(source, dict) else None

@@ -44,13 +44,13 @@ class BrainState(dict[str, Any]):
 
     @property
     def regions(self) -> Mapping[str, Any]:
-        """Of a state with regions, by name."""
+        """The regions of the state, by name; empty if it has none."""
         found: Mapping[str, Any] = self.get("regions", {})
         return found
 
     @property
     def pathways(self) -> Mapping[str, Any]:
-        """The same of pathways; empty where the state has none."""
+        """The pathways of the state, by name; empty if it has none."""
         found: Mapping[str, Any] = self.get("pathways", {})
         return found
 

@@ -12,7 +12,7 @@ from torch.distributed.checkpoint.storage import StorageWriter
 
 from .._keywords import suggests
 
-#: Of all ranks; torch keeps it until the processes part.
+#: The process group of all ranks. torch keeps it until destroy_process_group().
 _group: weakref.ref[Any] | None = None
 _running: list[Future[Any]] = []
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from .._files.writer import SaveOptions
 
-#: Of a chunk that is decoded at a time.
+#: The bytes of a chunk that are decoded at a time.
 PIECE_BYTES = 16 << 20
 _ALIGNMENT = 64
 _EPOCH = re.compile(r"-?(?:0|[1-9]\d{0,17})")
@@ -257,6 +257,6 @@ def _epochs(inner: Mapping[str | int, Any]) -> dict[Any, int]:
     epochs = inner.get("milestones")
     if not isinstance(epochs, dict) or "last_epoch" not in inner:
         return {}
-    # Of another size it is the number of no epoch.
+    # A number of more than 18 digits is not that of an epoch.
     are_numbers = all(isinstance(key, str) and _EPOCH.fullmatch(key) for key in epochs)
     return {key: int(key) for key in epochs} if are_numbers else {}

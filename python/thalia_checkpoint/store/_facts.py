@@ -40,7 +40,7 @@ class LoadedCheckpoint:
 def loaded_of(
     facts: tuple[CheckpointEntry, FilePath, _core.File, Sequence[tuple[FilePath, str]], Sequence[str]],
 ) -> LoadedCheckpoint:
-    """Of what the core tells, with the warnings that came with it."""
+    """The checkpoint that the core reports. The warnings that came with it are issued."""
     entry, path, file, passed_over, sentences = facts
     for sentence in sentences:
         warn_caller(sentence)

@@ -173,7 +173,8 @@ def load_model(
 
 
 def _duplicates(state: Mapping[str, torch.Tensor], preferred: Container[str] = ()) -> dict[str, list[str]]:
-    """Of tensors that share memory, the others by the one to keep: all of it, preferred, and the first by name."""
+    """The other names of tensors that share memory, by the name to keep. The tensor to keep is all of the memory.
+    A preferred name is kept before others, and then the first by name."""
     names = list(state)
     found: dict[str, list[str]] = {}
     for group in overlapping(list(state.values())):

@@ -37,9 +37,9 @@ class Encoded(NamedTuple):
     tensors: Iterator[Named]
     """Made one by one, as the objects of many small ones keep the collector of garbage busy."""
     roles: dict[str, str]
-    """Of tensors whose names do not tell."""
+    """The roles of tensors whose names do not tell them."""
     attributes: list[list[Any]]
-    """Of each state_dict that has _metadata, its path and the NODE of these."""
+    """The path of each state_dict that has _metadata, and the NODE of these."""
     staged: bool = False
     """The tensors are copies of a staging."""
 

@@ -38,7 +38,7 @@ class Filling(NamedTuple):
     def by_torch(self, names: Iterable[str]) -> None:
         """Into a module that has torch's own code alone."""
         own = self.places.tensors
-        # Of those that are one tensor in the module, the last.
+        # If several names are one tensor in the module, the last is taken.
         names = list({id(own[name]): name for name in names}.values())
         straight = self._straight(names, names)
         new = self._read_whole(straight)

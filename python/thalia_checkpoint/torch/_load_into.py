@@ -29,7 +29,7 @@ def load_into(
     memory_bytes: int | None = None,
 ) -> LoadReport:
     """Reads a module's parameters and buffers from a file, each right into its place on any device.
-    Of a model in several files: from its folder or its index. The module is then as
+    A model in several files is read by its folder or its index. The module is then as
     module.load_state_dict(load(path)) leaves it, extra state included.
 
     Tensors are read ahead past the page cache, as File.stream() reads them, and converted to the

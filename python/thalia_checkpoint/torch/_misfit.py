@@ -101,11 +101,11 @@ class _Way(NamedTuple):
     """A way to call names of a file otherwise."""
 
     what: str
-    """That names differ by."""
+    """What the names differ by."""
     how: str
-    """Of load_into(), in Python."""
+    """The argument of load_into() for it, in Python."""
     fitting: set[str]
-    """Of the module, those that are found so."""
+    """The names of the module that are found so."""
 
 
 def _ways(there: set[str], given: set[str], own: set[str], prefix: str) -> Iterator[_Way]:

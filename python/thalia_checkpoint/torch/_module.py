@@ -26,7 +26,7 @@ class ModulePlaces(NamedTuple):
     """Names, and paths of modules, about which, and about all beneath them, code of the module's own
     decides: it may take, rename or make them up, and what fits is known when it has run."""
     paths: set[str]
-    """Of all modules, "" of the outermost."""
+    """Paths of all modules; that of the outermost is ""."""
 
     @property
     def has_code(self) -> bool:
@@ -83,7 +83,7 @@ def _own_tensors(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def _deferred(module: torch.nn.Module, prefix: str, names: Container[str]) -> Iterable[str]:
-    """Of what nobody knows what loading makes of it: code that is not torch's runs."""
+    """Names and paths for which the effect of loading is not known: code that is not torch's runs."""
     own, loads = module.__dict__, type(module)._load_from_state_dict
     has_own = any(name in own for name in _METHODS) or not isinstance(own.get("_parameters"), dict)
     if has_own or any(own.get(hooks) for hooks in _HOOKS):

@@ -12,7 +12,7 @@ from ..errors import FormatError, make_error
 
 
 def random_state() -> dict[str, Any]:
-    """Of Python, numpy and torch, and of every device of CUDA where that is there."""
+    """The states of the generators of Python, numpy and torch, and of every device of CUDA if there are any."""
     state: dict[str, Any] = {
         "python": random.getstate(),
         "numpy": np.random.get_state(),

@@ -63,13 +63,13 @@ class FileState:
             if self._tree is not None and _tree.members(self._tree) is None:
                 self._tree = None  # one value: no state dict
             self.names = list(file.tensors) if self._tree is None else list(_tree.names(self._tree))
-            """Of all tensors, as the file has them."""
+            """The names of all tensors, as the file has them."""
         self._by_name: dict[str, Tensor] = {}
         if self._tree is not None:
             self._by_name = {tensor.name: tensor for tensor in file.tensors.values()}
 
     def own_names(self) -> set[str]:
-        """Of the tensors under the prefix, as the module's are called."""
+        """The names of the tensors under the prefix, as the module calls them."""
         found = (self._own(name) for name in self.names if name.startswith(self._prefix))
         return {name for name in found if name is not None}
 
@@ -147,7 +147,7 @@ class FileState:
             own = self._own(name)
             inner = _tree.members(node)
             if own is not None and (inner is None or _takes_whole(places, own)):
-                # Of what else the file holds the tensors tell enough.
+                # Outside the state dict of a module, tensors are enough.
                 if known or _tree.is_tensor(node) or own in places.tensors or _takes_whole(places, own):
                     yield own, node
             elif inner is not None and (own in places.paths or any(_tree.names(node))):

@@ -35,7 +35,7 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}
 #: Two elements of f4_e2m1 in a byte, of which torch has the pairs; None if it has none. A tensor of
 #: these has half the last extent that the file's has.
 FLOAT4: torch.dtype | None = getattr(torch, "float4_e2m1fn_x2", None)
-#: Of all that torch has in memory as a file has it.
+#: The dtypes of all elements that torch has in memory as a file has them.
 TORCH_DTYPES: dict[str, torch.dtype] = DTYPES if FLOAT4 is None else {**DTYPES, "f4_e2m1": FLOAT4}
 _STRIDED = torch.strided
 _NUMPY = {dtype for name, dtype in DTYPES.items() if name != "bf16" and not name.startswith("f8_")}
@@ -152,8 +152,8 @@ def _lacks(name: str, dtype: str, instead: str = "") -> Exception:
 
 def bytes_of(tensor: torch.Tensor) -> npt.NDArray[Any]:
     """The bytes of a contiguous tensor on the CPU, in place, as an array of any type and shape."""
-    # Of types that numpy lacks as bytes, at the cost of two more calls. One element is contiguous with
-    # any stride, which a view as bytes does not take.
+    # Elements of types that numpy lacks are viewed as bytes, at the cost of two more calls. One element is
+    # contiguous with any stride, which a view as bytes does not take.
     plain = tensor if tensor.dtype in _NUMPY else tensor.as_strided((tensor.numel(),), (1,)).view(torch.uint8)
     array: npt.NDArray[Any] = plain.numpy()
     return array
@@ -218,7 +218,7 @@ def overlapping(tensors: Sequence[torch.Tensor]) -> list[list[int]]:
     first: dict[tuple[torch.device, int], int] = {}
     shared: dict[int, list[int]] = {}  # of a storage with several, by its first
     for i, tensor in enumerate(tensors):
-        # Of what is not there as it looks, a copy is stored.
+        # A tensor that is not in memory as it looks is stored as a copy.
         if _not_dense(tensor) or tensor.numel() == 0 or tensor.is_conj() or tensor.is_neg():
             continue
         found = first.setdefault((tensor.device, tensor.untyped_storage().data_ptr()), i)

@@ -17,9 +17,9 @@ from .._files.any_file import AnyFile
 from .._files.file import File
 from .._leaves import CONTAINERS, MAPPINGS, MEMBER
 
-#: Of a node of these, each of which has the name of what is stored.
+#: The members of a NODE that name what is stored.
 TENSORS = frozenset(("tensor", "array", "scalar"))
-#: Of a state_dict; load_state_dict() looks at it.
+#: The attribute of a state_dict that load_state_dict() looks at.
 ATTRIBUTE = "_metadata"
 
 
@@ -83,7 +83,7 @@ _DTYPES: dict[str, torch.dtype] = {
 
 
 def dtype_of(name: str) -> torch.dtype:
-    """Of torch, by its name there. Raises ValueError for anything else."""
+    """The dtype of torch with this name. Raises ValueError for anything else."""
     found = _DTYPES.get(name)
     if found is None:
         raise ValueError(f"{name!r} is no dtype")
