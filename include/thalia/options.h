@@ -37,14 +37,14 @@ enum class Durability {
 
 /// How bytes get between a file and memory.
 enum class IoMode {
-  automatic,  ///< of a save: direct if it is durable, of 8 MiB and more, and to a disk that
-              ///< allows it, else buffered. Of a stream: StreamOptions::io says it
+  automatic,  ///< for a save: direct if it is durable, of 8 MiB and more, and to a disk that
+              ///< allows it, else buffered. For a stream: StreamOptions::io says it
   buffered,   ///< through the page cache; a durable save starts early to write it back
   direct,     ///< past it: O_DIRECT over io_uring, with aligned buffers; falls back where denied
 };
 
 /// Called now and then while a long operation runs, never concurrently with itself; done <= total,
-/// both in bytes: of a save, logical bytes of payloads.
+/// both in bytes: for a save, logical bytes of payloads.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 /// How payloads are stored.
@@ -119,7 +119,7 @@ struct InputOptions {
 /// Which files a checkpoint may name as the one that it was taken against. What a file names is
 /// opened if it is a regular file, and used where its identity is the one that the file asks
 /// for. By default, it has to be named by a path from the file's folder, which may lead out of
-/// it; of an absolute path only the file name counts. docs/contribute/security.md, "Files that a
+/// it; only the file name of an absolute path counts. docs/contribute/security.md, "Files that a
 /// file names".
 struct BasePolicy {
   bool absolute = false;  ///< absolute paths are opened as they are

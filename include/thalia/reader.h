@@ -51,13 +51,13 @@ struct FileHeader : FileTotals {
   FormatVersion version{};
   FileFlags flags{};
   ChecksumType checksum = ChecksumType::none;
-  // Of a file with a block tree:
+  // For a file with a block tree:
   LeafAlgorithm leaves = LeafAlgorithm::xxh3_128;
   unsigned block_log2 = 0;  ///< 0 if there is no tree
   /// 1 after a save, one more with each append.
   std::uint64_t generation = 0;
   Uuid file_uuid;
-  // Of a delta:
+  // For a delta:
   Digest256 base_checksum;
   std::uint64_t base_step = 0;
 };
@@ -92,7 +92,8 @@ class Reader {
   const std::filesystem::path& path() const noexcept;
   /// As it was when the file was opened, whatever was appended since.
   FileHeader header() const noexcept;
-  /// Bytes up to the file_length that the header says, without debris; of a delta, its container's.
+  /// Bytes up to the file_length that the header says, without debris; for a delta, those of its
+  /// container.
   std::uint64_t file_bytes() const noexcept;
   /// In the mapping; empty if there is none. Checked as JSON, within the limits, at each call.
   std::string_view metadata_json() const;
@@ -127,12 +128,12 @@ class Reader {
   std::optional<ConnectionView> find_connection(std::string_view source,
                                                 std::string_view target) const;
 
-  /// Checks every byte against the checksum now; of a copied file, all of it is in memory then.
+  /// Checks every byte against the checksum now; a copied file is then in memory as a whole.
   /// @param cancel ends it, as that of the options does. @throws IntegrityError on the first block
   /// that differs; CancelledError.
   void verify_all(const std::stop_token& cancel = {}) const;
-  /// Bytes of the file that this process has in memory: of a mapped file the whole pages in its
-  /// page tables, of a copied one what was copied so far, in parts of 64 KiB.
+  /// Bytes of the file that this process has in memory: for a mapped file the whole pages in its
+  /// page tables, for a copied one what was copied so far, in parts of 64 KiB.
   std::uint64_t resident_bytes() const;
 
  private:

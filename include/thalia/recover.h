@@ -47,8 +47,8 @@ struct RecoverResult {
 /// Locks the file. Where its header does not hold (magic, CRC-32, fields, or a file_length that the
 /// file does not have), searches all of it for commit records, and takes the one with the highest
 /// generation whose closing checksum holds; a state without a damaged block goes before all others.
-/// Writes the record over the header, and syncs. Reads the file up to twice. Of a
-/// mapped file it holds only a few records in memory; a copied one is in memory as a whole.
+/// Writes the record over the header, and syncs. Reads the file up to twice. If the file is mapped,
+/// only a few records are in memory; a copied one is in memory as a whole.
 ///
 /// Debris of an append that was not committed never takes the place of a header that holds.
 ///
@@ -86,7 +86,7 @@ struct SalvageResult : RewriteResult {
   /// What was wrong with the file's own header and tables; empty where they hold.
   std::string fault;
   /// Names and tables hold by the file's checksums. Else they are well formed, and no more is known
-  /// of names; of a tensor's bytes its digest tells in any case.
+  /// of names; a tensor's digest shows in any case whether its bytes are right.
   bool tables_verified = false;
   std::uint64_t generation = 0;         ///< of the state that was saved
   std::uint32_t regions = 0;            ///< of the output
@@ -100,9 +100,9 @@ struct SalvageResult : RewriteResult {
 /// if it is compressed, and have the digests that the tables say, with regions, connections and
 /// texts as far as they are there. What is lost goes from the trees of states too, as
 /// remove_from_file() does it. The file's own header and tables come first, then the side file,
-/// then commit records. With a side file, or of a file that was cut, a copy without a name takes
-/// the input's space on the output's file system meanwhile. Reads each tensor a few times; in
-/// memory are tables, texts, one compressed tensor and, of a copied input, its bytes.
+/// then commit records. With a side file, or for a file that was cut, a copy without a name takes
+/// the input's space on the output's file system meanwhile. Reads each tensor a few times; tables,
+/// texts and one compressed tensor are in memory, and so is all of a copied input.
 /// @throws IntegrityError where nothing can be got, saying what was tried, also where a tensor was
 /// named and none is left; UnsupportedError for a delta or another version's; UsageError (exists);
 /// IoError; CancelledError. The output is as it was then.

@@ -60,7 +60,7 @@ class RegionView {
   /// Reads the region into memory, on as many threads as ReadOptions say, and returns when it is
   /// there: its views then cause no page faults until memory runs short. Verifies nothing. (On
   /// Linux before 5.14 it does what prefetch() does.) @throws IoError, with EFAULT, where the file
-  /// has become shorter or its disk fails, and a touch would raise SIGBUS; of a copied file the
+  /// has become shorter or its disk fails, and a touch would raise SIGBUS; for a copied file the
   /// errors of its views.
   void populate() const;
   /// Gives the region's pages back to the system; they are read again when touched. Spans stay

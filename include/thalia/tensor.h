@@ -72,9 +72,9 @@ using CooView = std::variant<CooArrays<std::uint32_t>, CooArrays<std::uint64_t>>
 /// on, in row-major order; only the last one may have fewer. docs/format/format.md, "quantized".
 struct QuantizedView {
   unsigned bits = 0;             ///< of every code, 1 to 8; 0: each group has a width of its own
-  std::uint64_t group_size = 0;  ///< elements; of all if they are one group
+  std::uint64_t group_size = 0;  ///< elements; all of them if there is one group
   std::uint64_t groups = 0;
-  std::span<const std::uint8_t> widths{};  ///< where bits is 0: of each group's codes, 0 to 8 bits
+  std::span<const std::uint8_t> widths{};  ///< if bits is 0: the bits of each group's codes, 0 to 8
   DType parameter_dtype = DType::f32;      ///< of minima and scales; f64 where the tensor is f64
   ByteSpan minima{};                       ///< one a group, finite
   ByteSpan scales{};                       ///< one a group, finite, 0 or more
@@ -112,7 +112,7 @@ class TensorView {
   std::uint64_t nnz() const noexcept;
   bool wide_indices() const noexcept;
   TensorLayout layout() const { return {dtype(), shape_, encoding(), nnz(), wide_indices()}; }
-  /// Bytes of the tensor in its own encoding, decompressed: of a csr tensor its three arrays.
+  /// Bytes of the tensor in its own encoding, decompressed: for a csr tensor its three arrays.
   std::uint64_t logical_bytes() const noexcept;
   std::uint64_t stored_bytes() const noexcept;
   std::uint64_t stored_offset() const noexcept;  ///< absolute

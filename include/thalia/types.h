@@ -321,7 +321,7 @@ struct FileIdentity {
   Digest256 closing_checksum;
   Uuid file_uuid{};
   std::uint64_t generation = 0;   ///< 1 or more; 0 is no file's
-  std::uint64_t file_length = 0;  ///< in bytes; of a delta, of its container
+  std::uint64_t file_length = 0;  ///< in bytes; for a delta, of its container
   std::uint64_t training_steps = 0;
   unsigned depth = 0;  ///< deltas from here down to a full file
 };

@@ -39,7 +39,7 @@ struct VerifyReport {
   std::vector<Finding> findings;
   std::uint64_t suppressed = 0;         ///< findings beyond VerifyOptions::max_findings
   std::uint64_t suppressed_errors = 0;  ///< of these, those of severity error
-  /// Of what a checksum was compared with; 0: of nothing.
+  /// The bytes that were compared with a checksum; 0 if none were.
   std::uint64_t bytes_checked = 0;
   std::uint32_t regions = 0;
   std::uint32_t tensors = 0;

@@ -1,4 +1,4 @@
-// Versions: of the library, and of the format that a file is of. docs/format/format.md, "Versions".
+// Versions of the library, and of the format that a file is of. docs/format/format.md, "Versions".
 #pragma once
 
 #include <compare>

@@ -29,15 +29,15 @@
 
 namespace thalia {
 
-/// An open file. A cheap handle; immutable; any number of threads. Of a .thalia file the tensors
+/// An open file. A cheap handle; immutable; any number of threads. The tensors of a .thalia file
 /// have the names that they get in formats without regions, unless OpenOptions::as_stored is set.
 class AnyFile {
  public:
-  /// Of a folder, of the file that opens the model in it.
+  /// For a folder: the path of the file that opens the model in it.
   const std::string& path() const noexcept;
   FileFormat format() const noexcept;
-  /// What the file says of itself. Of a .thalia file that was opened as it is stored, tables are
-  /// read by the first call. @throws FormatError, IoError.
+  /// What the file says of itself. If a .thalia file was opened as it is stored, the first call
+  /// reads its tables. @throws FormatError, IoError.
   const FileFacts& facts() const;
   std::string_view version() const;                     ///< as FileFacts has it
   std::string_view metadata_json() const;               ///< the same
@@ -51,10 +51,10 @@ class AnyFile {
   /// what read() gives of one that is quantized, or a part of a delta. @throws UsageError
   /// (not_found); FormatError.
   AnyTensor stored(std::size_t i) const;
-  /// By its name. Of a file with regions that was opened as it is stored: REGION/NAME, NAME where
-  /// one region alone has it, or its path in a state, with dots or slashes, with "regions." or
-  /// without it. @throws UsageError (bad_argument) where several regions have the name;
-  /// FormatError.
+  /// Finds a tensor by its name. If a file with regions was opened as it is stored, a name is
+  /// REGION/NAME, NAME if only one region has it, or the path in a state, with dots or slashes,
+  /// with "regions." or without it. @throws UsageError (bad_argument) where several regions have
+  /// the name; FormatError.
   std::optional<std::size_t> find(std::string_view name) const;
   /// @throws as find(); UsageError (not_found), which says what may have been meant.
   std::size_t at(std::string_view name) const;
@@ -78,8 +78,8 @@ class AnyFile {
   /// index: "the tensors of 2 other files: …"; nullopt of a whole one.
   std::optional<std::string> lacks() const;
 
-  /// The files that are read beside the one at path(): of a model, with external data, of a chain.
-  /// @throws as read(), where they have to be opened to be known.
+  /// The files that are read besides the one at path(): those of a model, those with
+  /// external data, those of a chain. @throws as read(), if they have to be opened to be known.
   std::vector<std::filesystem::path> files() const;
 
   /// The size of what read(i) returns.
@@ -152,7 +152,7 @@ class ResolvedFile {
   /// Valid after this is gone, as a copy of it.
   const Reader& reader() const noexcept { return reader_; }
   bool is_copy() const noexcept { return input_bytes_ != 0; }
-  /// Of all files that were read; 0 where this is no copy.
+  /// The bytes of all files that were read; 0 if this is not a copy.
   std::uint64_t input_bytes() const noexcept { return input_bytes_; }
 
  private:
@@ -165,10 +165,10 @@ class ResolvedFile {
 bool is_in_parts(const std::filesystem::path& path, Access access = Access::mapped);
 
 /// The state of a .thalia file, a delta, or the parts that an index or its folder names, all of
-/// which it keeps open. Of parts: regions of one name are one; metadata are joined as by merge(),
-/// and training steps are the greatest. @throws as ChainReader::open(); FormatError (inconsistent)
-/// where index and parts do not have the same tensors; UsageError (duplicate) where two parts have
-/// other texts or sizes for a region, or other metadata.
+/// which it keeps open. Parts are joined: regions of one name become one, metadata are joined as by
+/// merge(), and training steps are the greatest. @throws as ChainReader::open(); FormatError
+/// (inconsistent) where index and parts do not have the same tensors; UsageError (duplicate) where
+/// two parts have other texts or sizes for a region, or other metadata.
 StateSource state_source(const std::filesystem::path& path, const ChainOptions& options = {});
 
 /// write_delta() between two paths. Its base is one file, which may be a delta. @param input as

@@ -44,11 +44,11 @@ struct CheckpointSignature {
 struct QuantizationConfig {
   unsigned bits = 8;                   ///< 1 to 8; with sensitivities the mean of all weights
   std::vector<std::string> exclude{};  ///< patterns of tensors that stay exact: "optimizer.*"
-  /// Of each weight of a tensor, as a tensor of f32, f16, bf16 or f64 with as many elements; signs
-  /// are not looked at. nullopt: all its weights count alike. Each quantized tensor then gets its
-  /// own number of bits, 1 to 8, so that the sum of sensitivity² × error² over the checkpoint is
-  /// the least that their mean allows. Errors are measured for every width, so that saving takes
-  /// several times as long.
+  /// The sensitivity of each weight of a tensor, as a tensor of f32, f16, bf16 or f64 with as many
+  /// elements; signs are not looked at. nullopt: all its weights count alike. Each quantized tensor
+  /// then gets its own number of bits, 1 to 8, so that the sum of sensitivity² × error² over the
+  /// checkpoint is the least that their mean allows. Errors are measured for every width, so that
+  /// saving takes several times as long.
   std::function<std::optional<Tensor>(std::string_view name, const Tensor& tensor)> sensitivity{};
   /// How often a checkpoint may be stored quantized, restored and stored quantized again.
   std::uint64_t max_generations = 10;

@@ -36,10 +36,10 @@ struct ConvertOptions {
   bool dense = false;
   /// Elements in place of the codes of formats with types of their own, as GGUF's blocks.
   bool dequantize = false;
-  /// Of safetensors: bytes of tensors in one file, as many files as that takes, and an index of
-  /// them. nullopt: one file, unless the output is the index of a model.
+  /// For safetensors: the bytes of tensors in one file. The output is as many files as that takes,
+  /// and an index of them. nullopt: one file, unless the output is the index of a model.
   std::optional<std::uint64_t> shard_bytes{};
-  /// Of mckp: the file that the output is a delta against. Its own bases are looked for as the
+  /// For mckp: the file that the output is a delta against. Its own bases are looked for as the
   /// input's.
   std::optional<std::filesystem::path> base{};
   /// Also types that the target has and its original program does not read.
@@ -52,7 +52,8 @@ struct ConvertOptions {
 };
 
 struct ConvertResult : RewriteResult {
-  std::filesystem::path output{};  ///< what was written: of shards, asked for as a file, the index
+  /// What was written; for shards that were asked for as a file, the index.
+  std::filesystem::path output{};
   std::vector<std::string> losses{};    ///< what the target cannot hold, one sentence each
   PrecisionStatistics precision{};      ///< of the output's tensors
   std::uint32_t converted_tensors = 0;  ///< to another type
@@ -75,9 +76,8 @@ struct ConvertResult : RewriteResult {
 ConvertResult convert(const std::filesystem::path& input, const std::filesystem::path& output,
                       const ConvertOptions& options = {});
 
-/// Copies the named regions, and connections among them, into a new .thalia file; of a delta as
-/// convert(). @throws
-/// UsageError (not_found).
+/// Copies the named regions, and connections among them, into a new .thalia file; for a delta as
+/// convert(). @throws UsageError (not_found).
 ConvertResult extract(const std::filesystem::path& input, const std::vector<std::string>& regions,
                       const std::filesystem::path& output, const ConvertOptions& options = {});
 
@@ -97,7 +97,7 @@ struct MergePreference {
 };
 
 /// Copies the regions and connections of several .thalia files into a new one, in the order of the
-/// inputs; of a delta, and of a model in several files, its state, as a ResolvedFile. What two
+/// inputs. A delta, or a model in several files, gives its state, as a ResolvedFile. What two
 /// inputs have alike (by facts, texts and content hashes, as diff() tells) is taken once. Metadata:
 /// the first's, with the members that only others have, and no conflict in version, thalia_version
 /// and created, which say something of one file; growth histories one after the other in the order

@@ -26,7 +26,7 @@ enum class FileFormat {
   thalia,
   safetensors,  ///< a file, an index of shards, or the folder of a model
   thalia_0_1,   ///< "thalia-0.1": what the original program wrote, thalia/formats/v01.h; deltas too
-  mckp,         ///< docs/format/mckp.md; of a delta, the previous files are looked for next to it
+  mckp,         ///< docs/format/mckp.md; the previous files of a delta are looked for next to it
   mst,          ///< the original mithril program's, thalia/formats/mithril.h
   mithril_quantized,  ///< "mithril-quantized": a tensor of codes, as that program wrote it
   orbax,          ///< "mithril-orbax": a folder of .npy files, as that program laid out for Orbax
@@ -123,7 +123,7 @@ struct FileFacts : StateFacts {
   /// Its tensors are listed. Those of a delta of version 0.1 are in a Python pickle, which is
   /// never opened.
   bool lists_tensors = true;
-  std::uint64_t file_bytes = 0;  ///< unwrapped and without debris; of all files of a model
+  std::uint64_t file_bytes = 0;  ///< unwrapped and without debris; for a model, of all its files
   std::optional<WrapperFacts> wrapper{};
   std::uint64_t dead_bytes = 0;
   std::uint64_t debris_bytes = 0;
@@ -140,8 +140,8 @@ struct FileFacts : StateFacts {
   std::vector<std::string> warnings{};
   /// What the file holds beside tensors and metadata, a sentence each: conversions lose it.
   std::vector<std::string> losses{};
-  /// A JSON object. Of most formats {"format":NAME,NAME:{…}}: what a .thalia file made of this one
-  /// holds, with all that it takes to write the file again.
+  /// A JSON object. For most formats it is {"format":NAME,NAME:{…}}: what a .thalia file made of
+  /// this one holds, with all that it takes to write the file again.
   std::string metadata = "{}";
 };
 
@@ -206,7 +206,7 @@ struct AnyTensor {
   // What AnyFile::stored() tells as well.
   std::string region{};             ///< empty: it is in none
   std::string path{};               ///< in a state, by which patterns know it
-  std::uint64_t logical_bytes = 0;  ///< decompressed: of codes, where it is stored quantized
+  std::uint64_t logical_bytes = 0;  ///< decompressed; those of the codes if it is stored quantized
   std::optional<Role> role{};
   std::optional<std::uint32_t> chunks{};
   std::optional<std::uint32_t> crc32{};
@@ -215,7 +215,7 @@ struct AnyTensor {
 
   /// What it takes of the file, or in memory where the format does not say.
   std::uint64_t size() const noexcept { return stored_bytes.value_or(logical_bytes); }
-  /// Stored elements: of csr and coo those that there are, else all of the shape; at most 2^64 - 1.
+  /// Stored elements: for csr and coo those that exist, else all of the shape; at most 2^64 - 1.
   std::uint64_t elements() const noexcept;
   bool is_compressed() const noexcept;
 };
@@ -224,26 +224,27 @@ struct AnyTensor {
 /// as long as this. Holds the file open; any number of threads may read.
 struct TensorElements {
   TensorLayout layout{};  ///< of what comes out
-  /// Of a dense one. @throws UsageError (bad_argument, size_mismatch); as AnyFile::read().
+  /// Reads a slice of a dense tensor. @throws UsageError (bad_argument, size_mismatch); as
+  /// AnyFile::read().
   SliceReader read{};
   std::optional<Tensor> all{};  ///< where it is in memory as a whole, as every sparse one is
 };
 
-/// Of one in memory, or in a mapping.
+/// The elements of a tensor in memory, or in a mapping.
 TensorElements elements_of(Tensor tensor);
 
 struct OpenOptions {
   ChainOptions chain{};
   /// Elements in place of the codes of formats with types of their own.
   bool dequantize = false;
-  /// Of PyTorch files: tensors that share memory are one tensor, and a tree in the metadata says
-  /// what they are of it (docs/format/pt.md, "Views and shared storages"). Else each is one of its
-  /// own.
+  /// For PyTorch files: tensors that share memory are one tensor, and a tree in the metadata says
+  /// which part of it each of them is (docs/format/pt.md, "Views and shared storages"). Else each
+  /// is a tensor of its own.
   bool shared_memory = false;
-  /// Of files with regions the tensors as they stand there: named within their regions, in the
-  /// order of the tables. Of a delta what it stores itself is listed, and its bases are opened with
-  /// the first tensor that is read. Else names say the region where they have to, and a delta is
-  /// its whole state.
+  /// For files with regions: the tensors as they are in the file, named within their regions, in
+  /// the order of the tables. For a delta: what it stores itself is listed, and its bases are
+  /// opened with the first tensor that is read. If not set, names say the region where they have
+  /// to, and a delta is its whole state.
   bool as_stored = false;
   /// Bytes that a safetensors header may have; the reference refuses more than 100 MB.
   std::uint64_t max_safetensors_header_bytes = 100'000'000;

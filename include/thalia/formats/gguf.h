@@ -114,11 +114,11 @@ using GgufKeyValues = std::vector<GgufKeyValue>;
 struct GgufTensor {
   std::string name;
   GgmlType type = GgmlType::f32;
-  /// Of elements, outermost first: the reverse of the file's order.
+  /// The extents in elements, outermost first: the reverse of the file's order.
   Shape shape;
   ByteSpan bytes;  ///< reading: in the mapping, valid as long as the file object; writing: borrowed
                    ///< until the save returns
-  std::uint64_t offset = 0;  ///< reading: of the bytes, from the start of the file
+  std::uint64_t offset = 0;  ///< reading: where the bytes are, from the start of the file
 };
 
 /// A mapped GGUF file, version 2 or 3, little-endian. A cheap handle; immutable; any number of

@@ -47,8 +47,8 @@ struct GptrsWeightStreaming {
   std::optional<std::uint64_t> small_param_persist_threshold{};  ///< in bytes
 };
 
-/// A config taken apart, as gpt.rs does: of a key that repeats the last one counts, and keys that
-/// it does not know are passed over.
+/// A config taken apart, as gpt.rs does: if a key repeats, the last one counts; keys that it does
+/// not know are passed over.
 struct GptrsModelConfig {
   std::string kind;             ///< "gpt", "resnet34", …
   std::string config = "null";  ///< the model's own, any JSON value; compact, keys in their order
@@ -114,7 +114,7 @@ class GptrsFile {
   /// @throws UsageError (not_found); FormatError where the file is not strict and the entry wrong.
   Tensor read(std::string_view name) const;
   Tensor read(BaseParamId id) const;
-  /// Of entry `i` of tensors(), which is below their count.
+  /// Reads entry `i` of tensors(); `i` is below their count.
   Tensor read_entry(std::size_t i) const;
 
  private:

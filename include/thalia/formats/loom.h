@@ -40,8 +40,8 @@ struct EntitySection {
   std::optional<std::uint64_t> length{};  ///< nullopt: up to the end of the file
 };
 
-/// An open .entity file: of its bytes, opening reads those before the blobs. There are no
-/// checksums. A cheap handle; immutable; any number of threads.
+/// An open .entity file. Opening reads the bytes before the blobs. There are no checksums. A cheap
+/// handle; immutable; any number of threads.
 class EntityFile {
  public:
   /// @throws IoError; FormatError naming field and bound, also for a blob that lies outside;

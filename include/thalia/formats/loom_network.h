@@ -62,7 +62,7 @@ unsigned loom_element_bytes(LoomDType dtype) noexcept;
 /// Bytes of `count` packed elements; nullopt where they pass 2^64 - 1.
 std::optional<std::uint64_t> loom_packed_bytes(LoomDType dtype, std::uint64_t count) noexcept;
 /// Elements in packed bytes. Types of less than a byte fill their last byte, whatever was packed;
-/// of others a part of an element at the end does not count.
+/// for other types, a part of an element at the end does not count.
 std::uint64_t loom_element_count(LoomDType dtype, std::uint64_t packed_bytes) noexcept;
 /// The type of this library whose bytes and meaning are the same. nullopt for fp8, which has values
 /// of its own, and for types of less than a byte, which begin at the other end of it.

@@ -83,9 +83,9 @@ struct MckpDescription {
   std::optional<std::uint64_t> training_step{};
   std::string metadata = "{}";             ///< a JSON object: the user's
   std::optional<MckpPrevious> previous{};  ///< what deltas are of
-  /// Of each tensor, which the content hash is made of. SHA-256 proves a checkpoint against a
-  /// content hash that is known from elsewhere, and takes longer than compressing. A file that
-  /// does not say has SHA-256.
+  /// What digests each tensor; the content hash is made of these digests. SHA-256 proves a
+  /// checkpoint against a content hash that is known from elsewhere, and takes longer than
+  /// compressing. A file that does not say has SHA-256.
   LeafAlgorithm content_digests = LeafAlgorithm::xxh3_128;
 };
 
@@ -115,9 +115,9 @@ struct MckpReadOptions {
   ChainOptions chain{};
 };
 
-/// An open file, mapped. Header, index and layout are checked at opening, with their checksum or,
-/// of a file that has none for them, that of the whole file; block header and payload when a tensor
-/// is read. A cheap handle; immutable; any number of threads.
+/// An open file, mapped. Header, index and layout are checked at opening, with their checksum, or
+/// if the file has none for them, that of the whole file; block header and payload when a tensor is
+/// read. A cheap handle; immutable; any number of threads.
 class MckpFile {
  public:
   /// @throws IoError; FormatError naming field, value and bound; IntegrityError; UnsupportedError
@@ -201,7 +201,7 @@ class MckpChain {
 /// (thalia/types.h).
 struct MckpQuantizationOptions {
   unsigned bits = 8;  ///< 1 to 8
-  /// Of tensors that have another number, by their names. A name that is not added is an error of
+  /// Other numbers of bits for single tensors, by name. A name that is not added is an error of
   /// commit().
   std::map<std::string, unsigned, std::less<>> bits_of{};
   /// Tensors whose names match one stay as they are: '*' any characters, '?' one, '.' and '/' the
@@ -210,8 +210,9 @@ struct MckpQuantizationOptions {
 };
 
 struct MckpWriteOptions {
-  /// By itself plane_entropy. Of that and packed_exponents, which code exponents, deltas and sparse
-  /// tensors are zstd, and so is the level. There are no chunks, so chunk_bytes does not count.
+  /// By default plane_entropy. That and packed_exponents code exponents: with them, deltas and
+  /// sparse tensors are zstd, and the level is zstd's. There are no chunks, so chunk_bytes does not
+  /// count.
   Compression compression{};
   bool byte_grouping =
       true;  ///< cut elements of f16, bf16, f32 and f64 into planes for zstd and lz4

@@ -154,7 +154,7 @@ struct MithrilQuantized {
   std::vector<float> scales{};  ///< one, or in nf4 one a group
   std::optional<std::vector<std::int8_t>> zero_points{};
 
-  /// F32, whatever the original dtype: bit for bit what the original computes. Of int4 those are
+  /// F32, whatever the original dtype: bit for bit what the original computes. For int4 these are
   /// not the numbers that were quantized, unless 0 lies between their least and greatest: the
   /// original stores codes that count from the least number, and a zero point that is clamped.
   /// @throws FormatError (limit_exceeded) where they take more than `limits` allow for the bytes of

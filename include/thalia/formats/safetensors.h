@@ -37,7 +37,7 @@ class SafetensorsFile {
   /// rank above 8).
   static SafetensorsFile open(const std::filesystem::path& path,
                               std::uint64_t max_header_bytes = 100'000'000);
-  /// The same. With Access::copied the whole file is read into memory; of the limits
+  /// The same. With Access::copied the whole file is read into memory. Among the limits,
   /// max_file_bytes counts.
   static SafetensorsFile open(const std::filesystem::path& path, const ReadOptions& options,
                               std::uint64_t max_header_bytes = 100'000'000);
@@ -115,12 +115,12 @@ struct ModelIndex {
 /// name that is there twice, (limit_exceeded).
 ModelIndex read_model_index(const std::filesystem::path& path, const ReadLimits& limits = {});
 
-/// Which file opening this path begins with: the path itself if it is no folder, or a folder
-/// that is one checkpoint of another format. Of another folder the first of model.thalia,
-/// model.thalia.index.json, model.safetensors and model.safetensors.index.json that is there, or
-/// else what find_safetensors_model() finds. So a whole file comes before an index, as transformers
-/// has it. @throws IoError, and where the folder has none of these; UsageError (bad_argument) where
-/// it has several models of other names, (not_found) if it has parts of one without the index.
+/// Which file opening this path begins with: the path itself if it is not a folder, or is a folder
+/// that is one checkpoint of another format. For another folder: the first of model.thalia,
+/// model.thalia.index.json, model.safetensors and model.safetensors.index.json that exists, or else
+/// what find_safetensors_model() finds. So a whole file comes before an index, as in transformers.
+/// @throws IoError, and where the folder has none of these; UsageError (bad_argument) where it has
+/// several models of other names, (not_found) if it has parts of one without the index.
 std::filesystem::path find_model(const std::filesystem::path& path);
 
 // A model as one thing, whether it lies in one file or in several with an index: checked, written
@@ -166,8 +166,8 @@ struct ModelSaveOptions {
   /// Bytes of tensors in one file at most. A tensor that is larger gets a file of its own.
   std::uint64_t max_shard_bytes = 5'000'000'000;
   std::uint64_t align = 8;  ///< of safetensors files, as of save_safetensors()
-  /// Of .thalia files all but file_uuid counts, of safetensors files output, progress and the stop.
-  /// Progress is that of the whole model.
+  /// For .thalia files everything except file_uuid applies; for safetensors files, output, progress
+  /// and the stop. Progress is that of the whole model.
   SaveOptions save{};
   /// Where a model is not in memory as a whole: called before each file for the tensors of that
   /// file, whose NamedArray::bytes are not looked at. What it gives is borrowed until it is called

@@ -39,7 +39,7 @@ struct V01Header : FileTotals {
 };
 
 struct V01Entry {
-  /// Up to 31 bytes of UTF-8 without NUL; of a pathway "pathway:NAME".
+  /// Up to 31 bytes of UTF-8 without NUL; for a pathway "pathway:NAME".
   std::string name;
   /// An object of values and tensors. What the original program tagged ("_dataclass", "_type" and
   /// "_class" with their fields) stays the plain object that is in the file.

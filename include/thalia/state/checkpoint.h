@@ -66,8 +66,8 @@ struct BrainContents {
   RoundingLoss rounding{};                   ///< what the policy cost
 };
 
-/// Of a file in frames, `closing_checksum` and `identity` are those of the .thalia file inside,
-/// `codec` is that of the frames.
+/// For a file in frames, `closing_checksum` and `identity` are those of the .thalia file inside,
+/// and `codec` is that of the frames.
 struct BrainSaveResult : SaveResult {
   std::filesystem::path path{};
   BrainContents contents{};
@@ -93,12 +93,12 @@ struct SavedBrain {
   std::filesystem::path path;           ///< of its file, which is not opened, and need not be there
   FileIdentity identity;                ///< as the save's result has it
   std::vector<TensorDigest> digests{};  ///< the same; tensors changed in place are found by them
-  /// That it was saved with; of a delta, precision_policy is the one that its result names.
+  /// That it was saved with; for a delta, precision_policy is the one that its result names.
   BrainSaveOptions options{};
 };
 
-/// Names of regions are those in the file: pathways are "pathway:NAME". Of a file in frames as
-/// BrainSaveResult, and `sync_seconds` are not known.
+/// Names of regions are those in the file: pathways are "pathway:NAME". For a file in frames it is
+/// as BrainSaveResult, and `sync_seconds` are not known.
 struct BrainDeltaResult : DeltaResult {
   std::filesystem::path path{};
   BrainContents contents{};
@@ -231,7 +231,7 @@ class BrainCheckpoint {
   /// parse_growth_history().
   static BrainInfo info(const std::filesystem::path& path, const ReadOptions& options = {});
 
-  /// Checks everything, and that the state can be made; of a delta all that it is based on, too,
+  /// Checks everything, and that the state can be made; for a delta all that it is based on, too,
   /// which is looked for as in BrainLoadOptions. Never throws for what the file holds, or where
   /// there is none.
   static BrainValidation validate(const std::filesystem::path& path,

@@ -86,7 +86,7 @@ struct ChainTensor {
   Digest128 content_hash;  ///< of the logical bytes
 };
 
-/// A checkpoint with all that it is based on: of a full file itself. A cheap handle; copies share
+/// A checkpoint with all that it is based on; a full file has no base. A cheap handle; copies share
 /// the open files. Immutable; any number of threads may use one.
 class ChainReader {
  public:
@@ -130,7 +130,7 @@ class ChainReader {
   /// taken through all files of the chain while it is in the cache, on all cores, and held against
   /// the content hash; quantized tensors are restored. Memory is limited as StreamOptions say,
   /// whatever the depth. Without a list everything, connections included. A full file is read as
-  /// StreamReader reads it; of a delta's files the mappings are read, with the kernel told ahead.
+  /// StreamReader reads it; a delta's files are read through their mappings, with prefetching.
   /// @throws as StreamReader and read(); UsageError (bad_argument) for codes of a delta.
   StreamReader stream(const StreamOptions& options = {}) const;
   StreamReader stream(std::span<const RegionView> regions, const StreamOptions& options = {}) const;
@@ -215,10 +215,10 @@ struct DeltaOptions {
   DeltaLossOptions loss{};
   /// As every save's, but for this:
   ///
-  /// The codec is by itself plane_entropy, or with a level zstd; with automatic_codec
+  /// The codec is by default plane_entropy, or with a level zstd; with automatic_codec
   /// plane_entropy, too. Differences of weights that all moved a little are what it is good at,
-  /// both in size and in speed; it leaves what repeats to zstd. Of none, nothing is compressed:
-  /// where a list of elements is not smaller, a tensor is stored whole.
+  /// both in size and in speed; it leaves what repeats to zstd. With the codec none, nothing is
+  /// compressed: if a list of elements is not smaller, a tensor is stored whole.
   ///
   /// Writes go through the page cache, as they are few beside what is read: where `io` asks for
   /// direct ones, SaveResult::io_fallback says so.
@@ -228,9 +228,9 @@ struct DeltaOptions {
   SaveOptions save{};
 };
 
-/// Of the file that was saved, and of how it differs from its base. `payload_bytes` are those of
-/// the state's tensors; `digests` are of what comes out, in the order that SavedState has;
-/// `identity` knows the depth.
+/// The file that was saved, and how it differs from its base. `payload_bytes` are those of the
+/// state's tensors; `digests` are those of the restored tensors, in the order of SavedState;
+/// `identity` has the depth.
 struct DeltaResult : SaveResult {
   std::uint64_t base_bytes = 0;  ///< of the base's file
   unsigned depth = 0;            ///< deltas down to the full file, this one among them
@@ -239,12 +239,11 @@ struct DeltaResult : SaveResult {
   std::uint32_t differences = 0;  ///< xor_base
   std::uint32_t lists = 0;        ///< sparse_delta
   std::uint32_t whole = 0;
-  /// Of those stored whole, those that the base has too, but so that nothing can be taken from it:
-  /// csr or coo of another type, shape or count of elements, another encoding or rank, or a packed
-  /// type.
+  /// Tensors of `whole` that the base has too, but in a form that nothing can be taken from: csr or
+  /// coo of another type, shape or count of elements, another encoding or rank, or a packed type.
   std::uint32_t unlike = 0;
-  /// Of them all, those whose base has another floating point type. Its values were converted
-  /// before they were compared, and are when the tensor is made again.
+  /// Tensors, of all these kinds, whose base has another floating point type. Its values were
+  /// converted before they were compared, and are again when the tensor is restored.
   std::uint32_t converted = 0;
   std::uint64_t listed_elements = 0;      ///< of all lists
   std::vector<LowRankReport> low_rank{};  ///< of matrices that were stored so, in the file's order

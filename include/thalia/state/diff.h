@@ -75,7 +75,7 @@ struct TensorDiff {
   std::optional<TensorFacts> after{};
   std::optional<ValueDiff> values{};  ///< of changed tensors, where DiffOptions asked for it
 
-  // Of changed tensors.
+  // Only for changed tensors.
   bool dtype_changed() const noexcept { return before->layout.dtype != after->layout.dtype; }
   bool shape_changed() const noexcept { return before->layout.shape != after->layout.shape; }
   bool role_changed() const noexcept { return before->role != after->role; }
@@ -117,7 +117,7 @@ struct Diff {
   std::vector<FieldDiff> metadata{};  ///< by the keys of the object
   std::vector<RegionDiff> regions{};  ///< in the order of the earlier file, then those added
   std::vector<ConnectionDiff> connections{};
-  /// Of files that are compared by the names of tensors alone; diff() leaves it empty.
+  /// The tensors of files that are compared by the names of tensors alone; diff() leaves it empty.
   std::vector<TensorDiff> tensors{};
   std::uint64_t same_regions = 0;
   std::uint64_t same_connections = 0;
@@ -178,7 +178,7 @@ struct ComparedTensor {
   std::uint64_t read_bytes = 0;  ///< about, for progress
 };
 
-/// Compares the elements of two tensors; of the options tolerances, input and work count.
+/// Compares the elements of two tensors. Among the options, tolerances, input and work count.
 /// @throws what reading them throws; UsageError (bad_argument) for a tolerance that is no finite
 /// number from 0 on; CancelledError.
 ValueDiff diff_values(const ComparedTensor& before, const ComparedTensor& after,

@@ -44,7 +44,7 @@ struct GrowthOptions {
   /// The axes of the region that grows, by paths or patterns as in a PrecisionPattern. They take
   /// precedence over "axes" in its metadata.
   TensorAxes axes{};
-  /// grow_output: other regions and pathways with an axis "source:REGION" grow it too; of a
+  /// grow_output: other regions and pathways with an axis "source:REGION" grow it too; for a
   /// region's own such axis say "neurons".
   bool grow_targets = false;
   std::string reason{};  ///< for the growth history
@@ -131,7 +131,7 @@ struct RemoveOptions {
 struct PrunedTensor {
   std::string region;  ///< or "SOURCE->TARGET"
   std::string path;
-  std::uint64_t removed = 0;  ///< synapses; of removed neurons, elements
+  std::uint64_t removed = 0;  ///< synapses; for removed neurons, elements
 };
 
 struct PruneResult {
@@ -147,10 +147,10 @@ struct PruneResult {
 
 /// Removes synapses of the region's matrices of weights whose value is weak, which are old, and
 /// which were unimportant over the whole window: their weight becomes 0, and is no longer stored
-/// where the matrix is sparse. Of each matrix learning_state.synapse_age and .synapse_importance
-/// have to tell, else it is spared, and of the task the brain's `task_change`, else all are. An
-/// event of type pruning goes into the growth history where something was removed. After an error
-/// nothing has changed.
+/// if the matrix is sparse. A matrix is spared if learning_state.synapse_age and
+/// .synapse_importance do not describe it. All are spared if the brain's `task_change` says nothing
+/// of the task. An event of type pruning goes into the growth history if something was removed.
+/// After an error nothing has changed.
 /// @throws UsageError (not_found); (size_mismatch) where age or importance have another shape than
 /// their matrix; (bad_argument).
 PruneResult prune_synapses(BrainState& brain, std::string_view region,
@@ -195,8 +195,9 @@ struct CapacityMetrics {
 };
 
 /// Rates come from learning_state or homeostatic `firing_rate`, a number or a tensor, else from
-/// region_state or neuron_state `spikes`; without them firing_rate is 0. Of f32, f64, f16, bf16 and
-/// integer matrices of the component weights; others do not count. "pathway:NAME" names a pathway.
+/// region_state or neuron_state `spikes`; without them firing_rate is 0. Weights are the f32, f64,
+/// f16, bf16 and integer matrices of the component weights; others do not count. "pathway:NAME"
+/// names a pathway.
 /// @throws UsageError (not_found).
 CapacityMetrics capacity_metrics(const BrainState& brain, std::string_view region);
 

@@ -93,8 +93,8 @@ PrecisionPolicy parse_precision_policy(std::string_view text);
 std::string to_string(const PrecisionPolicy& policy);
 
 /// The category by the rules of the original program, of a dotted path from the root of a state:
-/// "regions.cortex.weights.w_ff". Of words that stand anywhere in it, in any case, the first counts
-/// in the order of the categories.
+/// "regions.cortex.weights.w_ff". Words are found anywhere in it, in any case. If there are
+/// several, the one that is first in the order of the categories counts.
 PrecisionCategory category_of_path(std::string_view path);
 /// The category by role and by the whole words of the path's last name.
 PrecisionCategory category_of_role(Role role, std::string_view path);
@@ -156,7 +156,8 @@ struct RoundedNumbers {
   std::uint64_t worst_count = 0;  ///< in it
 };
 
-/// What conversions to other floating point types cost, over all tensors. Of finite numbers:
+/// What conversions to other floating point types cost, over all tensors. The numbers that are
+/// counted were finite:
 struct RoundingLoss {
   RoundedNumbers infinite;  ///< became infinite
   RoundedNumbers nan;       ///< became NaN

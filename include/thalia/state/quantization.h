@@ -66,10 +66,10 @@ struct QuantizationOptions {
   /// of what they gain a bit, on the lower convex hull of each group's measured errors (Shoham and
   /// Gersho, 1988). A tensor with sensitivities is treated so in any case.
   bool adaptive = false;
-  /// Of each weight, as a tensor with as many elements in the same order; of any of the four types.
-  /// Signs are not looked at. nullopt: none are known, all weights count alike. That bits should go
-  /// where the loss is sensitive is DynaQuant's idea (arXiv:2306.11800), which sorts weights into
-  /// classes by quantiles where this weighs each error.
+  /// The sensitivity of each weight, as a tensor with as many elements in the same order, and of
+  /// any of the four types. Signs are not looked at. nullopt: none are known, all weights count
+  /// alike. That bits should go where the loss is sensitive is DynaQuant's idea (arXiv:2306.11800),
+  /// which sorts weights into classes by quantiles where this weighs each error.
   std::function<std::optional<Tensor>(const QuantizationTarget&)> sensitivity{};
   /// Patterns as in a PrecisionPattern. If there are some, tensors that fit one are quantized,
   /// whatever their role; else weights and embeddings (likely_role() of thalia/types.h).

@@ -80,7 +80,7 @@ class Tensor {
   bool is_dense() const noexcept { return layout_.encoding == Encoding::dense; }
   std::uint64_t element_count() const noexcept { return *layout_.shape.element_count(); }
 
-  /// The logical bytes in their own encoding: of a csr tensor its three arrays. Valid until the
+  /// The logical bytes in their own encoding: for a csr tensor its three arrays. Valid until the
   /// tensor is changed, assigned to or destroyed.
   ByteSpan bytes() const noexcept { return bytes_; }
   /// Dense elements. @throws UsageError (dtype_mismatch) where T is another type, (wrong_state)
@@ -90,7 +90,7 @@ class Tensor {
     check_typed(DTypeOf<T>::value, alignof(T));
     return {reinterpret_cast<const T*>(bytes_.data()), bytes_.size() / sizeof(T)};
   }
-  /// The same to be written to; copies the bytes first unless they are this tensor's alone. Of a
+  /// The same to be written to; copies the bytes first unless they are this tensor's alone. For a
   /// sparse tensor: the whole payload, in which indices have to stay as they are.
   MutableByteSpan mutable_bytes();
   template <typename T>
@@ -157,7 +157,7 @@ struct TensorLoss {
   double relative_error = 0;  ///< of what was to be stored: 0 where all of it comes back
 };
 
-/// Elements as f64, of which integers above 2^53 are rounded; of complex ones the absolute values.
+/// Elements as f64. Integers above 2^53 are rounded; complex elements are their absolute values.
 struct TensorStatistics {
   /// With those that a sparse tensor does not store, which are zero; at most 2^64 - 1.
   std::uint64_t elements = 0;
@@ -165,7 +165,7 @@ struct TensorStatistics {
   std::uint64_t subnormal = 0;  ///< not zero, and less than the least normal number of their dtype
   std::uint64_t nan = 0;
   std::uint64_t infinite = 0;
-  // Of the finite elements; 0 if there are none.
+  // Over the finite elements; 0 if there are none.
   double min = 0;
   double max = 0;
   double mean = 0;
@@ -214,9 +214,10 @@ struct SlicedTensor {
   SliceReader read{};
 };
 
-/// Of each of them, on as many threads as `work` says: small ones are read side by side, a large
-/// one by several threads. The same bits whatever their number. memory_bytes and progress do not
-/// count: it takes 2 MiB a thread. @throws what the first `read` that throws does; CancelledError.
+/// The statistics of each tensor, on as many threads as `work` says: small tensors are read side by
+/// side, a large one by several threads. The results have the same bits whatever the number of
+/// threads. memory_bytes and progress do not count: it takes 2 MiB a thread. @throws what the first
+/// `read` that throws does; CancelledError.
 std::vector<TensorStatistics> statistics_of(std::span<const SlicedTensor> tensors,
                                             const Work& work = {});
 

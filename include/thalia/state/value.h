@@ -50,7 +50,7 @@ class Value {
   bool is_array() const noexcept { return kind() == Kind::array; }
   bool is_tensor() const noexcept { return kind() == Kind::tensor; }
 
-  // @throws UsageError (wrong_state) naming both kinds where the value is of another kind; of a
+  // @throws UsageError (wrong_state) naming both kinds where the value is of another kind; for a
   // number (bad_argument) if it has no such value.
   bool as_bool() const;
   double as_double() const;
@@ -117,9 +117,9 @@ requires(!std::same_as<T, bool>) Value::Value(T number)
 
 std::string_view kind_name(Value::Kind kind) noexcept;
 
-/// A JSON text (RFC 8259) of any value as a tree without tensors; numbers keep their text. Of a
-/// name that occurs twice the last value counts. @throws FormatError (bad_json, limit_exceeded)
-/// within the limits on depth and bytes.
+/// A JSON text (RFC 8259) of any value as a tree without tensors; numbers keep their text. If a
+/// name occurs twice, the last value counts. @throws FormatError (bad_json, limit_exceeded) within
+/// the limits on depth and bytes.
 Value parse_json(std::string_view json, const ReadLimits& limits = {});
 /// Compact JSON, which parse_json() reads back as an equal value. @throws UsageError (bad_argument)
 /// for a tensor, or a number that JSON has no text for (NaN, infinities), naming the path to it.

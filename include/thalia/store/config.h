@@ -81,8 +81,8 @@ struct PoolConfig {
 };
 
 struct RunConfig {
-  /// Of all checkpoints; "thalia" for .thalia files, any other for what the library does not look
-  /// into. Letters, digits and '.'.
+  /// The extension of all checkpoints: "thalia" for .thalia files, any other for what the library
+  /// does not look into. Letters, digits and '.'.
   std::string extension = "thalia";
   std::vector<PhaseConfig> phases{};  ///< in their order; at least one, names differ
   DeltaPolicy deltas{};

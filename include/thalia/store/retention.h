@@ -40,7 +40,7 @@ struct CheckpointEntry : KeptFile {
   bool has_digest = false;         ///< NAME.sha256 is there
   /// The run went back to before it: something of a smaller step was saved, or resumed from, later.
   bool left_behind = false;
-  /// Of this file alone: of a delta, not of what it is based on.
+  /// The condition of this file alone; for a delta, not of what it is based on.
   Condition condition = Condition::unknown;
   /// The file in the same folder that a delta is based on. Empty for a full file.
   std::string base{};
@@ -88,7 +88,7 @@ struct RetentionPolicy {
 
   // --- Limits ---------------------------------------------------------------
   std::optional<std::uint64_t> max_age_seconds{};  ///< older ones go
-  /// Of all files that stay, in bytes: the oldest go until the others fit.
+  /// The bytes that all files that stay may have together: the oldest go until the others fit.
   std::optional<std::uint64_t> max_bytes{};
 
   NeededBases needed_bases = NeededBases::keep;

@@ -44,8 +44,8 @@ enum class LoadCheck {
 
 struct LoadOptions {
   LoadCheck check = LoadCheck::digest;
-  /// Of this step and no other; else the latest, and where that is damaged the next older one, and
-  /// so on through all that there are.
+  /// The step to load, and no other. nullopt: the latest; if that is damaged, the next older one,
+  /// and so on through all that exist.
   std::optional<std::uint64_t> step{};
   /// One sentence a call: a missing digest, a checkpoint that was passed over.
   std::function<void(const std::string&)> on_warning{};
@@ -128,7 +128,7 @@ class Run {
   /// For a run of .thalia files. @throws NoValidCheckpointError; UsageError (not_found) where there
   /// is no checkpoint, or none of that step, (wrong_state) for a run of other files.
   LoadedCheckpoint load(std::string_view phase, const LoadOptions& options = {}) const;
-  /// Of any run: the file's bytes, which of a delta are no state.
+  /// For any run: the file's bytes. Those of a delta are not a state.
   LoadedBytes load_bytes(std::string_view phase, const LoadOptions& options = {}) const;
 
   /// In the order of their names.
@@ -149,8 +149,8 @@ struct RunSummary {
   std::filesystem::path folder;
   std::string id;  ///< the folder's name
 };
-/// The folders below `runs` that are runs, in the order of their names: of run ids, by the time of
-/// their start. Empty if there is no such folder.
+/// The folders below `runs` that are runs, in the order of their names; run ids are thus in the
+/// order of their start. Empty if there is no such folder.
 std::vector<RunSummary> find_runs(const std::filesystem::path& runs);
 
 /// "20260115_143022_a1b2c3d4": the time of the start in UTC, and the low 32 bits of the master
@@ -177,7 +177,7 @@ struct RestoreResult {
   std::uint64_t bytes = 0;  ///< written
   bool is_cloned = false;   ///< the copy shares its blocks with the original until one is changed
 };
-/// Writes the checkpoint that load() would give to a file outside of the run: the same bytes; of a
+/// Writes the checkpoint that load() would give to a file outside of the run: the same bytes; for a
 /// delta the state that it stands for, as a full file. @throws as Run::load(), and OutputFile.
 RestoreResult restore(const Run& run, std::string_view phase, const std::filesystem::path& target,
                       const RestoreOptions& options = {});

@@ -37,7 +37,7 @@ namespace thalia {
 
 /// The specification's steps, and what follows them, in their order. Bytes go through each of them.
 /// A .thalia file is digested while it is written, and synced and named at its end: all of that is
-/// `write`, and of a full file `sidecar`, too. Of what is streamed or copied, `write` is the first
+/// `write`; for a full file so is `sidecar`. For what is streamed or copied, `write` is the first
 /// three.
 enum class SaveStep {
   serialize,    ///< the checkpoint as bytes, which shows errors before the disk is touched
@@ -74,8 +74,8 @@ struct SaveInfo {
   std::optional<double> metric{};  ///< of the phase's metric; NaN is never the best
   /// Puts it in the place of one of the same step. Else that is a UsageError (exists).
   bool replace = false;
-  /// Of bytes, and of files of other formats than .thalia: the keys that the record has, of which
-  /// the configuration may require some. What save_file() finds in a file that it can read counts,
+  /// For bytes, and for files of other formats than .thalia: the keys that the record has. The
+  /// configuration may require some. Keys that save_file() finds in a file that it can read count,
   /// too.
   std::vector<std::string> keys{};
 };
@@ -132,7 +132,7 @@ class RunWriter {
   // kind. Where it throws, no checkpoint of that step is there; where it throws after the step
   // sync_folder, the checkpoint is saved, and the next save repairs the rest.
 
-  /// A writer whose commit() is left to commit() or commit_async(): of a run of .thalia files. It
+  /// A writer whose commit() is left to commit() or commit_async(), for a run of .thalia files. It
   /// digests the file while it is written.
   Writer new_checkpoint(std::string_view phase, std::uint64_t step, SaveOptions options = {},
                         bool replace = false);
@@ -151,7 +151,7 @@ class RunWriter {
                                           const SaveInfo& info = {},
                                           const BrainSaveOptions& options = {},
                                           Snapshot snapshot = Snapshot::copy);
-  /// The same of any state; of that of a file: state_source().
+  /// The same for any state; state_source() gives that of a file.
   StoredCheckpoint save(std::string_view phase, std::uint64_t step, const StateSource& state,
                         const SaveInfo& info = {}, const SaveOptions& options = {});
 
@@ -176,9 +176,9 @@ class RunWriter {
   /// What every save does at its end, now. Before anything goes, what is to stay is read where it
   /// is not known to be whole.
   StorePruneResult prune(std::string_view phase, const StorePruneOptions& options = {});
-  /// Copies a checkpoint to gates/, with a digest of its own; of a delta its state as a full file.
-  /// What is copied is checked against its digest first. @throws UsageError (exists) where the gate
-  /// is there, and `force` is not set; (not_found); IntegrityError.
+  /// Copies a checkpoint to gates/, with a digest of its own; for a delta its state as a full file.
+  /// What is copied is checked against its digest first. @throws UsageError (exists) if the gate
+  /// exists, and `force` is not set; (not_found); IntegrityError.
   PromoteResult promote(std::string_view phase, const PromoteOptions& options = {});
   /// The phase begins anew: the next metric is its best, whatever it is.
   void reset_best(std::string_view phase);
