@@ -57,6 +57,10 @@ HABITS = (
     ),
 )
 
+# In what users read: pages, public headers, docstrings.
+SUBJECTS = ((r"\bOf\b", "begin with the subject", "who reads it does not know yet of what is spoken"),)
+PUBLIC = ("include/", "docs/", "python/", "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
+
 CODE = re.compile(
     r"```.*?^ *```|`[^`\n]*`|\]\([^)]*\)|<!-- (\w+): written by.*?<!-- \1 ends -->", re.DOTALL | re.MULTILINE
 )
@@ -123,10 +127,11 @@ def texts(root):
 
 
 def phrases(root):
-    """Where a text has one of PHRASES, or of HABITS."""
-    rules = [(re.compile(found.replace(" ", r"\s+")), instead) for found, instead, _ in PHRASES + HABITS]
+    """Where a text has one of PHRASES, or of HABITS, or a public one of SUBJECTS."""
     found = []
     for name, pieces in texts(root):
+        looked_for = PHRASES + HABITS + (SUBJECTS if name.startswith(PUBLIC) else ())
+        rules = [(re.compile(phrase.replace(" ", r"\s+")), instead) for phrase, instead, _ in looked_for]
         for begin, text in pieces:
             for rule, instead in rules:
                 for match in rule.finditer(text):

@@ -20,7 +20,7 @@ each. Patterns are taken in the same words for every command. Of what it made it
 out of it is none. It raises TimeoutError, and what the save failed with. What a save does that finds another
 unfinished. True where something does, as a list is. Each tensor that it fits. Sparse ones as coo alone. Errors that
 name no file name this one. The codes, of which these are the elements. It mends the header. Bytes in front of a
-tensor. What stands behind the end.
+tensor. What stands behind the end. Of a file with regions, their names.
 """
 
 
@@ -33,7 +33,7 @@ class ThisTree(unittest.TestCase):
 
 class BrokenTrees(unittest.TestCase):
     def test_every_phrase_is_found(self):
-        for found, *_ in words.PHRASES + words.HABITS:
+        for found, *_ in words.PHRASES + words.HABITS + words.SUBJECTS:
             self.assertRegex(WRITTEN, re.compile(found.replace(" ", r"\s+")))
 
     def test_phrases_are_found_where_people_read(self):
@@ -42,9 +42,9 @@ class BrokenTrees(unittest.TestCase):
                 ("docs/use/faq.md", "# A\n\nThis page tells\nof it, `in thought`.\n\n```sh\ntells of it\n```\n"),
                 (
                     "include/thalia/a.h",
-                    "/// It tells\n/// of lifetimes.\nint tells; // of\n/// Bytes in front of it.\n",
+                    "/// It tells\n/// of lifetimes.\nint tells; // of\n/// Bytes in front of it.\n/// Of it.\n",
                 ),
-                ("src/io/a.h", "// In front of it.\n// A name that there is not.\n"),
+                ("src/io/a.h", "// In front of it.\n// A name that there is not.\n// Of it.\n"),
                 ("src/io/a.cc", '// A mended file.\nfail("it tells "\n     "of another", "told");\n'),
                 ("python/thalia_checkpoint/a.py", '"""A.\n\nIt tells of it."""\nx = 1\n# tells\n# of them\n'),
             ):
@@ -58,6 +58,7 @@ class BrokenTrees(unittest.TestCase):
                 "docs/use/faq.md:3: 'tells of'",
                 "include/thalia/a.h:1: 'tells of'",
                 "include/thalia/a.h:4: 'in front of'",
+                "include/thalia/a.h:5: 'Of'",
                 "python/thalia_checkpoint/a.py:3: 'tells of'",
                 "python/thalia_checkpoint/a.py:5: 'tells of'",
                 "src/io/a.cc:1: 'mended'",
