@@ -25,7 +25,7 @@ enum class FloatSpecials : std::uint8_t {
   minus_nan  ///< nothing special, but the pattern of minus zero is NaN
 };
 
-/// Of a floating-point number, from the highest bit down: sign, exponent, mantissa.
+/// The fields of a floating-point number, from the highest bit down: sign, exponent, mantissa.
 struct FloatFields {
   std::uint8_t exponent_bits = 0;
   std::uint8_t mantissa_bits = 0;  ///< 0: a power of two without a sign; all ones is NaN

@@ -10,9 +10,9 @@
 
 namespace thalia {
 
-/// Of the names that it is offered, the one with the fewest letters inserted, left out, changed or
-/// swapped with their neighbour; none where that takes more than a third of the longer name (but at
-/// least one). Names beyond the first 10,000 are not looked at.
+/// The name, among those offered, with the fewest letters inserted, left out, changed or swapped
+/// with their neighbour; none if that takes more than a third of the longer name (but at least
+/// one). Names beyond the first 10,000 are not looked at.
 class Suggestion {
  public:
   /// Borrows the name.

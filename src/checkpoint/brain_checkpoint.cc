@@ -350,7 +350,7 @@ checkpoint::ValidatedBrain checkpoint::validate_brain(const path& named,
       validation.issues.push_back(fmt::format("{} more findings", report.suppressed_errors));
     // Warnings alone leave a file valid.
     if (report.ok()) {
-      // Of the bytes that were verified, whatever the path leads to by now.
+      // The reader opens the bytes that were verified, whatever the path leads to by now.
       Reader reader = container::open_reader(source, {.input = options.input});
       check_state(reader, options.input.limits);
       validation.valid = true;

@@ -48,9 +48,9 @@ bool is_in_parts(const io::InputFile& input, Access access);
 /// whatever it is.
 FileFormat thalia_format(const io::InputFile& input, Access access);
 
-/// Of an output that is there, and would be replaced. It may take the place of the input as a
+/// Checks an output that exists and would be replaced. It may take the place of the input as a
 /// whole, which is open by then, but not that of an index of .thalia files. @throws UsageError
-/// (bad_argument) where it is another one of files_read(); what that throws.
+/// (bad_argument) if it is another one of files_read(); what that throws.
 void check_not_read(const io::InputFile& input, const path& output, const OutputOptions& written,
                     const OpenOptions& options, FileFormat from);
 

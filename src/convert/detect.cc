@@ -55,7 +55,7 @@ constexpr Magic kMagics[] = {
 };
 constexpr std::string_view kZipMagic = "PK\3\4";
 constexpr std::string_view kEmptyZipMagic = "PK\5\6";
-// Of a JSON text as much as it takes to see what it is.
+// The bytes of a JSON text that are read to see what it is.
 constexpr std::size_t kTextStart = 64 << 10;
 
 bool begins_with(ByteSpan start, std::string_view magic) {
@@ -121,8 +121,9 @@ bool begins_with_count(ByteSpan start) {
   return count < (std::uint64_t{1} << 40);
 }
 
-// Of formats that have no frames around their files, but which people put into one. Some begin with
-// what a count may be; of safetensors, the text of the header has to tell it from codes.
+// The format of what a frame holds, for formats whose files have no frames, but which people put
+// into one. Some begin with what a count may be; the text of the header has to tell safetensors
+// from codes.
 std::optional<FileFormat> unframed_format(ByteSpan start) {
   for (const Magic& magic : kMagics)
     if (begins_with(start, magic.bytes)) return magic.format;

@@ -13,8 +13,8 @@
 
 namespace thalia::formats {
 
-/// Of a full file; of a delta, its state. Connections become tensors "SOURCE->TARGET.weights". What
-/// regions say beside their tensors is in the losses.
+/// The tensors of a full file; for a delta, those of its state. Connections become tensors
+/// "SOURCE->TARGET.weights". What regions say beside their tensors is in the losses.
 class FlatThalia final : public OpenedFile {
  public:
   /// @throws UnsupportedError where two tensors get one name; FormatError.
@@ -28,7 +28,7 @@ class FlatThalia final : public OpenedFile {
   /// What the policy says of tensor i, or of a view of it with that layout, by the path that it has
   /// in a state.
   DType choose(std::size_t i, const TensorLayout& layout, PrecisionRun& precision) const;
-  /// Of tensor i, empty of a connection's.
+  /// The region of tensor i; empty for a connection's.
   std::string_view region_of(std::size_t i) const noexcept { return places_[i].region; }
   Role role(std::size_t i) const noexcept { return places_[i].view.role(); }
 

@@ -60,7 +60,7 @@ void same_major(const io::InputFile& source, const path& target, const MigrateOp
   result.output_bytes = converted.output_bytes;
 }
 
-// Of a model in parts, those of all its files.
+// The bytes of the source; for a model in parts, those of all its files.
 std::uint64_t bytes_of(const io::InputFile& source, const MigrateOptions& options) {
   const InputOptions& input = options.chain.read.input;
   const auto& file = source.bytes(input.access);

@@ -26,8 +26,8 @@ class PrecisionRun {
   /// The policy's choice for a tensor, by the path that a tensor of a region, or of a connection,
   /// has in a state; counts the tensor as it will be stored.
   DType choose(std::string_view region, const TensorSpec& spec);
-  /// Of a format without regions: the region is the one that the tensor would get, so that a file
-  /// and what became of it are treated alike.
+  /// The same for a format without regions: the region is the one that the tensor would get, so
+  /// that a file and what became of it are treated alike.
   DType choose(const RegionGrouping& grouping, const TensorSpec& spec);
   DType choose(const ConnectionView& connection, std::string_view matrix, const TensorSpec& spec);
 

@@ -62,7 +62,8 @@ ByteSpan legal_bytes(const TensorView& tensor) {
   });
 }
 
-// Of a quantized tensor the file has codes only. Its elements are restored and written.
+// Whether the bytes of the tensor are in the file as they are written. For a quantized tensor the
+// file has codes only: its elements are restored and written.
 bool is_in_place(const TensorView& tensor) {
   return tensor.is_raw() && tensor.encoding() != Encoding::quantized;
 }

@@ -6,8 +6,8 @@
 
 namespace thalia::formats {
 
-/// Of a delta, what it says itself. `file` is the reader's as it lies on disk. @throws FormatError,
-/// IoError.
+/// The facts of an open file; for a delta, what it says itself. `file` is the reader's as it is on
+/// disk. @throws FormatError, IoError.
 OpenedFacts facts_of(const Reader& reader, const io::FileBytes& file);
 
 }  // namespace thalia::formats

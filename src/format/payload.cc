@@ -24,7 +24,7 @@ bool append(Parts& parts, Extent& part, std::uint64_t count, std::uint64_t width
   return !__builtin_add_overflow(part.offset, part.length, &parts.length);
 }
 
-// Of an element type that is not packed: its elements are whole bytes.
+// Appends the values. The element type is not packed: its elements are whole bytes.
 bool append_values(SparseParts& parts, DType dtype, std::uint64_t nnz) {
   return append(parts, parts.values, nnz, dtype_bits(dtype) / 8, dtype_alignment(dtype));
 }

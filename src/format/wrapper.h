@@ -12,7 +12,7 @@ inline constexpr std::uint8_t kSeekTableMagic[4] = {0x5E, 0x2A, 0x4D, 0x18};
 inline constexpr std::uint8_t kZstdSeekMagic[4] = {0xB1, 0xEA, 0x92, 0x8F};
 /// The last four bytes of a seek table of lz4 frames, this format's own.
 inline constexpr std::uint8_t kLz4SeekMagic[4] = {'T', 'L', 'Z', '4'};
-/// Of SeekFooter::descriptor: each entry has 4 bytes more, a checksum.
+/// A bit of SeekFooter::descriptor: each entry has 4 bytes more, a checksum.
 inline constexpr std::uint8_t kSeekChecksums = 1 << 7;
 inline constexpr std::uint32_t kMaxSeekFrames = 1 << 27;
 

@@ -9,10 +9,10 @@
 
 namespace thalia::inspect {
 
-/// Of an open file, which was opened as it is stored.
+/// The facts of an open file, which was opened as it is stored.
 DescribedFile describe_file(const AnyFile& file);
-/// Of a folder, the model in it. Of a delta, what it says itself: its bases are not opened. @throws
-/// what opening the file throws.
+/// The facts of the file at a path. For a folder: of the model in it. For a delta: what it says
+/// itself; its bases are not opened. @throws what opening the file throws.
 DescribedFile describe_file(const std::filesystem::path& path, const ChainOptions& options);
 
 }  // namespace thalia::inspect

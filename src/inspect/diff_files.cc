@@ -109,7 +109,7 @@ TensorFacts facts_of(const AnyTensor& listed) {
   return {.layout = listed.layout, .role = listed.role, .logical_bytes = listed.logical_bytes};
 }
 
-// Of codes and of what a delta stores, what comes out.
+// The facts of what is read: for codes and for what a delta stores, of what comes out.
 TensorFacts facts_of(const AnyTensor& listed, const OpenedTensor& source) {
   TensorFacts facts = facts_of(listed);
   facts.layout = source.layout;

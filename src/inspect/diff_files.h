@@ -32,10 +32,10 @@ struct FilesDiff {
 /// What diff_values() takes of an opened tensor. @param bytes about what reading it reads.
 ComparedTensor compared(const OpenedTensor& source, std::uint64_t bytes);
 
-/// Of two .thalia files as diff() of thalia/state/diff.h: without values or tolerances no payload
-/// is read. Where one has another format, tensors are paired by REGION/NAME, in which '.' and '/'
-/// are the same; one that finds none so, by its name without the region, where one of each file has
-/// it. All pairs are read then, whatever options.values says, and quantized tensors and deltas
+/// Compares two .thalia files as diff() of thalia/state/diff.h: without values or tolerances no
+/// payload is read. If one has another format, tensors are paired by REGION/NAME, in which '.' and
+/// '/' are the same; one that finds none so, by its name without the region, where one of each file
+/// has it. All pairs are read then, whatever options.values says, and quantized tensors and deltas
 /// restored: it is their elements that differ, not how they are stored. In memory is a pair at a
 /// time, and of it what its formats cannot read in parts. One of options.tensors that is the name
 /// of a region, typed as it is or as it is shown, stands for all of that region.

@@ -101,7 +101,7 @@ std::optional<std::uint64_t> PackedWords::packed(std::string_view stem, std::str
     if (scales->columns % zeros->columns != 0) return part.elements / 3 * kWordBits;
     return part.elements * in_word;
   }
-  // Of MLX and HQQ: codes of 2 to 8 bits, whose width follows from nothing in the file.
+  // MLX and HQQ have codes of 2 to 8 bits, whose width follows from nothing in the file.
   if (last == "W_q" || (last == "weight" && is_word && find(stem, "scales") != nullptr))
     return std::nullopt;
   if (last == "weight_packed") {
@@ -131,7 +131,7 @@ bool PackedWords::is_companion(std::string_view stem, std::string_view last) con
   const auto has = [&](std::string_view name) { return find(stem, name) != nullptr; };
   if (last.ends_with("_scales"))
     return has(std::string(last.substr(0, last.size() - 7)) + "_blocks");
-  // Of bitsandbytes the stem is the weight itself: "q.weight.quant_state.bitsandbytes__nf4".
+  // For bitsandbytes the stem is the weight itself: "q.weight.quant_state.bitsandbytes__nf4".
   if (last.starts_with("bitsandbytes__")) return find({}, split(stem).stem) != nullptr;
   // The words themselves may be in another file of the model.
   if (last == "qzeros" || last == "g_idx" || (last == "scales" && has("qzeros"))) return true;

@@ -21,7 +21,7 @@ namespace thalia::inspect {
 
 /// Patterns fit names, region-qualified names and paths, typed as they are or as they are shown;
 /// one that is exactly a region's name takes that region and nothing else. Without patterns
-/// everything is taken. Of one file.
+/// everything is taken.
 class Selection {
  public:
   /// `option` is what the user calls the patterns.
@@ -61,15 +61,15 @@ class ShownTensor {
   ShownTensor(AnyFile file, std::size_t number)
       : file_(std::move(file)), number_(number), reported_(file_.stored(number)) {}
 
-  /// That it goes by in patterns. Of a connection's matrix the region is empty.
+  /// The names that it goes by in patterns. The region is empty for a connection's matrix.
   state::TensorNames names() const noexcept {
     return {.path = reported_.path, .region = reported_.region, .name = reported_.name};
   }
-  /// What the file's tables say; nothing else is read. Of a delta, what it stores itself.
+  /// What the file's tables say; nothing else is read. For a delta, what it stores itself.
   const AnyTensor& list() const noexcept { return reported_; }
   /// Its elements; one that has to be restored whole is. @throws what reading it throws.
   OpenedTensor open() const { return {reported_.region, reported_.name, file_.elements(number_)}; }
-  /// Of a type of the format's own, the codes in place of elements.
+  /// The same; for a type of the format's own, the codes in place of elements.
   OpenedTensor open_codes() const {
     if (reported_.type.empty()) return open();
     return {reported_.region, reported_.name, elements_of(file_.read(number_))};

@@ -20,7 +20,7 @@ struct OpenedTensor {
   /// Reads a part densely, row-major, packed as the dtype is; one range a dimension. Holds the file
   /// open.
   SliceReader read;
-  /// Of csr and coo only; their tensor() has the bytes in its own encoding.
+  /// The entries, for csr and coo only; their tensor() has the bytes in its own encoding.
   std::shared_ptr<const state::SparseEntries> entries;
 };
 

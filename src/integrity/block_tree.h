@@ -35,8 +35,8 @@ class LeafHasher {
 };
 
 /// Writes the leaf of block `block` of `file` (at least integrity_offset bytes) to `out`, which is
-/// leaf_length() bytes. Of the header, integrity_offset, integrity_block_log2 and leaf_algorithm
-/// are used.
+/// leaf_length() bytes. The fields integrity_offset, integrity_block_log2 and leaf_algorithm of the
+/// header are used.
 void hash_block(ByteSpan file, std::uint64_t block, const format::Header& header,
                 MutableByteSpan out);
 

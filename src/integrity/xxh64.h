@@ -10,7 +10,7 @@ namespace thalia::integrity {
 
 std::uint64_t xxh64(ByteSpan bytes) noexcept;
 
-/// Of bytes that come in pieces. Externally synchronised.
+/// The hash of bytes that come in pieces. Externally synchronised.
 class Xxh64 {
  public:
   Xxh64();

@@ -20,11 +20,11 @@ std::string copied(Value& value);
 /// kept. Equal for texts that differ only in white space, escapes and the order of keys; 1 and 1.0
 /// differ.
 std::string canonical(Value& value);
-/// Of an object's text. @throws FormatError as walk_object().
+/// The canonical form of an object's text. @throws FormatError as walk_object().
 std::string canonical_object(std::string_view text, unsigned max_depth);
 
-/// Keys and values, as copied() gives them, of an object in its order. Of several members with one
-/// key the last value counts, as in Python.
+/// Keys and values, as copied() gives them, of an object in its order. If several members have one
+/// key, the last value counts, as in Python.
 using Members = std::vector<std::pair<std::string, std::string>>;
 /// @throws FormatError as walk_object().
 Members members_of(std::string_view text, unsigned max_depth);

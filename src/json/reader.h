@@ -53,7 +53,7 @@ class Value {
   /// nullopt for other kinds, and for numbers that are negative, have a fraction or an exponent, or
   /// exceed 2^64 - 1.
   std::optional<std::uint64_t> unsigned_integer() const noexcept;
-  /// Of a string, decoded. Valid until the walk returns.
+  /// The text of a string, decoded. Valid until the walk returns.
   std::string_view string();
   void for_each_member(const MemberVisitor& visit);    ///< of an object
   void for_each_element(const ElementVisitor& visit);  ///< of an array

@@ -11,7 +11,7 @@ namespace thalia::codec {
 /// Sums are kept in so many lanes.
 inline constexpr std::size_t kSumLanes = 8;
 
-/// Of numbers, which NaN is not: it counts for the sum alone.
+/// The sum and range of numbers. NaN is not a number: it counts for the sum alone.
 struct NumberRange {
   double sum = 0;
   double min = 0;           ///< infinity where there are none

@@ -10,13 +10,13 @@
 namespace thalia::codec {
 
 struct ConversionLoss {
-  // Of finite numbers:
+  // What became of finite numbers:
   std::uint64_t infinite = 0;   ///< became infinite
   std::uint64_t nan = 0;        ///< became NaN
   std::uint64_t zeroed = 0;     ///< became zero, and were not
   std::uint64_t subnormal = 0;  ///< became subnormal, and were normal
   double largest_error = 0;     ///< of those that stayed finite, |number - what became of it|
-  /// Of both together.
+  /// Adds the loss of another conversion.
   ConversionLoss& operator+=(const ConversionLoss& other) noexcept;
   friend bool operator==(const ConversionLoss&, const ConversionLoss&) = default;
 };

@@ -12,8 +12,8 @@ struct FrameExtent {
   std::uint64_t content = 0;  ///< bytes that it says it decodes to, not more than it could
 };
 
-/// Of the frame that `stored` begins with; nothing is decoded. @throws CompressionError where
-/// there is no whole frame with a content size.
+/// The extent of the frame that `stored` begins with; nothing is decoded. @throws CompressionError
+/// if there is no whole frame with a content size.
 FrameExtent zstd_extent(ByteSpan stored);
 
 }  // namespace thalia::codec

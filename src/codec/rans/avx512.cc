@@ -241,12 +241,12 @@ THALIA_AVX512 inline void store_states(const Halves& halves, std::uint32_t* stat
                                              _mm512_extracti64x4_epi64(halves.high, 1)));
 }
 
-// Of 64 words, by the lowest 6 bits of each word of `index`.
+// Looks up words in a table of 64, by the lowest 6 bits of each word of `index`.
 THALIA_AVX512 inline __m512i word_at(const std::uint16_t* table, __m512i index) noexcept {
   return _mm512_permutex2var_epi16(_mm512_load_si512(table), index, _mm512_load_si512(table + 32));
 }
 
-// Of 128 bytes, by the lowest 7 bits of each byte of `index`.
+// Looks up bytes in a table of 128, by the lowest 7 bits of each byte of `index`.
 THALIA_AVX512 inline __m512i byte_at(const std::uint8_t* table, __m512i index) noexcept {
   return _mm512_permutex2var_epi8(_mm512_load_si512(table), index, _mm512_load_si512(table + 64));
 }

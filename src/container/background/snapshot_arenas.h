@@ -55,7 +55,7 @@ class SnapshotArenas {
   std::optional<Untouched> next_untouched(std::uint64_t most) noexcept;
   bool has_untouched() const noexcept;
 
-  /// Of all arenas together.
+  /// The bytes of all arenas together.
   std::uint64_t held() const noexcept { return in_use_ + kept_bytes_; }
   std::uint64_t bound() const noexcept { return bound_; }
 

@@ -11,11 +11,11 @@ namespace thalia::container {
 /// Calls its argument with consecutive bytes.
 using EachPiece = std::function<void(const std::function<void(ByteSpan)>& visit)>;
 
-/// Of types none, sha256 and crc32: over `header` and what `rest` visits, the bytes from the
-/// header's end up to header.integrity_offset.
+/// The checksum of types none, sha256 and crc32: over `header` and what `rest` visits, the bytes
+/// from the header's end up to header.integrity_offset.
 Digest256 whole_file_checksum(const format::Header& header, const EachPiece& rest);
 
-/// Of any type: from the leaves where there is a block tree, else as above.
+/// The checksum of any type: from the leaves if there is a block tree, else as above.
 Digest256 closing_checksum(const format::Header& header, ByteSpan leaves, const EachPiece& rest);
 
 /// @throws IntegrityError unless whole_file_checksum() is `stored`, the file's last 32 bytes.

@@ -29,7 +29,7 @@ class MetaFile final : public io::FileBytes {
   void advise(std::uint64_t, std::uint64_t, io::Advice) const noexcept override {}
   std::uint64_t resident_bytes() const override { return resident_; }
   std::uint64_t file_bytes() const noexcept { return file_bytes_; }  ///< of the side file
-  /// Of the source, ascending and apart.
+  /// The extents of the source, ascending and apart.
   const std::vector<format::Extent>& extents() const noexcept { return extents_; }
 
  private:

@@ -8,8 +8,8 @@
 
 namespace thalia::container {
 
-/// Of the logical bytes [begin, end) of a tensor: of its elements, or of the index array in which
-/// they lie. A range across two arrays has the layout of its greater part.
+/// The layout of the logical bytes [begin, end) of a tensor: that of its elements, or of the index
+/// array that the bytes are in. A range across two arrays has the layout of its greater part.
 codec::ElementLayout chunk_layout(const TensorPlan& tensor, std::uint64_t begin, std::uint64_t end);
 
 }  // namespace thalia::container

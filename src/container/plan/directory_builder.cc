@@ -196,7 +196,7 @@ Directory build_directory(const FilePlan& plan) {
 
 format::TensorHeader payload_header(const TensorPlan& tensor) {
   const Shape& shape = tensor.spec.shape;
-  // Of the stored encoding, for programs that find weights without the directory.
+  // The header describes the stored encoding, for programs that find weights without the directory.
   if (tensor.spec.encoding == Encoding::csr) {
     format::CsrHeader header{};
     header.dtype = tensor.spec.dtype;

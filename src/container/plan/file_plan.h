@@ -137,7 +137,7 @@ struct TensorPlan {
   // What few tensors have lies elsewhere: a state may have a million of the others.
   std::unique_ptr<format::QuantizedSideData> quantized{};  ///< where the encoding is quantized
 
-  // Of a delta:
+  // For a delta:
   std::unique_ptr<format::DeltaTensor> delta{};  ///< where the payload needs the base
   std::optional<Codec> codec{};                  ///< in place of the save's
 
@@ -147,7 +147,7 @@ struct TensorPlan {
   std::uint64_t stored_length = 0;
   std::vector<format::ChunkEntry> chunks;
 
-  /// Of the tensor that a reader gets: in a delta another than that of the stored bytes.
+  /// The encoding of the tensor that a reader gets; in a delta it is not that of the stored bytes.
   Encoding result_encoding() const { return delta ? delta->encoding : spec.encoding; }
 
   /// From offsets that count from the payload's first byte to absolute ones.
@@ -171,7 +171,7 @@ struct ConnectionPlan {
   static constexpr std::uint32_t kNone = 0xFFFFFFFF;
 };
 
-/// Where an append begins, and what stays where it lies. Of a new file: nothing.
+/// Where an append begins, and what stays in its place. For a new file: nothing.
 struct AppendBase {
   std::uint64_t begin = sizeof(format::Header);  ///< a multiple of 64; the header of a new file
   std::optional<format::Extent> metadata{};

@@ -20,7 +20,7 @@
 namespace thalia::container {
 namespace {
 
-// Of an append, the plan holds kept tensors too, so flags and totals are of the whole file.
+// For an append, the plan holds kept tensors too, so flags and totals are those of the whole file.
 std::uint16_t flags_of(const FilePlan& plan) {
   std::uint16_t flags = 0;
   bool half = false;

@@ -83,7 +83,7 @@ void ChunkReader::check_entries() const {
   for (std::uint32_t i = 0; i < entry_.chunk_count; ++i) checked_entry(i);
 }
 
-// Of a mapped file the stored bytes are decoded where they lie, and nothing is allocated.
+// If the file is mapped, the stored bytes are decoded in place, and nothing is allocated.
 ByteSpan ChunkReader::stored_bytes(const format::ChunkEntry& chunk,
                                    std::vector<std::byte>& buffer) const {
   if (file_.options().input.access == Access::copied)

@@ -34,7 +34,7 @@ class ReadStrategy {
   }
   unsigned workers() const noexcept { return workers_; }
   unsigned depth() const noexcept { return depth_; }  ///< reads in flight of each worker
-  /// Of the options' memory, what the buffers of all workers leave for tensors.
+  /// The bytes of the options' memory that the buffers of all workers leave for tensors.
   std::uint64_t tensor_bytes() const noexcept;
   /// Why this is not the strategy that was asked for; empty where it is.
   const std::string& fallback() const noexcept { return fallback_; }

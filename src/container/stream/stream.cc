@@ -108,7 +108,7 @@ class StreamReader::Impl {
     });
   }
 
-  // Of a call that may wait for the stream's threads.
+  // Runs a call that may wait for the stream's threads.
   template <typename Call>
   auto run(Call call) {
     process_.require("the stream");

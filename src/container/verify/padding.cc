@@ -1,7 +1,7 @@
 // Walks the extents that structure listed, in the order of the file, and looks at what lies between
 // them. What nothing owns has to be zero, so that no byte of a valid file goes unchecked and two
-// writers make equal files. Of later generations only gaps within sections are looked at: between
-// sections lie dead bytes of earlier ones, which may be anything. docs/format/format.md, "Padding".
+// writers make equal files. In later generations only gaps within sections are looked at: between
+// sections are dead bytes of earlier ones, which may be anything. docs/format/format.md, "Padding".
 #include <fmt/format.h>
 
 #include <algorithm>

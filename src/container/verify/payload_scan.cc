@@ -126,7 +126,7 @@ class Scan {
   }
 
  private:
-  // Tensors overlap only in a file made to exhaust a verifier. Of those that do the first is hashed
+  // Tensors overlap only in a file made to exhaust a verifier. The first of those that do is hashed
   // here, and the others one by one, so there are no more pieces than the file has room for.
   void list_pieces(const Structure& structure) {
     std::vector<std::size_t> raw;

@@ -34,7 +34,7 @@ constexpr std::uint64_t kReservedStep = 256 << 20;
 // The unit of direct I/O. The header's page, and what follows the last whole page of the image, are
 // written last.
 constexpr std::uint64_t kPage = io::kDirectAlignment;
-// Of a queue: one extent is gathered while another one is on its way.
+// The least depth of a queue: one extent is gathered while another one is being written.
 constexpr std::uint64_t kLeastDepth = 2;
 
 }  // namespace

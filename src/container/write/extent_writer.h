@@ -60,7 +60,8 @@ class ExtentWriter {
   /// @throws IoError.
   void write(std::uint64_t extent, WriteQueue& queue);
 
-  /// Of the block tree; complete when all extents are written. Empty where the options want none.
+  /// The leaves of the block tree; complete when all extents are written. Empty if the options want
+  /// none.
   ByteSpan leaves() const noexcept { return trees_.empty() ? ByteSpan() : trees_.front().leaves; }
   IoMode io() const noexcept { return direct_fd_ ? IoMode::direct : IoMode::buffered; }
   /// Why io() is not what was asked for.

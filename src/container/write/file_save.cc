@@ -85,7 +85,7 @@ class Finalizer {
     // Compressed payloads were digested while they were compressed.
     PayloadDigest payloads(plan_, raw() ? layout_.file_order() : std::span<const std::uint32_t>());
     write_extents(extents_, payloads, late_bytes(), options_, progress_);
-    // Of a block tree, this hashes the leaves. The other types cover the whole file, and cost one
+    // For a block tree, this hashes the leaves. The other types cover the whole file, and cost one
     // more pass over it.
     checksum_ = closing_checksum(header_, extents_.leaves(), [&](const auto& visit) {
       image_.for_each(sizeof header_, header_.integrity_offset, visit);
@@ -132,7 +132,8 @@ class Finalizer {
             .training_steps = header_.training_steps};
   }
 
-  // Of the tensors that a reader gets; a delta's stored bytes have digests of their own.
+  // The digests of the tensors that a reader gets; a delta's stored bytes have digests of their
+  // own.
   std::vector<TensorDigest> digests() const {
     std::vector<TensorDigest> out;
     out.reserve(plan_.tensors.size());

@@ -25,7 +25,7 @@ class CopiedFile final : public FileBytes {
  public:
   /// @throws IoError; UsageError (bad_argument) where the path is no regular file.
   static std::shared_ptr<const CopiedFile> open(const std::filesystem::path& path);
-  /// Of a regular file that is open; `path` is only for messages.
+  /// The same for a regular file that is open; `path` is only for messages.
   static std::shared_ptr<const CopiedFile> open(UniqueFd fd, const std::filesystem::path& path);
   ~CopiedFile() override;
 

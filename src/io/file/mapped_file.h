@@ -18,7 +18,7 @@ class MappedFile final : public FileBytes {
   /// An empty file maps to an empty span. @throws IoError; UsageError (bad_argument) where the path
   /// is no regular file.
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
-  /// Of a regular file that is open; `path` is only for messages.
+  /// The same for a regular file that is open; `path` is only for messages.
   /// @param access mapped or writable.
   static std::shared_ptr<const MappedFile> open(UniqueFd fd, const std::filesystem::path& path,
                                                 Access access = Access::mapped);

@@ -29,8 +29,8 @@ class ReadAhead {
   };
 
   /// To be called before [offset, offset + length) is read. @return what to ask the system for,
-  /// this extent included where it is not asked for yet; often nothing. Of what a walk asks for, it
-  /// reads half or more.
+  /// this extent included if it is not asked for yet; often nothing. A walk reads half or more of
+  /// what it asks for.
   Extent before(std::uint64_t offset, std::uint64_t length) noexcept {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return {};  // another thread is asking

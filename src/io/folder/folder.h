@@ -20,7 +20,7 @@ struct FolderEntry {
   EntryKind kind;
 };
 
-/// Of a name itself, not of what a link leads to.
+/// The facts of a name itself, not of what a link leads to.
 struct EntryFacts {
   EntryKind kind;
   std::uint64_t bytes;

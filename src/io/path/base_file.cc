@@ -57,7 +57,7 @@ std::string base_name(const fs::path& base, const fs::path& target) {
 std::vector<fs::path> base_places(const fs::path& from, std::string_view named,
                                   const std::vector<fs::path>& search, const BasePolicy& policy) {
   std::vector<fs::path> found;
-  // Of equal places the first is kept: the list is in order of likelihood.
+  // The first of equal places is kept: the list is in order of likelihood.
   const auto add = [&](const fs::path& path) {
     fs::path plain = path.lexically_normal();
     if (std::find(found.begin(), found.end(), plain) == found.end())

@@ -63,7 +63,7 @@ UniqueFd open_name(int folder_fd, const char* name, int flags, unsigned mode,
                    const fs::path& path) {
   UniqueFd fd(retry_interrupted(
       [&] { return ::openat(folder_fd, name, flags | O_NOFOLLOW | O_CLOEXEC, mode); }));
-  // Of a folder, ENOTDIR says that too.
+  // ELOOP says that the name is a link. So may ENOTDIR, if a folder is asked for.
   if (fd || (errno != ELOOP && errno != ENOTDIR)) return fd;
   const int code = errno;
   struct stat status;

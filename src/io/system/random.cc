@@ -7,7 +7,7 @@
 namespace thalia::io {
 
 void fill_random(MutableByteSpan out) {
-  // Of more than 256 bytes a signal may leave some out (getrandom(2)).
+  // A signal may leave some out, if more than 256 bytes are asked for (getrandom(2)).
   while (!out.empty()) {
     const auto got = retry_interrupted([&] { return ::getrandom(out.data(), out.size(), 0); });
     if (got < 0) throw_errno("getrandom", {});

@@ -57,7 +57,7 @@ class RegionAxes {
   std::vector<std::string> sources() const;
 
  private:
-  /// Of all tensors that a pattern fits. @throws UsageError (not_found).
+  /// Declares the axes of all tensors that a pattern fits. @throws UsageError (not_found).
   void declare(const std::string& key, const std::vector<std::string>& names);
   const std::vector<std::string>* declared(const std::string& path, const Shape& shape) const;
   Neurons by_declaration(const std::string& path, const Shape& shape,

@@ -17,7 +17,7 @@ struct ComponentRole {
   Role role;
 };
 
-// Of two components with one role the first is that of tensors that no state names.
+// If two components have one role, the first is that of tensors that no state names.
 constexpr std::array<ComponentRole, 15> kComponents{{
     {component::kWeights, Role::weights},
     {component::kBiases, Role::bias},

@@ -102,7 +102,7 @@ class SalvageInput {
     }
   }
 
-  // Of what calls itself another version's, whether that is but a damaged byte.
+  // Whether a damaged byte may be why the file says that it is of another version.
   bool may_be_damage() const {
     const auto file = io::FileBytes::open(path_, options_.input.access);
     if (file->bytes().size() < sizeof(format::Header)) return false;

@@ -171,7 +171,7 @@ std::string append_growth_event(std::string_view metadata_json, const GrowthEven
   const auto copy = [&](std::string_view key, json::Value& value) {
     // Members are copied as text, one by one, with nothing of them in memory.
     out.key(key);
-    // Of members with one key the last counts.
+    // If several members have one key, the last one counts.
     if (key != kMember || ++seen < histories) {
       json::copy_value(value, out);
       return;

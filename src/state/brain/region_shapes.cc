@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 3> kPerNeuron{
 constexpr std::array<std::string_view, 2> kPerSynapse{"learning_state.synapse_age",
                                                       "learning_state.synapse_importance"};
 
-// Of the tensor itself, or of one below it.
+// Whether `path` is the tensor at `place`, or one below it.
 bool is_at_or_below(std::string_view path, std::string_view place) {
   if (!path.starts_with(place)) return false;
   const std::string_view rest = path.substr(place.size());

@@ -16,7 +16,7 @@ namespace thalia::state {
 /// By paths in the region, with dots, the component first.
 using ShapesByPath = std::map<std::string, Shape, std::less<>>;
 
-/// Of the tensors that check_shapes() looks at.
+/// The shapes of the tensors that check_shapes() looks at.
 ShapesByPath ruled_shapes(const BrainRegion& region);
 
 /// Nothing is asked of a region without neurons. @throws UsageError (size_mismatch) naming region,

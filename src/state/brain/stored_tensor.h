@@ -74,8 +74,8 @@ struct LoadContext {
   /// Gives the bytes of a tensor, for a delta what its chain reads, and counts them; none:
   /// Tensor::from().
   FetchTensor fetch;
-  /// Of all tensors of the file. Copies of a context count together, and so do regions that are
-  /// read later.
+  /// The memory for all tensors of the file. Copies of a context count together, and so do regions
+  /// that are read later.
   std::shared_ptr<io::MemoryBudget> budget;
 };
 

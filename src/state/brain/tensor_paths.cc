@@ -92,7 +92,7 @@ class Walk {
  private:
   void tensor(const std::string& name, const Value* found) {
     const std::optional<TensorView> view = region_.find(name);
-    // Of a name that stands there twice, the first place counts.
+    // If a name is there twice, the first place counts.
     if (view && named_.insert(view->name()).second) visit_({view->name(), path_, found}, *view);
   }
 

@@ -27,7 +27,7 @@ namespace {
 // base are read in one go.
 
 /// A dense tensor of another shape: each element is that of the base at the same index, or zero
-/// where the base has no such index. Of the base, only what a part is made of is read.
+/// if the base has no such index. Only what a part is made of is read from the base.
 class FittedBase final : public PartwiseBytes {
  public:
   /// Ranks are equal, and not 0. @param width bytes of an element.

@@ -11,8 +11,8 @@
 
 namespace thalia::state {
 
-/// Each element of a dense tensor of f16, bf16, f32 or f64, converted to another of these. Of the
-/// base, only what a part is made of is read.
+/// Each element of a dense tensor of f16, bf16, f32 or f64, converted to another of these. Only
+/// what a part is made of is read from the base.
 class ConvertedBase final : public PartwiseBytes {
  public:
   ConvertedBase(std::shared_ptr<const PartwiseBytes> base, DType from, DType to);

@@ -56,7 +56,7 @@ class FileChain {
   const ChainOptions& options() const noexcept { return options_; }
   /// The top first.
   std::size_t size() const noexcept { return links_.size(); }
-  /// Of all files.
+  /// The bytes of all files on disk.
   std::uint64_t disk_bytes() const;
   const ChainLink& link(std::size_t i) const noexcept { return *links_[i]; }
   const detail::OpenFile& file(std::size_t i) const noexcept { return *links_[i]->file(); }

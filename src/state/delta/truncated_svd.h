@@ -16,11 +16,11 @@ struct TruncatedSvd {
   std::vector<double> right;  ///< rank × columns
 };
 
-/// Of a row-major matrix of finite numbers, with at most `most` pairs; those of no size are left
-/// out. A randomized range finder with two power iterations (Halko, Martinsson, Tropp, "Finding
-/// structure with randomness", SIAM Review 53, 2011, algorithms 4.4 and 5.1) in f32, its random
-/// numbers a function of `seed` and the place. The same result in every run of one build; another
-/// build may round otherwise, which changes what is stored and not how it is read.
+/// The singular vectors of a row-major matrix of finite numbers, at most `most` pairs; those of no
+/// size are left out. A randomized range finder with two power iterations (Halko, Martinsson,
+/// Tropp, "Finding structure with randomness", SIAM Review 53, 2011, algorithms 4.4 and 5.1) in
+/// f32, its random numbers a function of `seed` and the place. The same result in every run of one
+/// build; another build may round otherwise, which changes what is stored and not how it is read.
 TruncatedSvd truncated_svd(std::span<const float> matrix, std::uint64_t rows, std::uint64_t columns,
                            std::uint64_t most, std::uint64_t seed);
 

@@ -46,7 +46,7 @@ double element_size(std::complex<double> a) {
   return std::hypot(a.real(), a.imag());
 }
 
-// Of finite numbers; of complex ones the real part of a times the conjugate of b.
+// The product of finite numbers; for complex ones, the real part of a times the conjugate of b.
 template <typename Real>
 Real product(double a, double b) {
   return static_cast<Real>(a) * static_cast<Real>(b);

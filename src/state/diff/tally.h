@@ -22,8 +22,8 @@ struct DifferenceTally {
   std::uint64_t not_finite = 0;
   double max_difference = 0;
   SquareSum squares{};
-  // Of pairs that are both finite. The squares of f64 numbers may be too large or too small for an
-  // f64.
+  // Sums over pairs that are both finite. The squares of f64 numbers may be too large or too small
+  // for an f64.
   long double before_squares = 0;
   long double after_squares = 0;
   long double products = 0;

@@ -48,7 +48,7 @@ std::optional<double> mean_number(const Value* value) {
 }
 
 double firing_rate(const BrainRegion& region) {
-  // Where programs keep the rate, the most specific first. Of spikes the mean is the share that
+  // Where programs keep the rate, the most specific first. The mean of spikes is the share that
   // fired.
   constexpr std::array<std::string_view, 4> kPlaces{"learning_state.firing_rate",
                                                     "homeostatic.firing_rate",

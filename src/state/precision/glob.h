@@ -36,8 +36,8 @@ class PatternUse {
   void see(const TensorNames& tensor);
   /// The pattern fits something that it was not seen to fit.
   void mark_used(std::string_view glob);
-  /// Of all that there is. @throws UsageError (not_found) naming a pattern that fits nothing of it,
-  /// and what it may have been meant to be: a tensor, or one of `others`.
+  /// Checks the patterns against all that was seen. @throws UsageError (not_found) naming a pattern
+  /// that fits nothing of it, and what it may have been meant to be: a tensor, or one of `others`.
   void check(const std::vector<std::string>& others = {}) const;
 
  private:

@@ -52,7 +52,7 @@ PrecisionStatistics::Share PrecisionStatistics::total() const noexcept {
 
 double PrecisionStatistics::percent(PrecisionKind kind) const noexcept {
   const std::uint64_t all = total().bytes;
-  // Of bytes, not of tensors: a few large ones are what matters on disk.
+  // The share is of bytes, not of tensors: a few large ones are what matters on disk.
   if (all == 0) return 0;
   return 100 * static_cast<double>(share(kind).bytes) / static_cast<double>(all);
 }

@@ -104,8 +104,8 @@ std::vector<std::uint8_t> spend_bits(
       for (unsigned to = from + 1; to < kWidths; ++to) {
         const double more = cost(group, to) - cost(group, from);
         const double gain = (errors[group][from] - errors[group][to]) / more;
-        // Of equal gains the longest step: the points between lie on the same edge of the hull. A
-        // step that costs nothing, as in a group of one element, has an infinite gain.
+        // The longest step of those with equal gains: the points between are on the same edge of
+        // the hull. A step that costs nothing, as in a group of one element, has an infinite gain.
         if (gain > 0 && gain >= best.gain) {
           best = {gain, more, group, static_cast<std::uint8_t>(from),
                   static_cast<std::uint8_t>(to)};

@@ -26,7 +26,7 @@ std::vector<std::uint8_t> spend_bits(
     const std::function<double(std::uint64_t group, unsigned bits)>& cost, double budget);
 
 /// The value of all elements of a group of 0 bits: their mean, weighted by `importance` (empty: all
-/// alike), as a number that the parameters' type can hold. Of finite numbers.
+/// alike), as a number that the parameters' type can hold. All numbers are finite.
 double group_mean(DType dtype, ByteSpan group, std::span<const double> importance);
 
 /// The errors of a tensor whose elements all share one minimum and scale, for 1 to 8 bits; there

@@ -230,7 +230,7 @@ struct Part {
 };
 
 state::DensePieces pieces_of(const SlicedTensor& tensor) {
-  // Of one size whatever the threads: pieces are added up in their order.
+  // Pieces have one size, whatever the number of threads: they are added up in their order.
   constexpr std::uint64_t kPieceBits = 8 * (2 << 20);
   return {tensor.shape, std::max<std::uint64_t>(1, kPieceBits / dtype_bits(tensor.dtype))};
 }

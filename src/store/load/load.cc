@@ -115,7 +115,8 @@ auto load_gate_with(const Run& run, std::string_view name, const Open& open) {
   return open(std::move(entry), path, std::vector<LoadAttempt>{{path, "", false}});
 }
 
-// Of one that a crash, or a process that is at it, left between its name and its digest.
+// The digests that NAME.meta.json has of a gate. They count if a crash, or a process at work, left
+// the gate with its name and without its digest.
 store::OtherDigests digests_of_gate(const store::RunFolder& run, std::string name) {
   return [&run, name = std::move(name)] {
     const std::optional<store::GateMeta> meta = store::read_gate_meta(run, name);

@@ -12,10 +12,10 @@
 // added to those before it, is more than x; the last one with a weight where none is, which
 // rounding can do. Where all weights are 0, it is self.
 //
-// Member, of n. Of w1, w2 and w3 the first that is less than 2^64 - (2^64 mod n) counts: the member
-// is that word modulo n, from 0 on. Each is as likely as any other. Where none of them counts,
-// which takes a pool of many millions, the four words of SHA-256("pool" ‖ seed ‖ index ‖ round)
-// follow in the same way, for round = 1, 2, ….
+// Member, of n. The first of w1, w2 and w3 that is less than 2^64 - (2^64 mod n) counts: the member
+// is that word modulo n, from 0 on. Each is as likely as any other. If none of them counts, which
+// takes a pool of many millions, the four words of SHA-256("pool" ‖ seed ‖ index ‖ round) follow in
+// the same way, for round = 1, 2, ….
 #include <algorithm>
 #include <array>
 #include <optional>

@@ -166,7 +166,7 @@ void Examination::check_whole(const FileCheck& file) {
   }
   find(severity, kind, file.path, what + ", and the file passes its own checks",
        [&](const SaveSession& session) {
-         // Of the bytes that were checked, whatever is there by now.
+         // The digest has to be that of the bytes that were checked; others may be there by now.
          const Digest256 digest = digest_of(*session.files().open(file.path), options_.work.cancel);
          if (hex(digest.bytes) != actual)
            throw IntegrityError(ErrorCode::checksum_mismatch, "it has changed meanwhile",

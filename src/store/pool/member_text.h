@@ -20,8 +20,8 @@ inline constexpr std::uint64_t kMaxVersion = (1ull << 53) - 1;
 bool is_rating(const Rating& rating) noexcept;
 bool is_win_rate(double value) noexcept;
 
-/// A member's rating takes its place among those that it had. Of more than kMostRatings the oldest
-/// go.
+/// A member's rating takes its place among those that it had. If there are more than kMostRatings,
+/// the oldest go.
 inline constexpr std::size_t kMostRatings = 10'000;
 void rate(PoolMember& member, const PoolRating& now);
 

@@ -27,7 +27,7 @@ struct StatePart {
 
 struct PartRules {
   std::function<bool(const state::TensorNames& names, const TensorSpec& spec)> keeps_tensor;
-  /// Of regions that have no tensors; not set: they stay.
+  /// Whether a region that has no tensors stays; not set: it does.
   std::function<bool(const std::string& region)> keeps_empty{};
   /// What texts have of training goes if no tensor of theirs stays: training_state.h.
   bool forgets_training = false;

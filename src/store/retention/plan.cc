@@ -116,7 +116,7 @@ class RetentionPlan {
     for (std::size_t i = 0; i < entries_.size(); ++i)
       if (entries_[i].metric && std::isfinite(*entries_[i].metric) && !is_damaged_[i])
         ranked.push_back(i);
-    // Of equal ones the older, as for the phase's best.
+    // The older of equal ones comes first, as for the phase's best.
     std::ranges::sort(ranked, {}, [&](std::size_t i) {
       const double metric = *entries_[i].metric;
       return std::pair(facts_.direction == Direction::min ? metric : -metric, entries_[i].step);

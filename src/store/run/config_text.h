@@ -16,7 +16,7 @@ Value tree_of(const RunConfig& config);
 
 Value list_of(const std::vector<std::string>& texts);
 
-/// Of an object without null in it: tables, and lists of objects as lists of tables.
+/// The TOML of an object without null in it: tables, and lists of objects as lists of tables.
 std::string toml_text(const Value& tree);
 /// JSON with a member a line, and a line end.
 std::string pretty_json(const Value& tree);

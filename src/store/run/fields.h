@@ -13,7 +13,7 @@
 
 namespace thalia::store {
 
-/// Of one object, which outlives this. Externally synchronised.
+/// The members of one object, which outlives this. Externally synchronised.
 class Fields {
  public:
   /// @param place of the object, in messages: "phases[0].". @throws FormatError (bad_value) unless
@@ -44,7 +44,7 @@ class Fields {
   std::set<std::string, std::less<>> asked_;
 };
 
-/// Of a value, for messages: a text in quotation marks, a number as it stands, else its kind.
+/// A value as messages show it: a text in quotation marks, a number as it is, else its kind.
 std::string shown(const Value& value);
 
 }  // namespace thalia::store

@@ -31,7 +31,7 @@ bool write_pointer(const RunFiles& files, const io::Folder& folder, const std::s
                    const std::string& extension, const std::string& file, Durability durability) {
   const bool linked = folder.replace_link(pointer + "." + extension, file);
   if (linked) {
-    // Of a time when the run lay elsewhere.
+    // A text is from a time when the run was elsewhere.
     folder.remove(text_name(pointer));
   } else {
     files.write_text(folder.path() / text_name(pointer), file + "\n", durability);

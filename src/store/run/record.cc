@@ -34,7 +34,7 @@ MigratedRecord migrate_record(Value metadata, const RecordSchema& schema) {
   record.from = version_of(record.metadata, schema.version_key);
   if (record.from > schema.version)
     fail_version(schema, record.from, "a record of a newer program");
-  // Of a record that cannot be taken all the way, nothing is changed.
+  // If a record cannot be taken all the way, nothing in it is changed.
   for (std::uint64_t version = record.from; version < schema.version; ++version)
     if (!schema.migrations.contains(version))
       fail_version(schema, record.from,

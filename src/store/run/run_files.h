@@ -50,7 +50,7 @@ class RunFiles {
   void sync_name(const std::filesystem::path& path) const;
 
   bool has_file(const std::filesystem::path& path) const;
-  /// Of the name itself, whatever it is; nullopt where there is none.
+  /// The facts of the name itself, whatever it is; nullopt if it does not exist.
   std::optional<io::EntryFacts> facts(const std::filesystem::path& path) const;
   /// @return false where there was none.
   bool remove(const std::filesystem::path& path) const;
@@ -79,7 +79,7 @@ class RunFiles {
   void append_lines(const std::filesystem::path& path, std::string_view lines,
                     Durability durability) const;
 
-  /// Of every file that is written into the run.
+  /// The options of every file that is written into the run.
   OutputOptions output(Durability durability, bool replace = true) const {
     return {.durability = durability, .replace = replace, .within = folder_};
   }

@@ -51,7 +51,7 @@ Condition condition_of(const std::string& file, const io::EntryFacts& facts,
 
 void complete(CheckpointEntry& entry, const Journal& journal) {
   const auto found = journal.saved.find(entry.file);
-  // Of another size, it is of a file that this one took the place of.
+  // A line with another size is about a file that this one replaced.
   if (found == journal.saved.end() || found->second.bytes != entry.bytes) return;
   const JournalLine& line = found->second;
   entry.saved_at = line.saved_at;

@@ -273,7 +273,7 @@ bool RunWriter::Impl::is_too_dear(const store::SavePlace& place, store::SavedFil
     delta.read_factor = store::measure_read_factor(folder().files(), place.path);
     if (!store::is_too_dear(policy, *place.delta, delta.bytes, delta.read_factor)) return false;
   }
-  // Of a longer chain it says that the chain is long enough.
+  // If the chain is longer, a dear delta only says that the chain is long enough.
   if (place.delta->depth == 1) {
     const std::unique_lock held = lock();
     full_saves_left_.insert_or_assign(place.phase, kFullSavesAfterDearDelta);

@@ -180,7 +180,8 @@ class RunWriter::Impl {
   Run run_;  ///< does not change once this is constructed
   const io::FolderLock folder_lock_;
   mutable io::ProcessMutex mutex_{"the writer of the run"};
-  /// Of phases whose last delta was too dear: saves that are full before the next one is tried.
+  /// For each phase whose last delta was too dear: how many saves are full before the next delta is
+  /// tried.
   mutable std::map<std::string, unsigned, std::less<>> full_saves_left_;
 
   const std::shared_ptr<store::HeldFiles> held_files_ = std::make_shared<store::HeldFiles>();

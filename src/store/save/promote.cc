@@ -34,7 +34,8 @@ CheckpointEntry chosen_entry(const Run& run, std::string_view phase,
                    {.path = run.phase_folder(phase).string()});
 }
 
-// Of a delta the state, else the file as it is. A file without a digest has to pass its own checks.
+// Copies the state of a delta, else the file as it is. A file without a digest has to pass its own
+// checks.
 WrittenPayload copy_checkpoint(const store::SaveSession& session, const RunConfig& config,
                                const std::filesystem::path& from, const std::filesystem::path& to,
                                const LoadOptions& load, const OutputOptions& output,

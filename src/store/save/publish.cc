@@ -191,7 +191,7 @@ Newest newest_of(const io::Folder& folder, const RunListing& listing) {
   std::uint64_t number = 0;
   for (const CheckpointEntry& entry : listing.entries) {
     const auto line = listing.journal.saved.find(entry.file);
-    // Of another size it is damaged, and all the same the one that was saved last.
+    // Sizes are not compared: a damaged file may still be the one that was saved last.
     if (line == listing.journal.saved.end()) continue;
     if (last == nullptr || line->second.number > number) {
       last = &entry;

@@ -22,8 +22,9 @@ Published publish(const SaveSession& session, std::string_view phase, const Jour
 /// The run goes on from there. @throws IoError.
 void go_on_from(const SaveSession& session, std::string_view phase, const std::string& file);
 
-/// Of a phase whose last save a crash cut short: what it left behind goes, and what it did not get
-/// to is done, but for retention. @param may_sweep no other process can be saving. @throws IoError.
+/// Repairs a phase whose last save a crash cut short: removes what that save left, and does what it
+/// did not get to, except retention. @param may_sweep no other process can be saving. @throws
+/// IoError.
 void repair(const SaveSession& session, std::string_view phase, bool may_sweep);
 
 /// The best of the checkpoints that are there, by what the journal knows of them. @throws IoError.

@@ -1,7 +1,7 @@
-// What did not change is read as it is from the full file, of which a run of tensors is read. Of
-// what did change, a sample is read through the chain. Both as a restore reads them: verified, on
-// all cores, and from the disk. What the page cache has of the files is dropped first, as it would
-// say more of the machine's memory than of the chain.
+// What did not change is read as it is from the full file: a run of its tensors is read. What did
+// change is read through the chain: a sample of it is read. Both are read as a restore reads them:
+// verified, on all cores, and from the disk. What the page cache has of the files is dropped first,
+// as it would say more of the machine's memory than of the chain.
 #include <algorithm>
 #include <limits>
 #include <vector>

@@ -26,7 +26,7 @@ void repair_gate(const SaveSession& session, const std::string& name) {
   const Digest256 digest = beside ? Digest256{} : digest_of(*files.open(path));
   const std::string sha256 = beside ? *beside : hex(digest.bytes);
   const bool is_new = sha256 == meta->gate.sha256;
-  // Of neither: anybody who loads it hears of it.
+  // The digest is of neither: anybody who loads the gate is told.
   if (!is_new && sha256 != meta->before->sha256) return;
   if (!beside) container::write_sha256_file(path, digest, session.output());
   GateEntry gate = is_new ? meta->gate : *meta->before;

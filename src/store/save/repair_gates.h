@@ -9,9 +9,10 @@
 
 namespace thalia::store {
 
-/// Of one gate. @throws IoError; UsageError where it cannot be told: the gate is left alone.
+/// Repairs one gate. @throws IoError; UsageError if it cannot be told which it is: the gate is left
+/// alone.
 void repair_gate(const SaveSession& session, const std::string& name);
-/// Of all of them; what a killed process left in gates/ goes. @throws IoError.
+/// Repairs all gates, and removes what a killed process left in gates/. @throws IoError.
 void repair_gates(const SaveSession& session);
 
 }  // namespace thalia::store

@@ -18,7 +18,7 @@ bool restore_line(const SaveSession& session, const std::filesystem::path& path,
 /// From before the old file changes until the line of the new one is written.
 class Replacement {
  public:
-  /// Of nothing where there is no such file. @throws IoError.
+  /// Does nothing if there is no such file. @throws IoError.
   Replacement(const SaveSession& session, std::string_view phase,
               const std::filesystem::path& path);
   /// Where the save failed, and the old file is there.

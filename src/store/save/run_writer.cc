@@ -48,7 +48,7 @@ store::RecordKeys keys_of(const container::FilePlan& plan) {
   return keys;
 }
 
-// Of bytes, which are not looked into: what the caller says.
+// The keys of bytes, which are not looked into: what the caller says.
 store::RecordKeys keys_of(const SaveInfo& info) {
   store::RecordKeys keys;
   for (const std::string& key : info.keys) keys.add_path(key);
