@@ -38,7 +38,7 @@ struct ChunkCodec {
   std::string name;
   /// Replaces `out`; where it is not smaller than the raw bytes, the chunk would be stored.
   std::function<void(ByteSpan raw, std::vector<std::byte>& out)> encode;
-  /// Of what encode() made, if it was smaller.
+  /// Decodes what encode() made, if it was smaller.
   std::function<void(ByteSpan stored, MutableByteSpan raw)> decode;
 };
 

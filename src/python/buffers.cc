@@ -14,7 +14,7 @@ namespace {
 
 namespace nb = nanobind;
 
-// Of large ones all of it is in huge pages, and not just what an allocator aligns by chance.
+// All of a large buffer is in huge pages, and not just what an allocator aligns by chance.
 OwnedBytes memory(std::uint64_t size) {
   const auto tensor = std::make_shared<Tensor>(
       Tensor::filled({.dtype = DType::u8, .shape = {size}}, [](MutableByteSpan) {}));

@@ -164,14 +164,14 @@ void bind_convert_results(nb::module_& module) {
       field("count", &RoundedNumbers::count),
       field("worst_tensor", &RoundedNumbers::worst,
             "That has most of them, REGION/NAME; empty if there are none."),
-      field("worst_count", &RoundedNumbers::worst_count, "In that tensor."));
+      field("worst_count", &RoundedNumbers::worst_count, "The number of them in that tensor."));
   bind_result<RoundingLoss>(
       module, "Rounding", "What conversions to other floating point types cost, over all tensors.",
       field("largest_error", &RoundingLoss::largest_error,
             "The largest absolute error of numbers that stayed finite."),
       field("largest_error_tensor", &RoundingLoss::largest_error_tensor,
             "Where that is; empty where nothing was rounded."),
-      field("zero", &RoundingLoss::zeroed, "That became zero, and were not."),
+      field("zero", &RoundingLoss::zeroed, "Numbers that became zero, and were not zero before."),
       field("subnormal", &RoundingLoss::subnormal), field("infinite", &RoundingLoss::infinite),
       field("nan", &RoundingLoss::nan));
   bind_result<Converted>(

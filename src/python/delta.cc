@@ -93,7 +93,8 @@ void bind_delta_results(nb::module_& module) {
       field("listed_elements", &DeltaResult::listed_elements, "Elements of all lists."),
       field("low_rank", &DeltaResult::low_rank, "Matrices that were stored as products."),
       field("changed_regions", &DeltaResult::changed_regions),
-      field("removed_regions", &DeltaResult::removed_regions, "That the base has."),
+      field("removed_regions", &DeltaResult::removed_regions,
+            "Regions that the base has and the state does not."),
       field("closing_checksum", &DeltaResult::closing_checksum,
             "The file's identity, in hexadecimal."),
       field("seconds", &DeltaResult::seconds))

@@ -76,7 +76,7 @@ void translate_errors() {
       // Thrown as it is by a callback, or the exception's class could not be had.
       return e.restore();
     } catch (const std::bad_cast&) {
-      // Of arguments nanobind tells itself; this is a member of one.
+      // Nanobind itself reports a wrong argument; this is a wrong member of one.
       return PyErr_SetString(PyExc_TypeError, "a member of a list or tuple is of another type");
     }
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());

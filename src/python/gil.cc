@@ -62,7 +62,7 @@ void close_door() {
   PyEval_RestoreThread(state);
 }
 
-// Of the other threads a forked child has none.
+// A forked child has none of the other threads.
 void forget_others() {
   door.outside = 0;
   door.callbacks = 0;

@@ -51,12 +51,12 @@ NeuronType neuron_type_of(std::string_view name);
 
 ReadOptions read_options(std::string_view access, std::string_view verification, unsigned threads);
 
-/// Of files that may be deltas, read by as many threads as a save has.
+/// The options for files that may be deltas, read by as many threads as a save has.
 ChainOptions chain_options(std::string_view access, std::vector<std::filesystem::path> search,
                            unsigned threads, bool legacy = false);
 
-/// Of a save: those that SaveOptions of python/thalia_checkpoint/_files/writer.py documents, all
-/// optional.
+/// The options of a save: those that SaveOptions of python/thalia_checkpoint/_files/writer.py
+/// documents, all optional.
 /// @throws UsageError (bad_argument); TypeError for an unknown name.
 SaveOptions save_options(const nanobind::dict& arguments);
 

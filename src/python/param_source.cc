@@ -62,7 +62,7 @@ ListOf<std::string> any_names(const OpenedAny& opened) {
   return out;
 }
 
-// Of tensors that have a type of the format's own.
+// The types of tensors that have a type of the format's own.
 nb::typed<nb::dict, std::string, std::string> any_types(const OpenedAny& opened) {
   nb::dict out;
   for (const AnyTensor& tensor : opened.file.tensors())
@@ -92,7 +92,7 @@ Payload any_payload(const OpenedAny& opened, std::size_t i) {
   return {bytes, std::move(tensor), opened.writable && opened.file.tensors()[i].in_place};
 }
 
-// Of its own, whatever the file shares with others: for what does not lie in it as it is.
+// Memory of its own, whatever the file shares with others: for what does not lie in it as it is.
 OwnedBytes any_decoded(const OpenedAny& opened, std::size_t i) {
   const Unlocked unlocked;
   const auto tensor = std::make_shared<Tensor>(opened.file.read(i));

@@ -69,7 +69,8 @@ void bind_repair_results(nb::module_& module) {
       field("generation", &RecoverResult::generation,
             "The generation of the file now: 1 after a save, one more with each append."),
       field("file_bytes", &RecoverResult::file_bytes, "The size of the file now."),
-      field("debris_bytes", &RecoverResult::debris_bytes, "Behind them; readers ignore these."),
+      field("debris_bytes", &RecoverResult::debris_bytes,
+            "Bytes after `file_bytes`; readers ignore them."),
       field("closing_checksum", &RecoverResult::closing_checksum, kIdentity));
   bind_result<LostTensor>(
       module, "LostTensor", "A tensor whose bytes are not those that were written.",

@@ -29,7 +29,7 @@ namespace nb = nanobind;
 using Path = std::filesystem::path;
 using Named = std::vector<std::pair<std::string, std::string>>;
 
-// Of (name, dtype, shape), and maybe more.
+// An array from (name, dtype, shape), and maybe more.
 NamedArray spec_of(const nb::tuple& tensor) {
   const auto extents = nb::cast<std::vector<std::uint64_t>>(tensor[2]);
   return {.name = nb::cast<std::string>(tensor[0]),

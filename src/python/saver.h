@@ -59,8 +59,8 @@ struct Saver {
   // Waits for its saves, whose callbacks need the GIL, and ends its thread.
   void close() { const std::shared_ptr<AsyncSaver> gone = std::exchange(saver, nullptr); }
 
-  // Of what has ended. To let go of a buffer may run Python, and that a save: out of the list
-  // first.
+  // Lets go of saves that have ended. To let go of a buffer may run Python, and that may
+  // begin a save: they leave the list first.
   void let_go() {
     const auto ended = std::partition(saves.begin(), saves.end(),
                                       [](const Save& save) { return !save.save->done(); });

@@ -51,8 +51,8 @@ StreamOrder order_of(const std::string& name) {
 
 using Destination = decltype(StreamOptions::destination);
 
-// Of each tensor, none of them twice, a writable buffer of exactly its bytes, or None for memory of
-// the stream.
+// The buffers have for each tensor, none of them twice, a writable buffer of exactly its bytes, or
+// None for memory of the stream.
 Destination into(const std::vector<FileTensor>& tensors, const nb::list& buffers,
                  std::vector<HeldBuffer>& held) {
   if (buffers.size() != tensors.size()) {

@@ -28,11 +28,11 @@ struct OpenWriter {
   OpenWriter(const std::filesystem::path& path, SaveOptions options);
   /// Into an open file, which stays its owner's.
   OpenWriter(int descriptor, SaveOptions options);
-  /// Of what made(options) gives: options with the token that ends the save.
+  /// Holds what made(options) gives: options with the token that ends the save.
   OpenWriter(SaveOptions options, const std::function<Writer(const SaveOptions&)>& made);
   /// @throws UsageError (wrong_state) where there is none, and in a forked child.
   Writer& get();
-  /// Of everything: there is no writer then.
+  /// Lets go of everything: there is no writer then.
   void let_go();
 };
 

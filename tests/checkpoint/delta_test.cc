@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_policy_that_begins_with_a_delta_leaves_it_a_delta) {
   const BrainDeltaResult result = BrainCheckpoint::save_delta(
       brain, folder / "d.delta.thalia", folder / "base.thalia", {.brain = half});
   BOOST_TEST(result.converted > 0u);
-  // Of the 20,000 weights, one is stored.
+  // One of the 20,000 weights is stored.
   const Reader stored = Reader::open(folder / "d.delta.thalia");
   BOOST_TEST((stored.region("cortex").at("large").encoding() == Encoding::sparse_delta));
   BOOST_TEST(stored.region("cortex").at("large").nnz() == 1u);

@@ -99,7 +99,7 @@ Tensor floats(const Shape& shape, const std::vector<float>& values) {
   return Tensor::copy_of<float>(shape, values);
 }
 
-// A brain that says what of it is unused. Of cortex/w_in two synapses are dead, one weak one is
+// A brain that says what of it is unused. In cortex/w_in two synapses are dead, one weak one is
 // young and one important; nobody knows the ages of w_rec. Neurons 2 and 3 are silent, and 0 too,
 // but with a strong weight.
 void write_prunable(const fs::path& path, const SaveOptions& options) {

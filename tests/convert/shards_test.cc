@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::uint32_t kOfModel[] = {1, 2, 3};
 
-// Of two regions, each of which has a tensor of one name.
+// Writes a shard of two regions, each of which has a tensor of one name.
 void write_shard(const std::filesystem::path& path, const char* own, std::uint32_t number) {
   Writer writer(path, {.output = {.durability = Durability::none, .replace = true}});
   for (const char* const region : {"cortex", "thalamus"}) {

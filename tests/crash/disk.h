@@ -39,10 +39,10 @@ enum class Fill { zeros, noise, stale };
 /// What of the pending changes is on the disk.
 struct Choice {
   std::vector<bool> names;  ///< of Moment::names(), which of them
-  /// Of each of Moment::pages(), how many of its pending writes each sector has: a sector holds
+  /// For each of Moment::pages(): how many of its pending writes each sector has. A sector holds
   /// what it held at one moment since it was last synced.
   std::vector<std::array<std::uint16_t, kSectors>> sectors;
-  /// Of each file of Moment::grown(), how many of its pending writes have made it longer. With
+  /// For each file of Moment::grown(): how many of its pending writes have made it longer. With
   /// Mode::ordered the bytes tell.
   std::vector<std::uint16_t> sizes;
   Fill fill = Fill::zeros;

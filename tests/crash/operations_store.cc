@@ -107,7 +107,7 @@ void run_streamed(const fs::path& folder, Teller& teller) {
     });
 }
 
-// Of the same size: by that, nobody can tell the two.
+// The new bytes have the same size: by that, nobody can tell the two.
 void run_replace_bytes(const fs::path& folder, Teller& teller) {
   RunWriter writer(run_in(folder));
   std::string bytes = crash_bytes(1);
@@ -166,7 +166,7 @@ void run_dear_delta(const fs::path& folder, Teller& teller) {
          [&] { writer.save(kTrain, step, crash_state(step, true), {.metric = 0.5}); });
 }
 
-// Of one that others are based on: they become full files first.
+// Replaces a checkpoint that others are based on: they become full files first.
 void run_replace_base(const fs::path& folder, Teller& teller) {
   RunWriter writer(run_in(folder));
   tell(teller, "2 again",

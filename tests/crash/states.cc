@@ -7,7 +7,7 @@
 namespace thalia::crash {
 namespace {
 
-// Of many pages the first, the last, and some between.
+// If there are many pages: the first, the last, and some between.
 constexpr std::size_t kEdgePages = 8;
 // Random states that are all known in a row: there are hardly any others.
 constexpr std::size_t kKnownInARow = 400;

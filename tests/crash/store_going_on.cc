@@ -33,7 +33,7 @@ void require_swept(const Run& run, bool pool_is_open) {
       const std::string name = path.filename().string();
       if (!name.ends_with(ending)) continue;
       const std::string file = name.substr(0, name.size() - std::string(ending).size());
-      // Of the best and of gates, the name is without the extension.
+      // For the best and for gates, the name is without the extension.
       const bool is_beside = is_file(path.parent_path() / file) ||
                              is_file(path.parent_path() / (file + "." + run.config().extension));
       require(is_beside || file == "best", "stays beside no file: " + path.string());

@@ -78,7 +78,7 @@ class Judgement {
         return content_of_item(value_of(one, key)) == content_of_item(value);
       });
     }
-    // Of several saves that were attempted, each is the latest and perhaps the best in its turn.
+    // If several saves were attempted, each is the latest and perhaps the best in its turn.
     if (key.starts_with("latest ") || key.starts_with("load ") || key.starts_with("best "))
       return is_rewritten("checkpoint " + value);
     // One that is begun again by force has not begun until all of it is there.

@@ -27,7 +27,7 @@ std::string fault_of_run(const std::string& observed, std::span<const std::strin
 /// lost by that, and the next save is the latest. @throws std::logic_error where not.
 void go_on_with_run(const std::filesystem::path& folder);
 
-/// Of runs that the operations make. A step is a state of its own, of which most is as in others;
+/// The runs that the operations make. A step is a state of its own, most of which is as in others;
 /// with `all_changes` nothing is.
 RunConfig crash_config();
 RunConfig crash_config_of_bytes();

@@ -92,7 +92,7 @@ BrainState sample(int step) {
 struct Way {
   const char* name;
   std::function<void(const Path& folder, const ReadLimits& limits)> go;
-  /// Of what there is none on this way.
+  /// The names of limits that do not apply on this way.
   std::set<std::string> without{};
   unsigned regions = 3;
   unsigned depth = kDepth;

@@ -48,7 +48,8 @@ std::vector<VectorSet> present_sets() {
   return sets;
 }
 
-// Of memory of its own, so that a sanitizer sees a byte too far. Nothing where it is refused.
+// Decodes into memory of its own, so that a sanitizer sees a byte too far. Nothing if it is
+// refused.
 std::optional<Bytes> decoded(const StreamCodec& codec, ByteSpan stored, std::size_t raw_length,
                              VectorSet set) {
   Bytes raw(raw_length);

@@ -164,7 +164,7 @@ void reseal_delta(std::string& bytes) {
   reseal_prefix(bytes, kPrefix);
 }
 
-// Of what an edited file says of itself, the upper delta gets what it names its base by.
+// Makes the upper delta name its base by what the edited file says of itself.
 void rename_base(std::string& upper, const std::string& lower) {
   constexpr std::size_t kPrefix = 4096;
   const std::string checksum = lower.substr(lower.size() - 32);

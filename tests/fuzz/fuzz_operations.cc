@@ -61,7 +61,7 @@ bool survives(const std::function<void()>& work) {
   } catch (const IntegrityError&) {
   } catch (const UnsupportedError&) {
   } catch (const IoError&) {
-    // Of a model in several files, or with data in others.
+    // A model may be in several files, or have data in others.
   }
   return false;
 }

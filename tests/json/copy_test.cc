@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(canonical_texts_are_equal_where_only_order_space_and_escape
   const std::string one = json::canonical_object(R"({"b": [{"y":1,"x":2}], "a": "\u0041"})", 64);
   BOOST_TEST(one == R"({"a":"A","b":[{"x":2,"y":1}]})");
   BOOST_TEST(json::canonical_object(R"({"a":"A","b":[{"x":2,"y":1}]})", 64) == one);
-  // Of members with one key the last counts.
+  // If several members have one key, the last counts.
   BOOST_TEST(json::canonical_object(R"({"a":0,"b":[{"x":3,"y":1,"x":2}],"a":"A"})", 64) == one);
   BOOST_TEST(json::canonical_object(R"({"a":"A","b":[{"x":2.0,"y":1}]})", 64) != one);
   // The order of elements means something.

@@ -20,7 +20,7 @@ std::vector<std::byte> elements(DType dtype, std::uint64_t count, std::uint64_t 
   std::vector<std::byte> bytes = random_bytes((bits + 7) / 8, seed);
   for (std::byte& byte : bytes) {
     if (dtype == DType::boolean) byte &= std::byte{1};
-    // Of the codes 00, 01, 10, 11 the third is illegal: where the high bit is set, so is the low.
+    // Among the codes 00, 01, 10, 11 the third is illegal: if the high bit is set, so is the low.
     if (dtype == DType::ternary) byte |= (byte >> 1) & std::byte{0x55};
   }
   if (bits % 8 != 0) bytes.back() &= static_cast<std::byte>((1u << bits % 8) - 1);

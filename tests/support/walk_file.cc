@@ -103,7 +103,8 @@ class Walker {
       std::vector<std::byte> out(bytes);
       attempt([&] { tensor.read(out); });
     }
-    // Of any encoding: one that cannot be resolved is unsupported, and no mistake of the caller's.
+    // Any encoding is tried: one that cannot be resolved is unsupported, and not a mistake of the
+    // caller's.
     if (tensor.dense_bytes() <= kMostBytes) {
       std::vector<std::byte> out(tensor.dense_bytes());
       attempt([&] { tensor.read_dense(out); });

@@ -88,7 +88,7 @@ void write_chain(const std::filesystem::path& folder) {
     std::vector<std::uint16_t> bf16(f32.size()), f16(f32.size());
     for (std::size_t i = 0; i < f32.size(); ++i) {
       bf16[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(f32[i]) >> 16);
-      // Of numbers from 1 to 2: the exponent is 15.
+      // The numbers are from 1 to 2: the exponent is 15.
       f16[i] = static_cast<std::uint16_t>(15 << 10 | static_cast<int>((f32[i] + 2) * 200));
     }
     const std::filesystem::path plain = step == 0 ? path(0) : folder / "plain";

@@ -107,7 +107,7 @@ Run declare_store_pool(CLI::App& app);
 Run declare_store_transition(CLI::App& app);
 Run declare_version(CLI::App& app);
 Run declare_help(CLI::App& app);
-/// Of a command that is the name of a group: lists those of the group.
+/// For a command that is the name of a group: lists the commands of the group.
 Run declare_group(CLI::App& app);
 
 }  // namespace thalia::cli

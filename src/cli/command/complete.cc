@@ -49,7 +49,7 @@ std::string region_in_list(std::string_view name) {
   return text;
 }
 
-// Of a list, what follows its last comma; those before it are not offered again.
+// In a list, what follows its last comma is completed; names before it are not offered again.
 void offer_regions(const AnyFile& file, std::string_view begun, bool as_list, Output& out) {
   const std::size_t comma = as_list ? begun.rfind(',') : std::string_view::npos;
   const std::string_view named = begun.substr(0, comma + 1);
@@ -63,7 +63,7 @@ void offer_regions(const AnyFile& file, std::string_view begun, bool as_list, Ou
   }
 }
 
-// Of a run, which is a folder.
+// Offers the names of a run, which is a folder.
 bool offer_names_of_run(std::string_view kind, const std::string& folder, std::string_view begun,
                         Output& out) {
   if (kind != "phase" && kind != "gate") return false;

@@ -135,7 +135,7 @@ Run declare_convert(CLI::App& app) {
       "--dequantize", arguments->dequantize,
       "Elements in place of the codes of formats with types of their own, as GGUF's blocks");
   add_option(app, "--shard-size SIZE", arguments->shard_size,
-             "Of safetensors: bytes of tensors in a file, as 5GB; OUT is the folder, or its index")
+             "For safetensors: bytes of tensors in a file, as 5GB; OUT is the folder, or its index")
       ->transform(size_value());
   app.add_flag(
       "--all-types", arguments->all_types,

@@ -109,7 +109,7 @@ void print_delta(const Session& session, const DeltaArguments& arguments,
   });
 }
 
-// Of MCKP files: what is stored of each tensor, the file itself tells.
+// A delta of MCKP files: the file itself tells what is stored of each tensor.
 DeltaResult write_mckp_delta(const DeltaArguments& arguments, const Session& session) {
   if (arguments.threshold != 0 || arguments.low_rank || !arguments.exclude.empty()) {
     throw UsageError(ErrorCode::bad_argument, "nothing is lost in a delta of MCKP files",

@@ -110,7 +110,7 @@ Run declare_diff(CLI::App& app) {
   app.description(
       "Shows what a second checkpoint has more (+), less (-) and other (~) than the first: header, "
       "metadata, regions, tensors and connections; with patterns the tensors that match one, "
-      "and nothing else. Of a delta its state is compared. Two .thalia files are compared by "
+      "and nothing else. For a delta, its state is compared. Two .thalia files are compared by "
       "the hashes of their contents, so no payload is read without --values. Where a file has "
       "another format, tensors are paired by name, also a name alone with REGION/NAME where no "
       "other has it, and read: their elements are compared, not how they are stored, and the "

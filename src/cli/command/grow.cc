@@ -153,7 +153,7 @@ Run declare_grow(CLI::App& app) {
   add_option(app, "--sparsity S", arguments->sparsity,
              "Share of new connections that sparse_random makes; default 0.1");
   add_option(app, "--scale X", arguments->scale,
-             "Of new weights: below this, default 0.3; with xavier a factor, default 1");
+             "Bound of new weights: below this, default 0.3; with xavier a factor, default 1");
   add_option(app, "--seed K", arguments->seed, "Equal seeds draw equal weights; default 0");
   add_axes(app, arguments->axes);
   add_option(app, "--reason TEXT", arguments->reason, "For the growth history");

@@ -83,7 +83,7 @@ std::string known_name(const char* option, std::string_view nothing, const std::
       {.field = option});
 }
 
-// Of those named, each once; all where none is.
+// The regions that were named, each once; all if none was.
 std::vector<std::string> chosen_regions(const BrainState& brain, const PruneArguments& arguments) {
   std::vector<std::string> all = all_region_names(brain);
   if (arguments.regions.empty()) return all;

@@ -113,7 +113,7 @@ Run declare_quantize(CLI::App& app) {
   add_model(app, "IN", arguments->input, "The .thalia file to read");
   add_file(app, "OUT", arguments->output, "The file to write");
   add_option(app, "--bits B", arguments->options.bits,
-             "Of a code, 1 to 8, default 8; with --adaptive or --sensitivity the mean");
+             "Bits of a code, 1 to 8, default 8; with --adaptive or --sensitivity the mean");
   add_option(app, "--group-size N", arguments->options.group_size,
              "Weights that share a minimum and a scale: a multiple of 8, default 128; 0: all");
   app.add_flag("--adaptive", arguments->options.adaptive,

@@ -116,7 +116,7 @@ Run declare_set(CLI::App& app) {
   app.description(
       "Sets members of a file's metadata, in place. A key goes through objects by its dots: "
       "training.lr=0.001. A value that is JSON is taken as that, any other as text. A crash leaves "
-      "the old state or the new one. Of a .safetensors file it sets texts, without writing its "
+      "the old state or the new one. In a .safetensors file it sets texts, without writing its "
       "tensors again where the header has room and the disk allows.");
   const auto arguments = std::make_shared<SetArguments>();
   add_model(app, "FILE", arguments->file, "The file to change");

@@ -47,7 +47,7 @@ void print_text(Output& out, const std::string& path, const VerifyReport& report
             what_was_checked(report, quick, true));
 }
 
-// Of a file that could not be examined `error` says why, and `report` is empty.
+// If a file could not be examined, `error` says why, and `report` is empty.
 void add_json(JsonWriter& json, const std::string& path, std::optional<FileFormat> format,
               const VerifyReport& report, const std::exception* error) {
   json.begin_object().member("path", as_utf8(path)).key("format");
@@ -120,7 +120,7 @@ Run declare_verify(CLI::App& app) {
   add_file(app, "FILE", arguments->files, "The files to check");
   app.add_flag("--quick", arguments->quick, "Structure only: no payload is read");
   app.add_flag("--resolve", arguments->resolve,
-               "Of a delta also all that it is based on, and each tensor that comes out");
+               "For a delta, also all that it is based on, and each tensor that comes out");
   return [arguments](const Session& session) { return run_verify(*arguments, session); };
 }
 

@@ -33,7 +33,7 @@ void add_regions(const std::filesystem::path& path, const ReadOptions& options,
   }
 }
 
-// Of a model in several files, those of all of them.
+// The regions of a file; for a model in several files, those of all of them.
 std::vector<std::string> regions_in(const std::string& path, const ReadOptions& options) {
   std::vector<std::string> known;
   if (detect_format(path, options.input.access) != FileFormat::thalia_shards) {

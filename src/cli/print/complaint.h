@@ -13,7 +13,7 @@ namespace thalia::cli {
 int complain(std::string_view what, int status);
 /// Writes a line that is safe already to standard error, and returns `status`.
 int complain_line(std::string line, int status);
-/// Of a file that is one of several of a model, AnyFile::lacks(), the line that says so, for
+/// If a file is one of several of a model, writes the line that says so, with AnyFile::lacks(). For
 /// commands that show what is there.
 void complain_of_lack(const std::filesystem::path& path, const std::optional<std::string>& lacks);
 

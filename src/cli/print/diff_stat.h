@@ -8,7 +8,7 @@ namespace thalia::cli {
 
 /// One line for each tensor that differs: how many of its numbers do, and a bar of as many "~"
 /// (changed), "+" (added) and "-" (removed), scaled so that the longest fits into `columns`; then
-/// the sums. Of changed tensors the diff has to have the values.
+/// the sums. The diff has to have the values of changed tensors.
 void print_diff_stat(Output& out, const Diff& diff, std::size_t columns);
 
 /// Columns of the terminal that standard output is; 80 where it is none.

@@ -23,8 +23,8 @@ void print_metadata(Output& out, std::string_view json);
 /// nothing where there are none.
 void print_short_metadata(Output& out, std::string_view json);
 
-/// The value of a member of a JSON object, compact; nullopt where there is none. Of members with
-/// one name the last counts, as in Python.
+/// The value of a member of a JSON object, compact; nullopt where there is none. If several
+/// members have one name, the last counts, as in Python.
 std::optional<std::string> json_member(std::string_view json, std::string_view key);
 
 }  // namespace thalia::cli

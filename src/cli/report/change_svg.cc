@@ -34,7 +34,7 @@ double greatest_finite(std::span<const TensorChange> changes) {
   return greatest;
 }
 
-// Of the greatest finite change: 0 where there is none, 1 of an infinite one.
+// The share of the greatest finite change: 0 if there is none, 1 for an infinite one.
 double share_of(const TensorChange& change, double greatest) {
   if (!change.relative || *change.relative == 0) return 0;
   return std::isfinite(*change.relative) ? *change.relative / greatest : 1;

@@ -61,7 +61,7 @@ double greatest(const GrowthSeries& series) {
   return most;
 }
 
-// Keeps the kMostSeries regions that were the largest, in the order they had. Of those that are as
+// Keeps the kMostSeries regions that were the largest, in the order they had. If several are as
 // large as the last one kept, the first are taken.
 void leave_out_small(GrowthChart& chart) {
   if (chart.series.size() <= kMostSeries) return;

@@ -18,8 +18,8 @@ struct Layer {
 class LayerMap {
  public:
   void add(std::string_view region, std::string_view name, std::uint64_t bytes);
-  /// Of a file with several regions these; else the beginnings of names, up to the first part that
-  /// is a number ("transformer.h.11"), or without the last part where none is.
+  /// For a file with several regions, the regions; else the beginnings of names, up to the first
+  /// part that is a number ("transformer.h.11"), or without the last part if none is.
   std::vector<Layer> layers() const;
 
  private:

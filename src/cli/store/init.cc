@@ -133,12 +133,13 @@ Run declare_store_init(CLI::App& app) {
   };
   add_option(app, "--metric NAME:min|max", set_metric,
              "What the best checkpoint of each phase goes by, and which of two values is better");
-  add_option(app, "--extension EXT", arguments->extension,
-             "Of the checkpoints; default thalia. Files of other kinds are kept as they are");
+  add_option(
+      app, "--extension EXT", arguments->extension,
+      "Extension of the checkpoints; default thalia. Files of other kinds are kept as they are");
   add_master_seed(app, arguments->seed,
                   "With --new: the run's seed, whose last digits its name has");
   add_choice(app, "--format FORMAT", arguments->format, kConfigFormats,
-             "Of the configuration: toml, the default, or json");
+             "Format of the configuration: toml, the default, or json");
   arguments->retention.declare(app);
   return [arguments](const Session& session) { return run_init(*arguments, session); };
 }

@@ -45,7 +45,7 @@ std::vector<ListedRun> listed_runs(const std::vector<RunSummary>& runs) {
   return listed;
 }
 
-// Of the current phase; nullptr where nothing was saved.
+// The facts of the current phase; nullptr if nothing was saved.
 const PhaseFacts* current_of(const RunFacts& facts) {
   for (const PhaseFacts& phase : facts.phases)
     if (phase.config.name == facts.current_phase) return &phase;
@@ -94,7 +94,8 @@ void print_runs_json(Output& out, const std::string& folder, const std::vector<L
   });
 }
 
-// Of a folder that is no run, the runs in it. @throws what Run::open() does where there is none.
+// The run in the folder; if the folder is not a run, the runs in it. @throws what Run::open() does
+// if there is none.
 std::optional<thalia::Run> run_or_runs(const std::string& folder, std::vector<RunSummary>& runs) {
   try {
     return thalia::Run::open(folder);
@@ -134,8 +135,8 @@ Run declare_store_list(CLI::App& app) {
   app.description(
       "Lists the checkpoints of each phase: step, when it was saved, the phase's metric, size, "
       "whether it is a full file or a delta and on which step, and why retention leaves it alone. "
-      "Below them gates and the pool. Of a folder that is no run, the runs in it. No checkpoint is "
-      "opened.");
+      "Below them gates and the pool. For a folder that is not a run, the runs in it. No "
+      "checkpoint is opened.");
   const auto arguments = std::make_shared<ListArguments>();
   add_run(app, arguments->folder, "The folder of a run, or of several runs");
   add_phase(app, arguments->phase, "This phase alone");

@@ -176,14 +176,15 @@ Run declare_store_pool(CLI::App& app) {
   add_run(app, arguments->run);
   offer(app.add_option("ACTION", arguments->action, "What to do; default list"),
         choice_names(kActions, "|"));
-  app.add_option("VERSION", arguments->version, "Of rate: the number of the version");
-  add_phase(app, arguments->phase, "Of add: its phase; default the last one that has a checkpoint");
-  add_step(app, arguments->step, "Of add: the checkpoint's step");
+  app.add_option("VERSION", arguments->version, "For rate: the number of the version");
+  add_phase(app, arguments->phase,
+            "For add: its phase; default the last one that has a checkpoint");
+  add_step(app, arguments->step, "For add: the checkpoint's step");
   add_rating(app, arguments->mu, arguments->sigma);
-  add_option(app, "--games N", arguments->games, "Of rate: games that it has played");
-  add_option(app, "--win-rate X", arguments->win_rate, "Of rate: the share that it won, 0 to 1");
-  add_master_seed(app, arguments->seed, "Of draw: the run's seed");
-  add_option(app, "--index I", arguments->index, "Of draw: the number of the game");
+  add_option(app, "--games N", arguments->games, "For rate: games that it has played");
+  add_option(app, "--win-rate X", arguments->win_rate, "For rate: the share that it won, 0 to 1");
+  add_master_seed(app, arguments->seed, "For draw: the run's seed");
+  add_option(app, "--index I", arguments->index, "For draw: the number of the game");
   return [arguments](const Session& session) { return run_pool(*arguments, session); };
 }
 

@@ -22,7 +22,7 @@ CLI::Option* add_step(CLI::App& app, std::optional<std::uint64_t>& step, std::st
 CLI::Option* add_gate(CLI::App& app, std::optional<std::string>& gate, std::string help);
 CLI::Option* add_quick(CLI::App& app, bool& quick);
 CLI::Option* add_dry_run(CLI::App& app, bool& dry_run);
-/// Of a model that plays: --mu and --sigma.
+/// For a model that plays: --mu and --sigma.
 void add_rating(CLI::App& app, std::optional<double>& mu, std::optional<double>& sigma);
 CLI::Option* add_master_seed(CLI::App& app, std::optional<std::uint64_t>& seed, std::string help);
 

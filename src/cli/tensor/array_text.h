@@ -10,9 +10,9 @@ namespace thalia::cli {
 /// Above this many elements, or entries, only the edges are shown.
 inline constexpr std::uint64_t kSummaryThreshold = 1000;
 
-/// Nested brackets, the elements in columns. Of more than kSummaryThreshold elements only the first
-/// and last three of each dimension are read and shown; with `all` every one, without columns and
-/// with the innermost dimension on one line.
+/// Nested brackets, the elements in columns. If there are more than kSummaryThreshold elements,
+/// only the first and last three of each dimension are read and shown; with `all` every one,
+/// without columns and with the innermost dimension on one line.
 void print_array(Output& out, const inspect::OpenedTensor& source, const Slice& slice, bool all);
 
 /// A sparse tensor's entries, "(row, column) value", one on each line. Coordinates count from the

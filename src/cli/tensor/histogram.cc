@@ -1,4 +1,4 @@
-// The second of two passes: where the bins lie follows from what statistics_of() found. Of a sparse
+// The second of two passes: where the bins lie follows from what statistics_of() found. In a sparse
 // tensor only the stored values are looked at.
 #include "cli/tensor/histogram.h"
 

@@ -24,7 +24,7 @@ struct Histogram {
 
 inline constexpr std::size_t kHistogramBins = 48;
 
-/// Reads the elements in pieces, after measured() has. Of complex ones the absolute values.
+/// Reads the elements in pieces, after measured() has. Complex ones count by their absolute values.
 /// @throws what reading them throws; CancelledError.
 Histogram histogram_of(const inspect::OpenedTensor& source, MeasuredTensor tensor,
                        const std::stop_token& stop);

@@ -17,7 +17,7 @@ struct NumpyType {
 NumpyType numpy_type(DType dtype) {
   const std::string descr = formats::npy_descr(dtype);
   if (dtype == DType::boolean) return {descr, Form::as_byte};
-  // Of the others NumPy has those that are no bare bytes ("V").
+  // Among the others, NumPy has those that are not bare bytes ("V").
   if (!descr.empty() && descr.find('V') == std::string::npos) return {descr};
   const DTypeKind kind = dtype_facts(dtype).kind;
   if (kind == DTypeKind::floating) return {formats::npy_descr(DType::f32), Form::as_f32};

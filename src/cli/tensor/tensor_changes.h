@@ -18,7 +18,7 @@ struct TensorChange {
   Change change = Change::changed;
   TensorLayout layout{};  ///< of the later one, where there is one
   /// norm(after - before) / norm(before): 0 where nothing changed, infinite where only the later
-  /// one has something. Of elements that are finite in both. nullopt where nothing could be
+  /// one has something. Only elements that are finite in both count. nullopt if nothing could be
   /// compared.
   std::optional<double> relative{};
   std::string not_compared{};  ///< why

@@ -26,7 +26,7 @@ std::size_t find_suspect(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::find_if(text, is_suspect) - text.begin());
 }
 
-// Of the character that the text begins with: its bytes, and whether they must not be shown.
+// The character that the text begins with: its bytes, and whether they must not be shown.
 struct Suspect {
   std::string_view bytes;
   char32_t code;

@@ -45,7 +45,8 @@ void print_into_device(const std::filesystem::path& path,
   if (::close(descriptor) != 0) throw IoError("close", errno, {.path = path.string()});
 }
 
-// Of a file whose format or bases are not known, the command will say more.
+// Whether the output is a file that is read for the input. If its format or its bases are not
+// known, false: the command will say more.
 bool is_behind(const std::filesystem::path& output, const std::string& input,
                const Session& session) {
   try {

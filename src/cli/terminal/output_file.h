@@ -13,9 +13,9 @@ namespace thalia::cli {
 /// Declares -o,--output, with `value` as what help shows in its place.
 CLI::Option* add_output(CLI::App& app, const char* value, std::string& path);
 
-/// Of a command line that is parsed. @throws UsageError where OUT, or what -o names, is one of the
-/// files that it reads, or lies behind one, as the base of a delta: anybody who wants that has
-/// mistyped a name.
+/// Checks a command line that is parsed. @throws UsageError if OUT, or what -o names, is one of the
+/// files that it reads, or one that is read for these, as the base of a delta: anybody who wants
+/// that has mistyped a name.
 void refuse_input_as_output(const CLI::App& app, const Session& session);
 
 /// Runs print(out) with an output that appears at the path as a whole when print is done, and

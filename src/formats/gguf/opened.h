@@ -14,7 +14,7 @@ namespace thalia::formats::gguf {
 std::shared_ptr<const OpenedFile> open_gguf_file(const io::InputFile& input,
                                                  const OpenOptions& options);
 
-/// A WriteTensors. Of another format's metadata texts, numbers and truth values become key/values,
+/// A WriteTensors. In another format's metadata, texts, numbers and truth values become key/values,
 /// and general.architecture is "unknown" unless they say it. @throws UnsupportedError naming the
 /// tensor, for a dtype or an encoding that ggml lacks, more than 4 dimensions and, without
 /// SinkOptions::all_types, names of 64 bytes and more.

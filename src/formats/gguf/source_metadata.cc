@@ -103,7 +103,7 @@ class SourceMetadataReader {
     visit_others(text, own, max_depth_, [&](std::string_view key, json::Value& value) {
       add(key, untyped_from_json(value), false);
     });
-    // Of a GGUF file that had none, none is written.
+    // If a GGUF file had no architecture, none is written.
     if (!own && !keys_.contains(kArchitectureKey)) {
       source_.key_values.insert(source_.key_values.begin(),
                                 {std::string(kArchitectureKey), std::string(kNoArchitecture)});
@@ -119,7 +119,8 @@ class SourceMetadataReader {
         add(key, value_from_json(member), true);
       });
     } else if (name == kTensorsKey && is_object) {
-      // Of one that does not fit nothing is lost: its dtype tells its type, or it is refused.
+      // If an entry does not fit, nothing is lost: the tensor's dtype tells its type, or it is
+      // refused.
       value.for_each_member([&](std::string_view tensor, json::Value& member) {
         if (auto read = tensor_from_json(tensor, member))
           source_.tensors.push_back(std::move(*read));

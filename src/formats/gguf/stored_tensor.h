@@ -8,10 +8,10 @@
 
 namespace thalia::formats::gguf {
 
-/// Of elements as their dtype; of blocks as u8, each row as the bytes of its blocks. The type and
-/// the shape are those of a checked header.
+/// The layout as stored: elements have their dtype; blocks are u8, each row the bytes of its
+/// blocks. The type and the shape are those of a checked header.
 TensorLayout stored_layout(GgmlType type, const Shape& shape);
-/// Of the elements that a tensor in blocks holds.
+/// The layout of the elements that a tensor in blocks holds.
 inline TensorLayout dequantized_layout(const Shape& shape) {
   return {.dtype = DType::f32, .shape = shape};
 }

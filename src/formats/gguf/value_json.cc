@@ -83,7 +83,7 @@ std::optional<std::string> bytes_of_hex(std::string_view digits) {
   return bytes;
 }
 
-// Of {"hex":…}.
+// The bytes of {"hex":…}.
 std::optional<std::string> bytes_of_json(json::Value& json) {
   std::optional<std::string> bytes;
   bool good = true;

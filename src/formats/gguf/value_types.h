@@ -30,7 +30,7 @@ enum class ValueCode : std::uint32_t {
   f64 = 12,
 };
 
-/// Of a type that is no array: its number, and its name.
+/// A type that is not an array: its number, and its name.
 template <typename T>
 struct ValueType;
 

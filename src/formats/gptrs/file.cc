@@ -29,7 +29,7 @@ GptrsFile GptrsFile::from_bytes(StoredBytes bytes, std::string name,
   impl->name = std::move(name);
   with_path(impl->name,
             [&] { impl->parsed = formats::gptrs::parse_file(impl->stored.bytes, options); });
-  // Of entries with one name the last stays, as in the original's table.
+  // If several entries have one name, the last stays, as in the original's table.
   const bool has_ids = impl->parsed.format == GptrsFormat::checkpoint;
   for (std::size_t i = 0; i < impl->parsed.tensors.size(); ++i) {
     const GptrsTensor& tensor = impl->parsed.tensors[i];

@@ -23,7 +23,7 @@ struct GptrsPlannedFile {
   std::uint64_t data_bytes = 0;
 };
 
-/// Of tensors in the order of the file, in which their payloads lie without gaps.
+/// Plans a file of tensors in the order of the file, in which their payloads lie without gaps.
 /// @param config_text of a checkpoint; not checked here.
 /// @throws UsageError (duplicate); UnsupportedError for a name, a dtype (f16 and bf16 unless
 /// `half_types`), a scalar, sizes beyond the format's fields.

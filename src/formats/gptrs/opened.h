@@ -14,7 +14,7 @@ namespace thalia::formats {
 std::shared_ptr<const OpenedFile> open_gptrs_file(const io::InputFile& input,
                                                   const OpenOptions& options);
 
-/// Of an open file.
+/// The same for a file that is open already.
 std::shared_ptr<const OpenedFile> opened_gptrs(GptrsFile file);
 
 }  // namespace thalia::formats

@@ -41,7 +41,7 @@ GptrsTensor take_entry_start(FieldCursor& cursor, bool with_id, bool needs_id);
 void check_place(const GptrsTensor& tensor, std::uint64_t file_bytes,
                  std::optional<std::uint64_t> offset = std::nullopt);
 
-/// Of version 1, whose payloads stand between the entries. `cursor` stands on the count.
+/// Reads a file of version 1, whose payloads are between the entries. `cursor` is at the count.
 /// @throws as parse_file().
 void take_version_1(FieldCursor& cursor, const GptrsReadOptions& options, ParsedFile& parsed);
 

@@ -1,5 +1,5 @@
-// Metadata of these formats give their files back byte for byte. Of other metadata a config is
-// made: it is one, or it is put into one of kind "thalia".
+// Metadata of these formats give their files back byte for byte. Other metadata become a
+// config: they are one, or they are put into one of kind "thalia".
 #include "formats/gptrs/sink.h"
 
 #include <fmt/format.h>
@@ -159,7 +159,7 @@ std::vector<std::string> keys_of(const FoundSourceMetadata& found) {
   return keys;
 }
 
-// Of a checkpoint. Names what of the metadata it leaves out.
+// The config of a checkpoint. Names what it leaves out of the metadata.
 std::string config_for(const FoundSourceMetadata& found, std::string_view metadata,
                        const ReadLimits& limits, std::vector<std::string>& lost_keys) {
   if (found.source && found.source->format == GptrsFormat::checkpoint) {

@@ -17,7 +17,7 @@ namespace thalia::formats::gptrs {
 struct GptrsSourceMetadata {
   GptrsFormat format = GptrsFormat::checkpoint;
   std::string config{};  ///< of a checkpoint: the text, with a kind
-  /// Of a checkpoint: whether all ids are stored, or none; nullopt: those of `ids_of`.
+  /// For a checkpoint: whether all ids are stored, or none; nullopt: those of `ids_of`.
   std::optional<bool> all_ids = true;
   std::vector<std::string> ids_of{};
   /// Bytes other than 0, by name.
@@ -25,7 +25,7 @@ struct GptrsSourceMetadata {
   std::vector<std::string> order{};  ///< of the file; empty where it is that of the names' bytes
 };
 
-/// Of an open file. Of entries with one name the last counts.
+/// Describes an open file. If several entries have one name, the last counts.
 GptrsSourceMetadata source_metadata_of(const GptrsFile& file);
 
 /// {"format":"gptrs","gptrs":{…}}

@@ -152,7 +152,7 @@ void put_component(LoomLayer& layer, std::string_view suffix, const BlobRecord& 
                               .bytes = std::move(bytes)});
 }
 
-// Of f32 that become another type.
+// The packed bytes of f32 weights that become another type.
 std::optional<std::uint64_t> quantised_bytes(const BlobRecord& blob, std::string_view suffix) {
   const LoomDType dtype = parse_loom_dtype(blob.dtype);
   if (blob.native || !suffix.empty() || dtype == LoomDType::float32) return std::nullopt;

@@ -133,7 +133,7 @@ class OpenedLoom : public OpenedFile {
     facts_.tensors.push_back(std::move(tensor));
   }
 
-  // Of a matrix whose blob says its extents, these.
+  // The shape of the restored elements: for a matrix whose blob says its extents, these.
   Shape restored_shape(std::size_t i) const {
     const BlobRecord& blob = file_.document.blobs[i];
     const LoomLayer* const layer = find_layer(network_, blob.path).layer;

@@ -48,8 +48,9 @@ struct Plan {
       {.tensor = printable(name), .value = std::move(value), .bound = std::move(bound)});
 }
 
-// The tensor's bytes take the place of the blob's. Of another float type, the blob gets that type,
-// and so does its layer; f32 in the place of codes are what OpenOptions::dequantize gave.
+// The tensor's bytes take the place of the blob's. If they have another float type, the blob gets
+// that type, and so does its layer; f32 in the place of codes are what OpenOptions::dequantize
+// gave.
 void fit_blob(BlobRecord& blob, const SinkTensor& tensor, const ListedLayers& layers) {
   const TensorLayout& layout = tensor.layout;
   if (layout.encoding != Encoding::dense)

@@ -9,7 +9,8 @@
 
 namespace thalia::formats {
 
-/// Of those tensors that are quantized: 1 to 8 bits, options.bits on average over their elements.
+/// The bits of those tensors that are quantized: 1 to 8, options.bits on average over their
+/// elements.
 /// @throws UsageError, with the tensor's name, for sensitivities that do not fit.
 std::map<std::string, unsigned, std::less<>> bits_by_sensitivity(
     const Checkpoint& checkpoint, const MckpQuantizationOptions& options,

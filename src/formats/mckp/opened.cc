@@ -83,7 +83,7 @@ class OpenedMckp final : public OpenedFile {
   }
 
  private:
-  // Of the file that is open: the path may be another's by now.
+  // The chain of the file that is open: the path may be another's by now.
   const MckpChain& chain() const {
     once_.run([&] {
       const Verification wanted = options_.chain.read.verification;

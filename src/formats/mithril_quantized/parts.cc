@@ -75,7 +75,7 @@ Outline outline_of(const MithrilQuantized& tensor) {
                   .codes = tensor.codes.layout(),
                   .scales = tensor.scales.size()};
   if (tensor.zero_points) outline.zero_points = tensor.zero_points->size();
-  // Of a shape that is not its codes' own.
+  // If the shape is not its codes' own, the type is one that find_misfit() refuses.
   if (outline.codes.shape != tensor.shape) outline.codes.dtype = DType::f32;
   return outline;
 }

@@ -53,7 +53,7 @@ Places find_places(const SinkInput& input) {
   return places;
 }
 
-// Of an array that lies beside the codes.
+// The length of an array that lies beside the codes.
 std::uint64_t count_of(const SinkTensor& tensor, DType dtype) {
   const TensorLayout& layout = tensor.layout;
   if (layout != TensorLayout{.dtype = dtype, .shape = layout.shape} || layout.shape.rank() != 1) {

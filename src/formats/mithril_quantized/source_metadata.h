@@ -13,7 +13,7 @@
 namespace thalia::formats::mithril_quantized {
 
 inline constexpr std::string_view kFormatName = "mithril-quantized";
-// Of the tensors that a file is read as.
+// The names of the tensors that a file is read as.
 inline constexpr std::string_view kCodes = "codes";
 inline constexpr std::string_view kScales = "scales";
 inline constexpr std::string_view kZeroPoints = "zero_points";

@@ -1,6 +1,6 @@
 // Frames as the original makes them: in one stream a tensor, without content size and checksum, so
 // that with the same libzstd the same bytes come out. A grouped tensor begins with byte 0 of all
-// its elements; so it has to be there as a whole. Of others only a piece is in memory.
+// its elements; so it has to be there as a whole. For others only a piece is in memory.
 #include "formats/mst/frame_file.h"
 
 #include <fmt/format.h>

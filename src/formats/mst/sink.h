@@ -7,8 +7,8 @@
 
 namespace thalia::formats {
 
-/// A WriteTensors. Of the compression zstd and its level count; without them, and for all else,
-/// what the metadata say of the file that the tensors are of.
+/// A WriteTensors. In the compression, zstd and its level count; without them, and for all else,
+/// what the metadata say of the file that the tensors are from.
 std::uint64_t write_mst(const std::filesystem::path& output, const SinkInput& input,
                         const SinkOptions& options, const EmitPayload& emit);
 

@@ -1,6 +1,7 @@
 // Anybody who has the .thalia file may have edited its metadata: a member counts as a .mst file's
-// only where it has exactly the form that source_metadata_to_json() gives it. Of others, texts are
-// kept: those of the object itself, and those that another format has as its own "metadata".
+// only where it has exactly the form that source_metadata_to_json() gives it. Among other
+// members, texts are kept: those of the object itself, and those that another format has as its own
+// "metadata".
 #include "formats/mst/source_metadata.h"
 
 #include <optional>

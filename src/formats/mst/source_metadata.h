@@ -24,8 +24,8 @@ struct MstSourceMetadata {
 };
 
 std::string source_metadata_to_json(const MstFile& file);
-/// Of the metadata of any .thalia file: of what is no .mst file's, texts become metadata.
-/// @throws FormatError where it is no JSON object.
+/// Reads the metadata of any .thalia file. Texts that are not a .mst file's become metadata.
+/// @throws FormatError if it is not a JSON object.
 MstSourceMetadata source_metadata_from_json(std::string_view metadata_json,
                                             unsigned max_json_depth);
 

@@ -13,7 +13,8 @@
 namespace thalia::formats::npz {
 
 struct NpyArray {
-  /// Of an archive's member without its ".npy"; of an .npy file the file's without it.
+  /// The name of an archive's member without its ".npy"; for an .npy file, the file's name without
+  /// it.
   std::string name;
   /// The type of what read() gives. Elements that are bytes without a meaning ("|V8") are u8, and
   /// of several bytes the last extent says how many.
@@ -38,7 +39,7 @@ bool is_converted(const NpyHeader& header) noexcept;
 Tensor view_elements(const NpyHeader& header, ByteSpan elements,
                      const std::shared_ptr<const void>& owner, const ReadLimits& limits);
 
-/// Of a deflated member, whose CRC-32 is compared. @throws CompressionError, IntegrityError;
+/// Inflates a deflated member and compares its CRC-32. @throws CompressionError, IntegrityError;
 /// FormatError (limit_exceeded).
 Tensor inflate_elements(const NpyHeader& header, const ZipMember& member, ByteSpan deflated,
                         const ReadLimits& limits);

@@ -30,7 +30,7 @@ struct NpzSourceMetadata {
   std::vector<std::string> other_keys{};
 };
 
-/// Of an array whose header stands in its file as `text`.
+/// Describes an array whose header is `text` in its file.
 SourceArray source_array(const NpyArray& array, const NpyHeader& header, ByteSpan text);
 NpzSourceMetadata source_metadata_of(const NpzArchive& archive);
 /// Whether a file without all this is the same: it has only the names of arrays.

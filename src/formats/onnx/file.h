@@ -67,7 +67,7 @@ class OnnxFile {
   const OnnxModel& model() const noexcept;
   const OnnxMetadata& metadata() const noexcept;  ///< metadata_props, in the order of the file
   const OnnxGraph& graph() const noexcept;
-  /// Of the model and the files that it names, as far as they can be opened.
+  /// The bytes of the model and of the files that it names, as far as they can be opened.
   std::uint64_t file_bytes() const;
 
   /// In the mapping where the elements lie as they are, and holds it open then; else decoded.

@@ -47,7 +47,7 @@ class GraphReader {
   const ReadLimits& limits_;
   io::MemoryBudget budget_;
   ParsedModel& parsed_;
-  // Of nodes: they come behind the initialisers.
+  // The tensors of nodes: they come after the initialisers.
   std::vector<OnnxTensor> constant_tensors_;
   std::vector<OnnxStored> constant_stored_;
   std::unordered_set<std::string_view> names_;  ///< in the file, or in constant_tensors_

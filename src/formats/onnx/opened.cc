@@ -49,7 +49,7 @@ class OpenedOnnx final : public OpenedFile {
     for (const OnnxTensor& tensor : file_.tensors())
       if (!tensor.location.empty()) locations.insert(tensor.location);
     const bool external = !locations.empty();
-    // Of tensors in place, all are held until a .thalia file is written.
+    // All tensors in place are held until a .thalia file is written.
     const bool is_held = locations.size() <= kMostOpen;
     for (const OnnxTensor& tensor : file_.tensors()) {
       const bool in_place = tensor.offset && !is_sparse(tensor.layout.encoding);

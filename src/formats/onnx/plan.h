@@ -23,7 +23,7 @@ struct OnnxPlan {
   std::string front{};
   std::vector<OnnxPlannedTensor> tensors{};  ///< in the order of the input
   std::string back{};
-  /// Of the model; more than kMostMessageBytes: it cannot be written.
+  /// The bytes of the model. A model of more than kMostMessageBytes cannot be written.
   std::uint64_t model_bytes = 0;
   std::uint64_t data_bytes = 0;     ///< of the data file; 0: none
   std::uint64_t payload_bytes = 0;  ///< of all tensors

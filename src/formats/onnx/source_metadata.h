@@ -28,8 +28,8 @@ struct OnnxSourceMetadata {
 /// Without losses.
 std::string source_metadata_to_json(const OnnxSourceMetadata& source);
 
-/// Of the metadata of any .thalia file. What is no source metadata as above becomes properties:
-/// texts as they are, other values as JSON. @throws FormatError where it is no JSON object.
+/// Reads the metadata of any .thalia file. What is not source metadata as above becomes properties:
+/// texts as they are, other values as JSON. @throws FormatError if it is not a JSON object.
 OnnxSourceMetadata source_metadata_from_json(std::string_view metadata, unsigned max_json_depth);
 
 /// The number that is the last property, which is taken out then.

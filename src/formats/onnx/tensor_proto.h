@@ -33,8 +33,8 @@ struct TensorProto {
   std::uint64_t bytes = 0;   ///< of dtype and shape
   format::Extent message{};  ///< the whole TensorProto
   DataField field = DataField::none;
-  /// Of raw_data, and of float_data and double_data where they lie together: the elements
-  /// themselves.
+  /// Where the elements themselves are, for raw_data; also for float_data and double_data if they
+  /// lie together.
   std::optional<format::Extent> raw{};
   std::unique_ptr<const ExternalData> external{};
   bool annotated = false;  ///< has a doc_string or properties, which are not kept

@@ -74,7 +74,7 @@ DataFileName data_file_name(const std::filesystem::path& model, const OutputOpti
   unsigned number = 0;
   while (!may_write(name_of(number))) ++number;
   DataFileName found{.name = name_of(number)};
-  // Of two names, one is used and one is free.
+  // One of the two names is used, and one is free.
   for (unsigned old = 0; used && old <= 1; ++old)
     if (old != number && used->contains(name_of(old))) found.unused = name_of(old);
   return found;

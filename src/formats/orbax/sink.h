@@ -9,7 +9,8 @@
 namespace thalia::formats {
 
 /// A WriteTensors whose output is a folder: a new one, or in place of an empty one. A folder with
-/// something in it is never replaced: UsageError (exists). Of the options output and work count.
+/// something in it is never replaced: UsageError (exists). Among the options, output and work
+/// count.
 std::uint64_t write_orbax(const std::filesystem::path& output, const SinkInput& input,
                           const SinkOptions& options, const EmitPayload& emit);
 

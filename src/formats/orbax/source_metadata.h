@@ -16,8 +16,8 @@ struct OrbaxSourceMetadata {
 };
 
 std::string source_metadata_to_json(const json::Members& others);
-/// Of the metadata of any .thalia file: of what is no such folder's, all members become members of
-/// the folder's own metadata. @throws FormatError where it is no JSON object.
+/// Reads the metadata of any .thalia file. All members that are not such a folder's become members
+/// of the folder's own metadata. @throws FormatError if it is not a JSON object.
 OrbaxSourceMetadata source_metadata_from_json(std::string_view metadata_json,
                                               unsigned max_json_depth);
 

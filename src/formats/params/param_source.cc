@@ -235,7 +235,7 @@ struct ParamSource::Impl {
     }
     std::optional<Tensor> tensor;
     try {
-      // Of what is mapped a copy: an address there may not suit the type, and is no memory of this
+      // What is mapped is copied: an address there may not suit the type, and is not memory of this
       // source's.
       tensor = source->read(i);
       if (!is_own(*tensor, i)) tensor = tensor->owned();

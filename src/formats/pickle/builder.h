@@ -28,7 +28,7 @@ class Builder {
   void charge(std::uint64_t bytes) { budget_.take(name_.record, bytes); }
   NodeId add(Node node);
   NodeId add_integer(std::int64_t value);
-  /// Of little-endian bytes in two's complement.
+  /// Adds the integer of little-endian bytes in two's complement.
   NodeId add_long(std::string_view bytes);
   /// @throws UnsupportedError unless it is UTF-8.
   NodeId add_text(std::string_view text);

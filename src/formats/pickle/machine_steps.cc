@@ -168,7 +168,7 @@ bool Machine::step_object(std::uint8_t code) {
       stopped_ = true;
       return true;
     case op::kPop:
-      // Of a mark where it stands on top.
+      // Takes a mark if one is on top.
       if (!marks_.empty() && marks_.back() == stack_.size()) {
         marks_.pop_back();
       } else {

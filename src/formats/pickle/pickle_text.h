@@ -31,7 +31,7 @@ class PickleText {
   void long_integer(std::string_view decimal);
   void real(double number);
   void flag(bool truth) { put(truth ? '\x88' : '\x89'); }
-  /// Of values that stand on the stack: up to three, or those above a mark.
+  /// Makes a tuple of values on the stack: up to three, or those above a mark.
   void close_tuple(std::size_t count);
   /// Calls what stands below its arguments.
   std::uint32_t call() {

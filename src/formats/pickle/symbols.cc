@@ -88,7 +88,7 @@ constexpr std::array kNames{
     Name{"torch.jit._pickle", "restore_type_tag", Meaning::script_tagged},
 };
 
-// Of the module __builtin__, which Python 3 calls builtins.
+// A name in the module __builtin__, which Python 3 calls builtins.
 struct Builtin {
   std::string_view name;
   Meaning meaning;

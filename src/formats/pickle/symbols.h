@@ -84,7 +84,7 @@ std::string_view quantum_name(Quantum quantum) noexcept;
 std::optional<Quantum> quantum_from_name(std::string_view name) noexcept;
 /// "QInt8Storage".
 std::string_view quantum_storage_name(Quantum quantum) noexcept;
-/// Of the codes.
+/// The type of the codes.
 DType quantum_dtype(Quantum quantum) noexcept;
 
 }  // namespace thalia::formats::pt

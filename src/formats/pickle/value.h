@@ -92,7 +92,7 @@ struct TensorRecord {
   bool conjugate = false, negative = false;  ///< the elements are, of those that are stored
   Quantum quantum = Quantum::none;
   TorchQuantizer quantizer{};
-  // Of sparse tensors: the tensors that they are made of.
+  // For sparse tensors: the tensors that they are made of.
   NodeId indices = kNoNode;  ///< coo: [rank, nnz]; csr: of rows
   NodeId columns = kNoNode;
   NodeId values = kNoNode;

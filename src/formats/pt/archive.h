@@ -57,7 +57,7 @@ class PtArchive {
   std::string version_;
   bool big_endian_ = false;
   bool script_ = false;
-  // Of records that were checked; and of inflated ones, so that tensors of one storage share them.
+  // Which records were checked; and the inflated ones, so that tensors of one storage share them.
   mutable io::ThreadLock lock_;
   mutable std::vector<bool> sound_;
   mutable std::vector<std::weak_ptr<const std::vector<std::byte>>> inflated_;

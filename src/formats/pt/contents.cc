@@ -28,7 +28,7 @@ bool is_expected(std::string_view record) noexcept {
          record == ".data/serialization_id" || record.ends_with('/');
 }
 
-// Of code, and of constants, which are listed as tensors.
+// Records of code, and of constants, which are listed as tensors.
 bool is_of_script(std::string_view record) noexcept {
   return record.starts_with("code/") || record == "constants.pkl" ||
          record.starts_with("constants/") || record.starts_with(".data/");

@@ -33,7 +33,7 @@ void gather(ByteSpan storage, DType dtype, const Shape& shape,
 }
 
 void negate(DType dtype, bool imaginary_alone, MutableByteSpan elements) noexcept {
-  // Of a number: a complex element is aligned as each of the two that it has.
+  // The width of a number: a complex element is aligned as each of its two numbers.
   const std::size_t width = dtype_alignment(dtype);
   const std::size_t step = imaginary_alone ? 2 * width : width;
   // Little endian: the sign is the last byte's highest bit.

@@ -122,7 +122,7 @@ void Lister::add_group(std::vector<std::size_t> members) {
   groups_.push_back(std::move(members));
 }
 
-// Of a quantized tensor that is dequantized they are not stored.
+// The parameters of a quantized tensor are not stored if it is dequantized.
 bool Lister::is_parameter_of_codes(std::size_t i) const {
   for (std::size_t back = 1; back <= 2 && back <= i; ++back) {
     const Node& node = graph_.at(tree_.occurrences[i - back].node);

@@ -50,7 +50,7 @@ struct ListingOptions {
 /// Layout of one tensor or array, row by row. `dequantize`: of codes, that of their numbers.
 TensorLayout layout_of(const Graph& graph, NodeId node, bool dequantize);
 
-/// Of a sparse tensor: indices of u32 where they may be.
+/// The layout of a sparse tensor. Indices are u32 where they may be.
 TensorLayout sparse_layout(const TensorRecord& tensor);
 
 /// @param tree of the graph. @throws FormatError (limit_exceeded).

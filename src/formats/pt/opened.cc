@@ -161,7 +161,7 @@ std::string OpenedPt::metadata() const {
   }
   json.end_array();
   if (!contents_->state().tree.attributes.empty()) {
-    // Of dictionaries, by their paths: what torch calls _metadata.
+    // The attributes of dictionaries, by their paths: what torch calls _metadata.
     json.key("attributes").begin_array();
     for (const auto& [path, node] : contents_->state().tree.attributes)
       json.begin_array().value(path).raw(node).end_array();

@@ -58,7 +58,7 @@ void check_storages(const Graph& graph) {
   }
 }
 
-// Of a .pt file's own member; what does not fit is left out.
+// Takes the facts of a .pt file's own member; what does not fit is left out.
 void take_facts(PtPlan& plan, const Value& facts) {
   const auto text_at = [&](std::string_view member) -> std::string {
     const Value* const value = facts.find(member);

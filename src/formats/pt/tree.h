@@ -23,7 +23,8 @@ struct Occurrence {
 struct PtTree {
   std::string text;  ///< JSON without the nodes of tensors and arrays
   std::vector<Occurrence> occurrences;
-  /// Of OrderedDicts, by the path of each: what torch calls _metadata, as a JSON node.
+  /// The attributes of OrderedDicts, by the path of each: what torch calls _metadata, as a JSON
+  /// node.
   std::vector<std::pair<std::string, std::string>> attributes;
   std::uint64_t attributes_lost = 0;  ///< dictionaries with others
   std::uint64_t layouts = 0;          ///< names of layouts, which stand as texts

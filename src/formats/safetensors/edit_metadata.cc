@@ -154,7 +154,8 @@ bool write_in_place(const io::FileBytes& file, const std::filesystem::path& path
   return true;
 }
 
-// Of a copied file through a buffer: what is touched there stays in memory.
+// A piece of the file. A copied file is read through a buffer: what is touched in it stays in
+// memory.
 ByteSpan piece_of(const io::FileBytes& file, std::uint64_t at, std::size_t length,
                   std::vector<std::byte>& buffer) {
   if (file.access() != Access::copied) {

@@ -42,7 +42,7 @@ std::vector<SafetensorsFinding> findings_of(const OpenedModel& model) {
                          .message = describe(mismatch, model.index)},
                         model.files[mismatch.file].name});
   }
-  // Of parts of a model the sum tells nothing.
+  // For parts of a model the sum tells nothing.
   if (is_whole && model.index.total_size && *model.index.total_size != bytes) {
     findings.push_back({{.severity = Severity::warning,
                          .code = ErrorCode::inconsistent,

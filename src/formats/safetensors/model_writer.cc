@@ -170,8 +170,8 @@ bool is_debris(const ModelPlan& plan, const OlderFiles& older, const std::string
          (is_shard(plan, file) || std::ranges::find(older.parts, file) != older.parts.end());
 }
 
-// First what a folder opens as, so that nothing is named and gone. Of these the one that does open
-// is the last: another may be what a killed save has left. On the disk the order is the same.
+// First what a folder opens as, so that nothing is named and gone. The one of these that does open
+// goes last: another may be what a killed save has left. On the disk the order is the same.
 void remove_older(const io::Folder& folder, const ModelPlan& plan, const OlderFiles& older,
                   const OutputOptions& output) {
   std::vector<std::string> opening = older.opening;

@@ -56,7 +56,7 @@ class OpenedSafetensors : public OpenedFile {
         reported.layout = {.dtype = tensor.dtype, .shape = tensor.shape};
         reported.stored_bytes = tensor.bytes.size();
         reported.in_place = true;
-        // Of several files an offset alone tells nothing.
+        // With several files, an offset alone tells nothing.
         if (!model_.index_text)
           reported.offset = static_cast<std::uint64_t>(tensor.bytes.data() - bytes.data());
         tensors_.emplace_back(&file, &tensor);

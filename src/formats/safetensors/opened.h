@@ -9,8 +9,8 @@
 
 namespace thalia::formats {
 
-/// Of a .safetensors file, a *.json index, or a folder with either. Every file's header is read and
-/// checked, several at a time; of the tensors nothing is. A model that is replaced meanwhile is
+/// Opens a .safetensors file, a *.json index, or a folder with either. Every file's header is read
+/// and checked, several at a time; nothing of the tensors is. A model that is replaced meanwhile is
 /// opened anew. @throws IoError; UsageError as find_safetensors_model(); FormatError naming the
 /// file and tensors: also where index and files do not have the same tensors, or two files have one
 /// of a name; UnsupportedError as SafetensorsFile::open().

@@ -172,7 +172,7 @@ Tensor tensor_of(const ModelFile& file, const NamedArray& tensor) {
 }
 
 void visit_tensor(const ModelFile& file, const NamedArray& tensor, const PieceSink& sink) {
-  // Of whole elements, whatever their type.
+  // The bytes of a piece: whole elements, whatever their type.
   constexpr std::uint64_t kPiece = 1 << 20;
   if (file.bytes->access() != Access::copied) return sink(tensor.bytes);
   std::vector<std::byte> piece(std::min<std::uint64_t>(kPiece, tensor.bytes.size()));

@@ -19,7 +19,7 @@ namespace thalia::formats::safetensors {
 
 struct PlannedFile {
   std::string name;
-  /// Its order: positions in all tensors of the model. Of a .thalia file it has no bytes.
+  /// Its order: positions in all tensors of the model. The header of a .thalia file has no bytes.
   SafetensorsHeader header;
 };
 

@@ -158,7 +158,7 @@ ModelPlan plan_output(const std::filesystem::path& output, bool is_model,
   return plan;
 }
 
-// Of files of one set of texts, with headers and an index as they are written anew.
+// Whether the files have one set of texts, and headers and an index as they are written anew.
 bool is_plain_model(const SourceModel& model) {
   const ModelIndex index = safetensors::parse_index(model.index_text, {}, UINT64_MAX);
   std::vector<std::pair<std::string, std::string>> weights;

@@ -33,7 +33,7 @@ struct SourceModel {
 }  // namespace safetensors
 
 struct SafetensorsSourceMetadata {
-  /// Of the file, or of those files of a model that are not listed.
+  /// The metadata of the file, or of those files of a model that are not listed.
   std::optional<SafetensorsMetadata> metadata;
   /// Keys of the metadata that are no part of the above, in order: what a safetensors file loses.
   std::vector<std::string> other_keys;
@@ -45,7 +45,7 @@ struct SafetensorsSourceMetadata {
 };
 
 std::string source_metadata_to_json(const std::optional<SafetensorsMetadata>& metadata);
-/// Of `metadata`, `header` and `model`.
+/// Writes `metadata`, `header` and `model`.
 std::string source_metadata_to_json(const SafetensorsSourceMetadata& source);
 
 /// For the metadata of any .thalia file. @throws FormatError where it is no JSON object.

@@ -8,7 +8,7 @@
 
 namespace thalia::formats {
 
-/// Watches a payload that passes in pieces. Of a sparse tensor, its values.
+/// Watches a payload that passes in pieces. In a sparse tensor it checks the values.
 class LegalElements {
  public:
   explicit LegalElements(const TensorLayout& layout) noexcept;

@@ -31,8 +31,9 @@ struct SourceMetadataPlace {
   explicit operator bool() const noexcept { return own.has_value(); }
 };
 
-/// Of metadata of any source. Calls `read` with each object called `name`, until it says that one
-/// is of the form. No text at all has none. @throws FormatError for what is no JSON object.
+/// Searches the metadata of any source. Calls `read` with each object called `name`, until it says
+/// that one is of the form. No text at all has none. @throws FormatError for what is not a JSON
+/// object.
 SourceMetadataPlace find_source_metadata(std::string_view metadata, std::string_view name,
                                          unsigned max_depth,
                                          const std::function<bool(json::Value& object)>& read);

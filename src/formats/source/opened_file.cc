@@ -42,7 +42,7 @@ AnyTensor OpenedFile::stored(std::size_t i) const {
   if (tensor.path.empty()) tensor.path = tensor.name;
   if (tensor.in_place) tensor.codecs = {Codec::none};
   if (tensor.stored_encoding) tensor.layout.encoding = *tensor.stored_encoding;
-  // Of codes, not of the numbers that they stand for.
+  // The bytes of the codes, not of the numbers that they stand for.
   if (tensor.bits) {
     tensor.logical_bytes = static_cast<std::uint64_t>(
         std::ceil(static_cast<double>(tensor.elements()) * *tensor.bits / 8));

@@ -30,7 +30,7 @@ inline constexpr std::string_view kEmbeddedMetadata = "thalia.metadata";
 /// As AnyFile tells them, and what conversions need beside that.
 struct OpenedFacts : FileFacts {
   std::vector<AnyTensor> tensors{};  ///< empty of a file that tells them one at a time: stored()
-  /// Of formats with texts for metadata: the one under kEmbeddedMetadata.
+  /// For formats with texts for metadata: the one under kEmbeddedMetadata.
   std::optional<std::string> embedded{};
   /// Those of the losses that are none where a tensor goes to its place(), in a file with regions.
   std::vector<std::string> place_losses{};
@@ -64,10 +64,11 @@ class OpenedFile {
   virtual std::optional<std::size_t> find(std::string_view name) const;
   /// @throws UsageError (not_found) with the name that it may have been meant to be; as find().
   virtual std::size_t at(std::string_view name) const;
-  /// Of tensor i; nullopt in formats without regions.
+  /// The place of tensor i; nullopt in formats without regions.
   virtual std::optional<RegionPlace> place(std::size_t /*i*/) const { return std::nullopt; }
 
-  // Of formats with regions that are opened as they are stored, in the order of the file.
+  // The regions, in the order of the file. For formats with regions that are opened as they are
+  // stored.
   virtual bool has_regions() const { return false; }
   virtual std::size_t region_count() const { return 0; }
   virtual std::string_view region_name(std::size_t /*i*/) const { return {}; }
@@ -87,8 +88,8 @@ class OpenedFile {
   /// In the mapping where it lies there as it is, and holds the file open then; else decoded.
   /// @throws FormatError, IntegrityError, IoError that name the file and the tensor.
   virtual Tensor read(std::size_t i) const = 0;
-  /// The elements that the codes of a type of the format's own stand for. Of all else, and where
-  /// that is not known of a type, read(i).
+  /// The elements that the codes of a type of the format's own stand for. For all else, and
+  /// for a type of which that is not known, read(i).
   virtual Tensor restored(std::size_t i) const { return read(i); }
   /// To be read in parts; those of restored(i).
   virtual TensorElements elements(std::size_t i) const { return elements_of(restored(i)); }

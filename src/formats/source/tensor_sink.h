@@ -44,11 +44,11 @@ struct SinkOptions {
   SaveOptions save{};  ///< output and work count everywhere, the rest in formats that have it
   ReadLimits limits{};
   std::uint64_t max_safetensors_header_bytes = 100'000'000;
-  /// Of formats with shards: bytes of payloads in one; nullopt: one file.
+  /// For formats with shards: the bytes of payloads in one shard; nullopt: one file.
   std::optional<std::uint64_t> shard_bytes{};
   /// Also types that the format has and its original program does not read.
   bool all_types = false;
-  /// Of formats whose files may be deltas, which is mckp: the output is one. Others do not look at
+  /// For formats whose files may be deltas, which is mckp: the output is one. Others do not look at
   /// it, so anybody who sets it has to know the format.
   std::optional<SinkBase> base{};
   /// What the tensors are read from: the output may take the place of all of these, and of no part.

@@ -17,8 +17,9 @@ inline constexpr std::string_view kConnectivityRegion = "brain:connectivity";
 /// whole characters as fit, '~', and 8 hex digits of their SHA-256.
 class V01Names {
  public:
-  /// Of a region, or with the prefix of a pathway. @throws UnsupportedError (unsupported_feature)
-  /// where the name is taken, also by what it would be read as.
+  /// The name for a region. pathway() puts the prefix of a pathway before it. @throws
+  /// UnsupportedError (unsupported_feature) where the name is taken, also by what it would be read
+  /// as.
   std::string region(std::string_view name);
   std::string pathway(std::string_view name);
   /// The name of the entry that a connection's end has.

@@ -21,7 +21,7 @@ BrainState from_v01(const V01Document& document);
 struct V01StateOptions {
   /// Seconds since 1970 for the header; nullopt: those that from_v01() found, else now.
   std::optional<std::uint64_t> timestamp{};
-  /// Of what is made of tensors whose types 0.1 has not.
+  /// Limits for what is made of tensors whose types 0.1 does not have.
   ReadLimits limits{};
   std::uint64_t stored_bytes = 0;  ///< of the file that the state is from
 };

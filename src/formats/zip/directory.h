@@ -16,9 +16,9 @@
 
 namespace thalia::formats {
 
-/// Of a file in memory, which it borrows. After parse() each member's bytes lie in the file, no two
-/// members share bytes, names are different, and no deflated member claims more than its bytes can
-/// hold. Immutable; any number of threads.
+/// The directory of a file in memory, which it borrows. After parse() each member's bytes lie in
+/// the file, no two members share bytes, names are different, and no deflated member claims more
+/// than its bytes can hold. Immutable; any number of threads.
 class ZipDirectory {
  public:
   /// @throws FormatError; UnsupportedError for encryption, several disks, other methods than stored

@@ -104,7 +104,7 @@ struct EndRecord {
 };
 THALIA_ON_DISK(EndRecord, 22);
 
-/// Of each part of an extra field.
+/// The header of each part of an extra field.
 struct ExtraHeader {
   format::le16 id;
   format::le16 length;

@@ -86,7 +86,7 @@ class ZipWriter {
   void write(ByteSpan piece);
   /// @throws UsageError (size_mismatch) where another number of bytes was written.
   void end();
-  /// Of one that is whole in memory.
+  /// Adds a member that is whole in memory.
   void add(std::string_view name, ByteSpan bytes, const ZipNewMember& options = {});
   /// Writes the directory, and is the last call. @return bytes of the archive.
   std::uint64_t finish();

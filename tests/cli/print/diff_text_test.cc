@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(ten_thousand_changed_regions_stay_readable) {
     diff.connections.push_back({.source = "a", .target = "b", .change = Change::added});
     diff.metadata.push_back({.field = "f", .before = "1", .after = "2"});
   }
-  // Of 40 regions 10 with their tensor, and 30 with a line that says that there is one.
+  // 10 of 40 regions with their tensor, and 30 with a line that says that there is one.
   const std::string text = printed(diff, false);
   BOOST_TEST(lines(text) == 1 + 20 + 1 + 1 + 40 + 40 + 1 + 1 + 40 + 1);
   BOOST_TEST(text.find("  ~ r10  tensors: 0 added, 0 removed, 1 changed, 0 the same\n"

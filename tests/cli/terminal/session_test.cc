@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(every_output_stays_unless_it_is_to_be_replaced) {
   BOOST_TEST(writing == 13u);
 }
 
-// Of a reproducible save, nothing is left of when and where it ran.
+// In a reproducible save, nothing is left of when and where it ran.
 BOOST_AUTO_TEST_CASE(equal_input_gives_equal_bytes_where_that_is_asked_for) {
   Output out(-1);
   const Session session{.out = out, .stop = {}, .common = {.reproducible = true}};

@@ -25,7 +25,7 @@ Bytes normal_elements(codec::ElementLayout layout, std::size_t count, std::uint6
 /// value, two values, every byte, special floats, noise, noise in some planes only.
 std::vector<ElementSample> element_samples(codec::ElementLayout layout);
 
-/// Of floats of 2, 4 and 8 bytes, of fp8, and of integers and bytes.
+/// The layouts of floats of 2, 4 and 8 bytes, of fp8, and of integers and bytes.
 std::vector<codec::ElementLayout> float_layouts();
 std::vector<codec::ElementLayout> all_layouts();
 

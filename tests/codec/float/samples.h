@@ -18,8 +18,8 @@ const std::vector<long double>& all_finite(DType dtype);
 /// The bits of the f16 or bf16 nearest to a number that is not NaN, ties to even.
 std::uint64_t nearest(DType dtype, long double number);
 
-/// Of f32 or f64: both signs and every exponent, each with mantissas that lie on, beside and
-/// between the ties of every shorter mantissa. No NaN.
+/// Samples of f32 or f64: both signs and every exponent, each with mantissas that lie on, beside
+/// and between the ties of every shorter mantissa. No NaN.
 std::vector<std::uint64_t> rounding_samples(DType dtype);
 
 /// Elements of these bits, in memory order.

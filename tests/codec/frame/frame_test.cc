@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_frame_comes_back_with_its_content_size_and_checksum) {
   }
 }
 
-// Of lz4, 1 and 2 are the fast search, and from 3 on it is the dense one, in each of its versions.
+// For lz4, 1 and 2 are the fast search, and from 3 on it is the dense one, in each of its versions.
 BOOST_AUTO_TEST_CASE(levels_of_lz4_mean_the_same_in_frames_and_blocks) {
   const std::string text = repeating_text() + counting_text() + repeating_text();
   const auto block_of = [&](int level) {

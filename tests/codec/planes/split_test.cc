@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(long_inputs_agree_with_the_definition) {
   }
 }
 
-// A bf16 of 1.0 is 0x3F80: exponent 127 and sign 0. Of -1.0 the sign ends in the lowest bit.
+// A bf16 of 1.0 is 0x3F80: exponent 127 and sign 0. In -1.0 the sign ends in the lowest bit.
 BOOST_AUTO_TEST_CASE(rotation_makes_the_exponent_a_byte) {
   const Bytes ones = bytes_of({0x80, 0x3F, 0x80, 0xBF});
   for (const VectorSet set : present_sets()) {

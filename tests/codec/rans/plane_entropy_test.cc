@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(known_answer) {
 BOOST_AUTO_TEST_CASE(planes_are_stored_constant_or_coded) {
   const Bytes weights = test::normal_elements(kBF16, 2000);
   const Bytes stored = encoded(kBF16, weights);
-  // Of two bytes, rotated; plane 0 is 2000 bytes as they are, plane 1 coded.
+  // Elements of two bytes, rotated; plane 0 is 2000 bytes as they are, plane 1 coded.
   BOOST_TEST(hex(ByteSpan(stored).first(14)) ==
              "02010000"
              "00000000d0070000"

@@ -19,7 +19,7 @@ using Names = std::vector<std::string>;
 
 namespace {
 
-// Of this process, in memory.
+// The bytes of this process that are in memory.
 std::int64_t resident_bytes() {
   std::ifstream in("/proc/self/statm");
   std::int64_t pages = 0;

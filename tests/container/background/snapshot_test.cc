@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(reserved_pages_are_told_once_each_and_no_others) {
   BOOST_TEST(!arenas.has_untouched());
   BOOST_TEST(told.size() == 2u);
   for (const auto& [arena, bytes] : told) BOOST_TEST(bytes == 5u << 20);
-  // Of one that was copied to and is reserved for more, what is new.
+  // In an arena that was copied to and is reserved for more, what is new is told.
   SharedArena used = arenas.acquire(6 << 20);
   arenas.release(std::move(used));
   arenas.reserve(8 << 20, 7 << 20, 2);

@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(broken_connections_are_refused_or_reported) {
   check_edits(varied_bytes(), Readers::need_not,
               edits_of<C>([](EditableFile& file) -> C& { return file.connection(0); },
                           {{"source_region", [](C& c) { c.source_region[0] = 'C'; }},
-                           // Of a long name: the short name takes all bytes but the last.
+                           // The name is long: the short name takes all bytes but the last.
                            {"target_region", [](C& c) { c.target_region[30] = 'x'; }},
                            {"target_region", [](C& c) { std::memset(c.target_region, 'x', 31); }},
                            {"weight_offset", [](C& c) { c.weight_offset = c.weight_offset + 64; }},

@@ -80,7 +80,7 @@ void check_refused(const TensorView& tensor, const Place& place) {
                         says(ErrorCode::checksum_mismatch, place.region, place.tensor));
 }
 
-// Everything but the tensor at `damaged` is as it was saved. Of leaves that are SHA-256, what
+// Everything but the tensor at `damaged` is as it was saved. If leaves are SHA-256, what
 // shares a block with the damage does not count: tensors of the same region.
 void check_all_but(const Reader& reader, const Sample& sample, const Place& damaged,
                    bool beside_too) {

@@ -46,7 +46,7 @@ const std::vector<Bounded>& bounded_options() {
        [](SaveOptions& o, std::uint64_t n) { o.queue_depth = static_cast<unsigned>(n); }, 1, 1024},
       {"memory_bytes", [](SaveOptions& o, std::uint64_t n) { o.work.memory_bytes = n; }, 4 << 20,
        kAny},
-      // Of threads there are never more than cores and a few.
+      // There are never more threads than cores and a few.
       {"threads",
        [](SaveOptions& o, std::uint64_t n) { o.work.threads = static_cast<unsigned>(n); }, 0,
        std::numeric_limits<unsigned>::max()},

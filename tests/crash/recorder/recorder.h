@@ -54,7 +54,7 @@ struct Place {
   char name[256] = {};
 };
 Place place_of(int folder_fd, const char* path);
-/// Of a file that is open: where it was made, through symbolic links too.
+/// The place of a file that is open: where it was made, through symbolic links too.
 Place place_of(int fd);
 
 void put(Record record, std::string_view name = {}, std::string_view other_name = {},

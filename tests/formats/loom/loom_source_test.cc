@@ -81,7 +81,7 @@ BOOST_FIXTURE_TEST_CASE(a_checkpoint_that_nobody_could_open_is_not_written, Loom
   }
 }
 
-// Of a file that was made of a checkpoint, with a tensor of another size in its place.
+// A file that was made of a checkpoint, with a tensor of another size in its place.
 BOOST_FIXTURE_TEST_CASE(other_weights_than_a_checkpoint_had_are_held_against_its_layer, LoomFiles) {
   const std::string text = loom_json(test::nested_network());
   const auto source = json(text);
@@ -319,7 +319,7 @@ BOOST_FIXTURE_TEST_CASE(what_check_refuses_is_not_read, LoomFiles) {
   BOOST_CHECK_THROW(few->read(0), FormatError);
   BOOST_CHECK_EXCEPTION(json(dense_json("\"input_height\":5", "\"input_height\":9")), FormatError,
                         test::says(ErrorCode::inconsistent, "a.json", "layers.0"));
-  // Of a layer without weights, too.
+  // A layer without weights is refused, too.
   const auto none = json(dense_json("\"weights\"", "\"wehghts\""));
   BOOST_CHECK_THROW(none->check(0), FormatError);
   BOOST_CHECK_EXCEPTION(none->read(0), FormatError,

@@ -105,7 +105,8 @@ BOOST_AUTO_TEST_CASE(it_does_not_depend_on_threads_or_pieces) {
                                      .work = {.threads = threads}},
                                     {}, &result);
       if (error != nullptr) *error = result.largest_error;
-      // Of what comes back, which is something else where codes took the place of numbers.
+      // The hash is that of what comes back, which is something else where codes took the place of
+      // numbers.
       const MckpFile file = test::open_bytes(bytes);
       BOOST_TEST((spelled({{"a", file.read("a")}, {"b", file.read("b")}, {"c", file.read("c")}},
                           digests) == result.content_hash));

@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(codes_become_numbers_by_hand) {
              .shape = u64(2) + u64(1) + u64(2),
              .method = u32(2)};
   BOOST_TEST((text_of(content.decoded().dequantized().bytes()) == number(0.0f) + number(15.0f)));
-  // Of an empty tensor the original writes a scale of 0 and a zero point.
+  // For an empty tensor the original writes a scale of 0 and a zero point.
   content = {.data = u64(0),
              .scales = u64(1) + number(0.0f),
              .zero_points = "\1" + u64(1) + std::string(1, '\0'),

@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(own_metadata_that_do_not_fit_are_a_strangers) {
       BOOST_TEST((file.read("t") == Tensor::zeros(DType::f32, {2})));
     }
   }
-  // Of a text nothing is lost: it is one of the file's.
+  // A text is not lost: it is one of the file's.
   BOOST_TEST(written_with(R"({"mst":"x"})").metadata()[0].second == "x");
   // An order of other tensors is no order of these.
   BOOST_TEST(written_with(R"({"format":"mst","mst":{"order":["a","b"],"header_order":[1,0]}})")

@@ -63,7 +63,8 @@ std::optional<std::vector<NpzTensor>> all_arrays(const std::string& text) {
 
 }  // namespace
 
-// Of NumPy 2.4.6: an array in Fortran order, one with the most significant byte first, a number.
+// Files of NumPy 2.4.6: an array in Fortran order, one with the most significant byte first, a
+// number.
 BOOST_AUTO_TEST_CASE(files_of_numpy_are_read) {
   for (const char* const name : {"stored.npz", "deflated.npz"}) {
     const AnyFile file = open_any(npz_sample(name));

@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(external_data_lie_in_their_file) {
   // Without a length: as many as the shape asks for, from the offset on.
   const Proto plain = onnx_tensor("w", 1, {4}).message(13, entry("location", "data")).varint(14, 1);
   BOOST_TEST(read(plain).size() == 16u);
-  // Of a tensor that lies here, external data count for nothing.
+  // If a tensor lies here, its external data count for nothing.
   BOOST_TEST(read(onnx_tensor("w", 3, {1}).text(9, "x").message(13, entry("location", "../x"))) ==
              "x");
 }

@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(what_is_saved_is_read_again) {
   for (unsigned code = 0; code < kDTypeCount; ++code) {
     const auto dtype = static_cast<DType>(code);
     if (dtype == DType::ternary || dtype == DType::binary) continue;
-    // Of 8 elements none ends within a byte, where bits that are not of it would have to be zero.
+    // 8 elements do not end within a byte, where bits that are not theirs would have to be zero.
     tensors.emplace_back("w." + std::string(dtype_name(dtype)), random_tensor(dtype, {2, 4}));
   }
   tensors.emplace_back("scalar", random_tensor(DType::f32, {}));

@@ -106,7 +106,7 @@ inline std::string op_tensor(const std::string& storage, std::int64_t offset,
 inline std::string pickle_of(std::string_view body) {
   return "\x80\x02" + std::string(body) + '.';
 }
-/// Of one pickle and the record data/0.
+/// An archive of one pickle and the record data/0.
 inline std::string pt_of(std::string_view body, std::string_view data = "") {
   return pt_archive(
       {{"data.pkl", pickle_of(body)}, {"data/0", std::string(data)}, {"version", "3\n"}});

@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(compressed_records_of_several_tensors_are_inflated_once) {
   BOOST_TEST(!record_dies("data/1"));
 }
 
-// Of one budget: parts that would fit one by one do not fit together.
+// All parts have one budget: parts that would fit one by one do not fit together.
 BOOST_AUTO_TEST_CASE(all_parts_of_a_tensor_count_together) {
   // Each of the two parts of the first takes less than the limit, and of the second the codes do.
   for (const auto& [name, most] : {std::pair{"coo_expand.pt", std::uint64_t{1} << 30},

@@ -57,7 +57,7 @@ std::vector<std::string> write(const std::filesystem::path& path, const OpenedFi
   return said;
 }
 
-// Of tensors of f32 [2] under these names, each of the bytes "abcdefgh".
+// Writes tensors of f32 [2] under these names, each of the bytes "abcdefgh".
 std::vector<std::string> write_named(const std::filesystem::path& path,
                                      const std::vector<std::string>& names,
                                      const std::string& metadata) {

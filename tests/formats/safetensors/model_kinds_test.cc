@@ -33,7 +33,7 @@ std::string ending_of(ShardKind kind) {
   return kind == ShardKind::thalia ? ".thalia" : ".safetensors";
 }
 
-// Of 100 bytes each, all of one value.
+// Tensors of 100 bytes each, all of one value.
 std::vector<OwnedTensor> tensors_of(std::uint8_t value) {
   std::vector<OwnedTensor> tensors{make_tensor("layers.0.weight", DType::u8, {100}),
                                    make_tensor("layers.0.bias", DType::u8, {100}),

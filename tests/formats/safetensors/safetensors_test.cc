@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(refuses_what_the_format_lacks) {
 BOOST_AUTO_TEST_CASE(refuses_the_callers_mistakes) {
   const OwnedTensor w = make_tensor("w", DType::f32, {2});
   BOOST_TEST(refusal(borrow({w, w})) == "duplicate: two tensors have this name");
-  // Of another dtype they are no neighbours in the file.
+  // If they have different dtypes, they are not neighbours in the file.
   BOOST_TEST(
       refusal(borrow({w, make_tensor("x", DType::u8, {1}), make_tensor("w", DType::u8, {1})})) ==
       "duplicate: two tensors have this name");

@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(lengths_and_versions_that_lie_are_refused) {
                           says(ErrorCode::unsupported_version, "version"));
   BOOST_CHECK_EXCEPTION(parse(changed(9, '\x7f')), FormatError,
                         says(ErrorCode::truncated, "header_length"));
-  // Of a version with four bytes of length: a text of 4 GiB, and one that the file has room for.
+  // A version with four bytes of length: a text of 4 GiB, and one that the file has room for.
   std::string wide("\x93NUMPY\2\0\xff\xff\xff\xff", 12);
   BOOST_CHECK_EXCEPTION(parse(wide + std::string(200, ' ')), FormatError,
                         says(ErrorCode::truncated, "header_length"));

@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(an_absolute_path_is_opened_only_where_the_caller_allows_it)
   edit_base_path(run.delta, secret.string());
   BOOST_CHECK_THROW(ChainReader::open(run.delta), MissingBaseError);
   check_found(run.delta, {.bases = {.absolute = true}});
-  // Of the path, the file name counts.
+  // In the path, the file name counts.
   check_found(run.delta, {.search = {run.folder / "other"}});
   fs::rename(secret, run.base);
   check_found(run.delta);

@@ -336,7 +336,7 @@ BOOST_AUTO_TEST_CASE(factors_of_all_links_count_together) {
         ChainReader::open(folder / (std::to_string(kLinks) + ".delta"), options);
     return chain.read(chain.reader().tensor("w"));
   };
-  // Of one link: three factors, of rows and columns. The tensor itself counts too.
+  // What one link takes: three factors, of rows and columns. The tensor itself counts too.
   constexpr std::uint64_t kTensor = kRows * kColumns * sizeof(float);
   constexpr std::uint64_t kLink = 3 * (kRows + kColumns) * sizeof(double);
   BOOST_TEST(bool(within(100 * kTensor) == read(folder / "4.delta", "w")));

@@ -17,7 +17,8 @@ const DeltaOptions kSteady{.save = {.timestamp = 1,
                                     .file_uuid = std::array<std::uint8_t, 16>{},
                                     .output = {.durability = Durability::none}}};
 
-// Of each kind of change: none, a few elements, small moves, another shape, sparse; connections.
+// A state with each kind of change: none, a few elements, small moves, another shape, sparse;
+// connections.
 SampleState state(std::uint64_t step) {
   std::mt19937_64 random(1);
   SampleState out{.regions = {{"a", {}}, {"b", {}}}, .steps = step};

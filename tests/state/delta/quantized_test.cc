@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_quantized_checkpoint_can_be_what_a_delta_is_taken_of) {
   const StateSource now = state_source(ChainReader::open(files.quantized));
   write_delta(now, ChainReader::open(files.plain), files.delta, kQuiet);
   check_weights(files.delta, files.restored);
-  // Of its own elements nothing is stored; chunks do not matter.
+  // None of its own elements is stored; chunks do not matter.
   SaveOptions chunked = quiet_save();
   chunked.compression.codec = Codec::zstd;
   chunked.compression.chunk_bytes = 4096;

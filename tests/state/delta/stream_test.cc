@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(quantized_bases_are_restored_and_codes_of_a_delta_refused) 
   check_streamed(chain);
   BOOST_CHECK_EXCEPTION(chain.stream(StreamOptions{.quantized = StreamedQuantized::codes}),
                         UsageError, says(ErrorCode::bad_argument, "quantized", "several files"));
-  // Of a full file there are codes.
+  // A full file has codes.
   StreamReader codes = base.stream(StreamOptions{.quantized = StreamedQuantized::codes});
   const auto item = codes.next();
   BOOST_TEST_REQUIRE(item.has_value());

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(only_floating_point_weights_may_stay) {
   BOOST_TEST((kept(tensor_of<std::int8_t>({1, 2}), integers) == integers));
 }
 
-// Of role weights, as programs write that know no roles.
+// The tensors have the role weights, as programs write that know no roles.
 BOOST_AUTO_TEST_CASE(what_a_name_or_a_pattern_says_to_be_exact_is) {
   const TemporaryFolder folder;
   const Tensor before = Tensor::copy_of<float>({2, 1}, std::vector<float>{1, 2});

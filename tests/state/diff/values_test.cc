@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(nan_is_the_same_nan_and_what_is_not_finite_is_counted_apart
   check(compare(dense<float>({nan, nan, 1, inf, inf, -inf, 0, 3}),
                 dense<float>({-nan, 2, nan, inf, -inf, 5, -0.0f, 5})),
         8, 6, 5, 2, std::sqrt(4.0 / 3));
-  // Of another type, with the same bits once it is widened.
+  // The other is of another type, with the same bits once it is widened.
   check(compare(dense<float>({nan, 1}), dense<double>({std::nan(""), 1})), 2, 0, 0, 0, 0);
   // Too far apart for an f64.
   check(compare(dense<double>({1e308, 1}), dense<double>({-1e308, 1})), 2, 1, 1, 0, 0);

@@ -68,7 +68,7 @@ inline TransitionPlan to_league() {
 /// What a phase's folder has beside those of its checkpoints and its pool.
 std::vector<std::string> begun_files(const HydraRun& run, const std::string& phase);
 
-/// Of a tensor that is called "region/tensor".
+/// Reads a tensor that is called "region/tensor".
 Tensor read_tensor(const std::filesystem::path& file, const std::string& name);
 std::vector<std::string> tensor_names(const std::filesystem::path& file);
 Value metadata_of(const std::filesystem::path& file);

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_callback_may_end_the_writer) {
     std::unique_ptr<RunWriter> writer;
     std::mutex all_are_begun;
     RunWriterOptions options{.durability = Durability::none};
-    // Of the steps of a save, the first that its own thread takes once the file is there.
+    // The first step of a save that its own thread takes once the file is there.
     options.on_step = [&](SaveStep step) {
       if (in_publisher && step == SaveStep::journal) writer.reset();
     };

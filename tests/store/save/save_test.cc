@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(of_bytes_the_caller_says_which_keys_the_record_has) {
   BOOST_TEST(run.run().list("train").size() == 2u);
 }
 
-// Of what torch saved, scalars and texts count as tensors do.
+// In what torch saved, scalars and texts count as tensors do.
 BOOST_AUTO_TEST_CASE(a_file_of_torch_tells_of_its_keys) {
   RunConfig config = bytes_config();
   config.required_keys = {"a", "n", "b"};
