@@ -10,7 +10,7 @@ struct Spread {
   double median = 0, least = 0, most = 0;
 };
 
-/// Of one value or more.
+/// @param values one or more.
 inline Spread spread_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;

@@ -55,11 +55,8 @@ HABITS = (
         "follows, is next to, precedes",
         "bytes do not stand",
     ),
+    (r"\bOf\b", "begin with the subject", "who reads it does not know yet of what is spoken"),
 )
-
-# In what users read: pages, public headers, docstrings.
-SUBJECTS = ((r"\bOf\b", "begin with the subject", "who reads it does not know yet of what is spoken"),)
-PUBLIC = ("include/", "docs/", "python/", "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 
 CODE = re.compile(
     r"```.*?^ *```|`[^`\n]*`|\]\([^)]*\)|<!-- (\w+): written by.*?<!-- \1 ends -->", re.DOTALL | re.MULTILINE
@@ -127,11 +124,10 @@ def texts(root):
 
 
 def phrases(root):
-    """Where a text has one of PHRASES, or of HABITS, or a public one of SUBJECTS."""
+    """Where a text has one of PHRASES, or of HABITS."""
+    rules = [(re.compile(found.replace(" ", r"\s+")), instead) for found, instead, _ in PHRASES + HABITS]
     found = []
     for name, pieces in texts(root):
-        looked_for = PHRASES + HABITS + (SUBJECTS if name.startswith(PUBLIC) else ())
-        rules = [(re.compile(phrase.replace(" ", r"\s+")), instead) for phrase, instead, _ in looked_for]
         for begin, text in pieces:
             for rule, instead in rules:
                 for match in rule.finditer(text):

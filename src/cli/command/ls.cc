@@ -219,7 +219,7 @@ Run declare_ls(CLI::App& app) {
   app.description(
       "Lists the regions and connections of a file; with -r all tensors, and with patterns those "
       "that match one: name, dtype, shape, role, encoding (and stored entries of sparse "
-      "ones), bytes in the file. Files of formats without regions: their tensors. Of a delta, what "
+      "ones), bytes in the file. Formats without regions: their tensors. A delta: what "
       "it stores itself. Reads no payload.");
   app.footer(std::string(kPatternHelp) +
              "\n\nExamples:\n  thalia ls run.thalia -r --sort size\n  thalia ls run.thalia "

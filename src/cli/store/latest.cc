@@ -83,7 +83,7 @@ Run declare_store_latest(CLI::App& app) {
   app.footer("Example:\n  thalia info \"$(thalia store latest runs/first)\"");
   const auto arguments = std::make_shared<LatestArguments>();
   add_run(app, arguments->run);
-  add_phase(app, arguments->phase, "Of this phase; default the last one that has a checkpoint");
+  add_phase(app, arguments->phase, "The phase; default: the last one with a checkpoint");
   app.add_flag("--best", arguments->best, "The best one instead, and no other");
   return [arguments](const Session& session) { return run_latest(*arguments, session); };
 }

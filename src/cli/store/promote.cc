@@ -55,8 +55,8 @@ Run declare_store_promote(CLI::App& app) {
       "is copied.");
   const auto arguments = std::make_shared<PromoteArguments>();
   add_run(app, arguments->run);
-  add_phase(app, arguments->phase, "Of this phase; default the last one that has a checkpoint");
-  add_step(app, arguments->step, "That of this step");
+  add_phase(app, arguments->phase, "The phase; default: the last one with a checkpoint");
+  add_step(app, arguments->step, "Takes the checkpoint of this step");
   add_gate(app, arguments->gate, "Under this name; default that of the phase's configuration");
   return [arguments](const Session& session) { return run_promote(*arguments, session); };
 }

@@ -64,8 +64,9 @@ Run declare_store_restore(CLI::App& app) {
   add_run(app, arguments->run);
   offer(app.add_option("OUT", arguments->output, "The file to write")->required(), kFile);
   CLI::Option* const phase =
-      add_phase(app, arguments->phase, "Of this phase; default the last one that has a checkpoint");
-  CLI::Option* const step = add_step(app, arguments->step, "That of this step, and no other");
+      add_phase(app, arguments->phase, "The phase; default: the last one with a checkpoint");
+  CLI::Option* const step =
+      add_step(app, arguments->step, "Takes the checkpoint of this step, and no other");
   add_gate(app, arguments->gate, "This gate instead")->excludes(phase)->excludes(step);
   return [arguments](const Session& session) { return run_restore(*arguments, session); };
 }
