@@ -20,7 +20,7 @@ from mesonpy import (  # noqa: F401
 
 
 def in_folder(config_settings, folder):
-    """The settings, and the build folder they name: the one given where they name none."""
+    """The settings, and the build folder they name: the one given if they name none."""
     settings = dict(config_settings or {})
     build = settings.setdefault("build-dir", settings.pop("builddir", os.fspath(folder)))
     return settings, Path(build)

@@ -107,7 +107,7 @@ def single_words(tree):
 
 
 def shell_word(name):
-    """A name as one word of a shell; most are one as they stand."""
+    """A name as one word of a shell; most are one as they are."""
     return quoted(name) if " " in name else name
 
 
@@ -203,7 +203,7 @@ def fish(tree):
         yield f"complete -c thalia -n '__thalia_of {of}' {about}"
     groups = {command["name"].partition(" ")[0] for command in tree if " " in command["name"]}
     for command in tree:
-        # Those of a group stand above, each with what it does.
+        # Those of a group are listed above, each with what it does.
         for place, argument in [] if command["name"] in groups else places(command):
             if argument["offers"]:
                 at = f"{len(command['arguments'])}+" if place == "+" else place

@@ -71,7 +71,7 @@ install_packages() {
 install_build_dependencies() { install_packages 'the build' "${build_packages[@]}"; }
 install_test_dependencies() { install_packages 'the tests' "${test_packages[@]}"; }
 
-# Debian's own tool where it is there: another one earlier in the path may belong to another Python.
+# Debian's own tool if it is there: another one earlier in the path may belong to another Python.
 system_command() {
   if [[ -x /usr/bin/$1 ]]; then
     echo "/usr/bin/$1"

@@ -17,7 +17,7 @@ std::string seconds_text(double seconds);
 std::string speed_text(double bytes, double seconds);
 /// "2.5 %", with as many digits as it takes to be more than zero.
 std::string share_text(double part, double whole);
-/// A word for a POSIX shell: quoted where it has to be.
+/// A word for a POSIX shell: quoted if it has to be.
 std::string shell_word(const std::string& word);
 
 /// A name from a file, without what would move a terminal's cursor.

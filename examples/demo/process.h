@@ -19,7 +19,7 @@ class StepFailed : public std::runtime_error {
 /// @return seconds it took.
 double run_command(const std::vector<std::string>& words);
 
-/// The path as seen from the present folder, where that is shorter.
+/// The path as seen from the present folder, if that is shorter.
 std::filesystem::path shorter_path(const std::filesystem::path& path);
 
 /// This program, and the program `thalia` built beside it (else the one in PATH), as a caller in
@@ -30,7 +30,7 @@ std::string thalia_program(const std::filesystem::path& wanted);
 /// The most memory that this process has had in use.
 std::uint64_t peak_memory_bytes();
 
-/// Makes the folder where it is missing. @throws std::runtime_error where it has no room for
+/// Makes the folder if it is missing. @throws std::runtime_error if it has no room for
 /// `bytes`.
 void prepare_folder(const std::filesystem::path& folder, std::uint64_t bytes);
 

@@ -13,7 +13,7 @@ struct TableRow {
   double seconds = 0;
 };
 
-/// Bytes, seconds, and GiB/s where there are both.
+/// Bytes, seconds, and GiB/s if there are both.
 void print_table(const std::vector<TableRow>& rows);
 
 /// Commands for a shell in the present folder, each with a word on what it shows.

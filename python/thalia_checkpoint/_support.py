@@ -102,7 +102,7 @@ def local_path(path: Path) -> str:
 
 
 def save_options(options: Any, out: Path, inputs: Iterable[Path]) -> dict[str, Any]:
-    """SaveOptions of a file that is not replaced unless asked for, and is none of the inputs.
+    """SaveOptions of a file that is not replaced unless asked for, and is not one of the inputs.
 
     Raises UsageError.
     """

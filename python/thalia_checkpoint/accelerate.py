@@ -64,11 +64,11 @@ def load_state(accelerator: Accelerator, path: Path) -> None:
     """Loads what save_state() wrote into an accelerator that was prepared with as many models,
     optimizers, schedulers, data loaders and objects, in the same order.
 
-    Random number generators go on where they stood, if there are as many processes as then; else
+    Random number generators go on from their saved states, if there are as many processes as then; else
     they stay as they are. To be called by every process.
 
     Raises UsageError that names what there is another number of; UnsupportedError where the model is
-    sharded; IoError, FormatError, IntegrityError. Where it fails in one process, the others raise
+    sharded; IoError, FormatError, IntegrityError. If it fails in one process, the others raise
     UsageError with what that one failed with; nothing was changed if the file cannot be read there.
     """
     _require_replicated(accelerator)
@@ -112,7 +112,7 @@ def _read(accelerator: Accelerator, path: Path) -> tuple[dict[str, list[Any]], d
 
 @contextmanager
 def _together(path: Path) -> Iterator[None]:
-    """Waits for all processes, and fails in all of them where it failed in one."""
+    """Waits for all processes, and fails in all of them if it failed in one."""
     failed: Exception | None = None
     try:
         yield

@@ -175,7 +175,7 @@ class ThaliaAsyncCheckpointEngine(ThaliaCheckpointEngine):
         return True
 
     def get_commit_info(self) -> CheckpointCommitInfo | None:
-        """The checkpoint, once no rank would wait for it in commit(); None before, and where there is none."""
+        """The checkpoint, once no rank would wait for it in commit(); None before, and if there is none."""
         if self._unfinished is not None and all(self._of_all_ranks(all(handle.done for handle in self._handles))):
             return self._unfinished
         return None

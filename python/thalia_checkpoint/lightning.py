@@ -123,7 +123,7 @@ class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
     a save failed with is raised by the next call, or at the end of fit(); checkpoints that were to
     go after it stay.
 
-    when_busy: what a save does while another one is unfinished: it waits for it, or it queues behind
+    when_busy: what a save does while another one is unfinished: it waits for it, or it queues after
         it, with a copy of its own. Raises UsageError for anything else.
     options: those of SaveOptions.
     """

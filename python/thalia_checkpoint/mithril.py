@@ -84,7 +84,7 @@ class Compressor:
             tensors of any device, nested, with numbers and texts.
         key: names joined by "/", none of which begins with ".".
         previous_key: of a checkpoint that is there: tensors of the same dtype and shape are stored
-            as differences to its tensors, where that is smaller.
+            as differences to its tensors, if that is smaller.
         metadata: members that JSON can hold; loaded with metadata().
         Raises UsageError for what is no key, and where a previous checkpoint would be replaced;
         IoError where the previous one is missing; UnsupportedError that names what cannot be saved.
@@ -118,10 +118,10 @@ class Compressor:
         return self._core.save([tuple(t) for t in tensors], text, step, key, previous_key or "")
 
     def load(self, key: str, *, device: Any = None) -> dict[str, Any]:
-        """The state dict of that key, bit for bit: of torch tensors where it was saved of such, on
+        """The state dict of that key, bit for bit: of torch tensors if it was saved of such, on
         `device` (by default the CPU), else of numpy arrays.
 
-        Raises IoError where it, or a checkpoint that it was taken against, is missing;
+        Raises IoError if it, or a checkpoint that it was taken against, is missing;
         IntegrityError where one was damaged or replaced; FormatError.
         """
         stored, text, _ = self._core.load(key)
@@ -159,7 +159,7 @@ class Compressor:
         return self._core.exists(key)
 
     def delete(self, key: str) -> bool:
-        """Removes a checkpoint; False where there was none. Raises UsageError for what is no key; IoError."""
+        """Removes a checkpoint; False if there was none. Raises UsageError for what is no key; IoError."""
         return self._core.erase(key)
 
 

@@ -54,7 +54,7 @@ def load_file(filename: Path, *, mmap: bool = False, backend: str = "mmap") -> d
     """All tensors by their names, in memory of their own; the zeros of sparse ones included.
 
     filename: a file, or the folder or the index of a model in several files.
-    mmap: without a copy where that goes: read-only, and read from the file when touched.
+    mmap: without a copy if that is possible: read-only, and read from the file when touched.
     backend: "mmap" maps the file, "pread" reads it into memory.
     Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that needs ml_dtypes;
     UsageError for another backend.

@@ -52,7 +52,7 @@ class ItemMetadata(dict[Any, Any]):
     in place of each array. A pytree, and a target for ThaliaRestore."""
 
     custom_metadata: dict[str, Any] | None = None
-    """What ThaliaSave had of them; None where it had none."""
+    """What ThaliaSave had of them; None if it had none."""
 
 
 def _parts(item: ItemMetadata) -> tuple[list[tuple[Any, Any]], tuple[Any, ...]]:
@@ -282,7 +282,7 @@ def _fit(found: Any, asked: Any, where: str) -> Any:
 
 
 def _number(found: Any, asked: ocp.RestoreArgs) -> Any:
-    """As the type that is asked for, where that is one of numbers."""
+    """As the type that is asked for, if that is one of numbers."""
     if asked.restore_type in (int, float):
         return asked.restore_type(found)
     return np.asarray(found, asked.dtype) if asked.restore_type is np.ndarray else found

@@ -16,7 +16,7 @@ namespace thalia::python {
 class HeldBuffer {
  public:
   enum class Use { read, write };
-  /// @throws BufferError of the object, as where it is not contiguous.
+  /// @throws BufferError of the object, for example if it is not contiguous.
   HeldBuffer(nanobind::handle object, Use use);
   ~HeldBuffer();
   HeldBuffer(HeldBuffer&& other) noexcept : view_(std::exchange(other.view_, nullptr)) {}

@@ -33,7 +33,7 @@ struct TupleOf {
   const std::vector<T>& elements;
 };
 
-// How each enumeration is spelled. What has no name is none of its values.
+// How each enumeration is spelled. What has no name is not one of its values.
 
 inline std::string_view spelled(Change change) noexcept {
   return change_name(change);

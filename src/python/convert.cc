@@ -170,7 +170,7 @@ void bind_convert_results(nb::module_& module) {
       field("largest_error", &RoundingLoss::largest_error,
             "The largest absolute error of numbers that stayed finite."),
       field("largest_error_tensor", &RoundingLoss::largest_error_tensor,
-            "Where that is; empty where nothing was rounded."),
+            "Where that is; empty if nothing was rounded."),
       field("zero", &RoundingLoss::zeroed, "Numbers that became zero, and were not zero before."),
       field("subnormal", &RoundingLoss::subnormal), field("infinite", &RoundingLoss::infinite),
       field("nan", &RoundingLoss::nan));

@@ -25,7 +25,7 @@ namespace {
 namespace nb = nanobind;
 using Path = std::filesystem::path;
 
-// A side of a field, which is a JSON text, empty where there is none.
+// A side of a field, which is a JSON text, empty if there is none.
 ObjectLike<nb::any> of_json(const std::string& text) {
   if (text.empty()) return nb::object(nb::none());
   return nb::object(nb::module_::import_("json").attr("loads")(text));
@@ -98,7 +98,7 @@ void bind_tensor_diff(nb::module_& module) {
       "How the elements of two tensors differ.\n\nComplex numbers differ by a magnitude, sparse "
       "tensors have zeros where they store nothing, and quantized ones are restored. NaN is the "
       "same as a NaN of the same bits, and -0 is 0.",
-      field("skipped", &ValueDiff::skipped, "Why nothing was compared; empty where it was."),
+      field("skipped", &ValueDiff::skipped, "Why nothing was compared; empty if it was."),
       field("compared", &ValueDiff::compared,
             "The shape, or if shapes differ their common corner."),
       field("elements", &ValueDiff::elements, "Elements that were compared."),
@@ -110,9 +110,9 @@ void bind_tensor_diff(nb::module_& module) {
       field("rms_difference", &ValueDiff::rms_difference,
             "The root of the mean square over all elements but the not finite."),
       field("relative_difference", &ValueDiff::relative_difference,
-            "The norm of the difference over that of the tensor before; None where that is 0."),
+            "The norm of the difference over that of the tensor before; None if that is 0."),
       field("cosine", &ValueDiff::cosine,
-            "The cosine of the angle between both as vectors; None where one is all zeros."));
+            "The cosine of the angle between both as vectors; None if one is all zeros."));
   bind_result<TensorDiff>(
       module, "TensorDiff", "A tensor that one file has, or that is not the same in both.",
       field("name", &TensorDiff::name, "A connection's matrix: \"weights\" or \"delays\"."),
@@ -131,9 +131,8 @@ void bind_file_diff(nb::module_& module) {
             "The key; for a member of a member, the keys with dots between them: "
             "\"training.step\"."),
       computed("change", &FieldDiff::change),
-      field("before", &FieldDiff::before, "As the JSON text says; None where it was added.",
-            of_json),
-      field("after", &FieldDiff::after, "The same; None where it was removed.", of_json));
+      field("before", &FieldDiff::before, "As the JSON text says; None if it was added.", of_json),
+      field("after", &FieldDiff::after, "The same; None if it was removed.", of_json));
   bind_tensor_diff(module);
   bind_result<RegionDiff>(
       module, "RegionDiff", "A region that one file has, or that is not the same in both.",

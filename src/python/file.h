@@ -12,12 +12,12 @@
 
 namespace thalia::python {
 
-/// A tensor as its file stores it, and through the chain where that is a delta.
+/// A tensor as its file stores it, and through the chain if that is a delta.
 struct FileTensor {
   TensorView view;
   std::shared_ptr<const ChainReader> chain;
   bool writable;          ///< the bytes in the file; in memory alone
-  TensorLayout layout{};  ///< of what is read: dense where it is restored
+  TensorLayout layout{};  ///< of what is read: dense if it is restored
 
   FileTensor(TensorView stored, std::shared_ptr<const ChainReader> of, bool in_place)
       : view(std::move(stored)), chain(std::move(of)), writable(in_place) {

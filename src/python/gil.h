@@ -38,7 +38,7 @@ class Locked {
   bool is_in_;
   bool is_late_ = false;
   PyThreadState* own_ = nullptr;  ///< of this scope alone
-  PyGILState_STATE state_{};      ///< where there is none
+  PyGILState_STATE state_{};      ///< used if own_ is null
 };
 
 /// What its end may wait for needs the GIL: anybody who lets go of it last, with the GIL or not,

@@ -20,7 +20,7 @@ inline nanobind::object text_object(std::string_view text) {
 
 namespace nanobind::detail {
 
-/// A text of Python may have surrogates, which UTF-8 has not. They are passed on as they stand: the
+/// A text of Python may have surrogates, which UTF-8 has not. They are passed on as they are: the
 /// library refuses them with an error that names the argument, or finds nothing of such a name.
 template <>
 struct type_caster<std::string> {

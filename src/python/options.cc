@@ -1,4 +1,4 @@
-// Options as keyword arguments, by one table: a name that is none of it is a TypeError with a
+// Options as keyword arguments, by one table: a name that is not in it is a TypeError with a
 // suggestion, a value that cannot be a UsageError that names the argument. None is as if it were
 // not there.
 

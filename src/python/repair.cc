@@ -56,10 +56,9 @@ void bind_repair_results(nb::module_& module) {
   bind_result<RecoverResult>(
       module, "RecoverResult", "What recover() found and did.",
       field("restored", &RecoverResult::restored,
-            "A copy of the header was written over it; False where it holds, and nothing was "
+            "A copy of the header was written over it; False if it holds, and nothing was "
             "changed."),
-      field("fault", &RecoverResult::fault,
-            "What was wrong with the header; empty where it holds."),
+      field("fault", &RecoverResult::fault, "What was wrong with the header; empty if it holds."),
       field("record_offset", &RecoverResult::record_offset,
             "The place of the copy that was taken, in bytes from the start of the file."),
       field("records", &RecoverResult::records,
@@ -82,7 +81,7 @@ void bind_repair_results(nb::module_& module) {
       module, "SalvageResult", "What salvage() got out of a file.",
       field("tables", &SalvageResult::tables, "Where names and places of tensors were taken from."),
       field("fault", &SalvageResult::fault,
-            "What was wrong with the file's own header and tables; empty where they hold."),
+            "What was wrong with the file's own header and tables; empty if they hold."),
       field("tables_verified", &SalvageResult::tables_verified,
             "Names hold by the file's checksums; else they are well formed, and no more is known."),
       field("generation", &SalvageResult::generation,

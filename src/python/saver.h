@@ -35,7 +35,7 @@ namespace thalia::python {
 struct Saver {
   struct Save {
     std::shared_ptr<detail::SaveControl> save;
-    std::vector<HeldBuffer> held;  ///< what it reads, where it copied nothing
+    std::vector<HeldBuffer> held;  ///< what it reads, if it copied nothing
   };
   std::vector<Save> saves{};
   std::shared_ptr<AsyncSaver> saver;  ///< none once it was closed
@@ -100,7 +100,7 @@ auto begin_save(Saver& self, PyWriter& writer, const std::string& snapshot,
 inline constexpr std::chrono::nanoseconds kWaitStep = std::chrono::milliseconds(50);
 
 /// Waits for a handle in steps, so that signals are seen; one that raises ends the waiting, and not
-/// the save. @param timeout in seconds. @return false where it is not done within that time.
+/// the save. @param timeout in seconds. @return false if it is not done within that time.
 template <typename Handle>
 bool wait_in_steps(const Handle& handle, std::optional<double> timeout) {
   using Clock = std::chrono::steady_clock;

@@ -65,7 +65,7 @@ void add_tensor(PyWriter& self, std::uint32_t region, std::string name, const st
 }
 
 // Each (name, dtype, shape, buffer), in the region that its name says. `regions`: numbers by
-// names, to which new ones are added. `roles`: by name, where that does not tell.
+// names, to which new ones are added. `roles`: by name, if that does not tell.
 void add_tensors(PyWriter& self, const ListOf<nb::any>& tensors,
                  const nb::typed<nb::dict, std::string, std::uint32_t>& regions,
                  const nb::typed<nb::dict, std::string, std::string>& roles) {

@@ -30,7 +30,7 @@ struct OpenWriter {
   OpenWriter(int descriptor, SaveOptions options);
   /// Holds what made(options) gives: options with the token that ends the save.
   OpenWriter(SaveOptions options, const std::function<Writer(const SaveOptions&)>& made);
-  /// @throws UsageError (wrong_state) where there is none, and in a forked child.
+  /// @throws UsageError (wrong_state) if there is none, and in a forked child.
   Writer& get();
   /// Lets go of everything: there is no writer then.
   void let_go();

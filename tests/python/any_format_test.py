@@ -46,7 +46,7 @@ def test_info_says_the_same_of_every_format(files, format):
 
 
 def test_info_is_the_object_of_the_program(files):
-    # The program of the build that the package stands in.
+    # The program of the build that the package is in.
     program = Path(thalia.__file__).parents[2] / "src" / "cli" / "thalia"
     assert program.exists()
     # A sanitizer's runtime is loaded before Python; the program has its own.

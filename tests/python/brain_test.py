@@ -439,7 +439,7 @@ def test_a_policy_of_ones_own(path):
     original = PrecisionPolicy(weights="fp16", conductances="fp16", match="original")
     BrainCheckpoint.save(state(), path, precision_policy=original)
     with thalia.open(path) as file:
-        assert file["cortex/stp.u"].dtype == "f16"  # "g_" stands in learning_state
+        assert file["cortex/stp.u"].dtype == "f16"  # "g_" is in learning_state
     assert set(PRECISION_POLICIES) == {"fp32", "fp16", "bf16", "mixed", "keep"}
 
 

@@ -309,7 +309,7 @@ def test_saves_of_two_at_once(tmp_path):
     assert other.exists()
     put(mine, "3")
     assert not other.exists() and kept is not None
-    # A save of this process that failed does not stand in the way of the next.
+    # A save of this process that failed does not block the next.
     failed = _dcp_folder.begin(str(mine), replace=True)
     put(mine, "4")
     assert failed is not None and content(mine) == "4"
@@ -380,7 +380,7 @@ def test_an_old_folder_stays_while_a_save_puts_the_new_one_in_its_place(tmp_path
     put(tmp_path / "a", "1")
     lock = _dcp_folder.begin(str(tmp_path / "a"), replace=True)
     (tmp_path / ".a.saving" / "checkpoint.json").write_text("2")
-    (tmp_path / "a").rename(tmp_path / ".a.old")  # where there is no exchange
+    (tmp_path / "a").rename(tmp_path / ".a.old")  # if there is no exchange
     put(tmp_path / "b", "1")
     assert not (tmp_path / "a").exists() and content(tmp_path / "a") == "1"
     lock.close()

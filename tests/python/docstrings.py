@@ -30,7 +30,7 @@ def document(thing):
 
 
 def raised(function):
-    """Names of the exceptions that stand in its body."""
+    """Names of the exceptions that are in its body."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "make_error":

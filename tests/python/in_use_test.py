@@ -164,7 +164,7 @@ def run(code, path, timeout=120, errors=False):
     """A process of its own, which may hang or end in a signal: (status, what it prints, what is left).
 
     Of one that hangs, and of its children, the stacks are told. errors: that it writes to stderr comes
-    behind these; else it writes nothing there.
+    after these; else it writes nothing there.
     """
     before = f"""
 import faulthandler, os, sys, threading, time, signal
@@ -419,7 +419,7 @@ folder = path + ".run"
 store.create_run(folder, {{"phases": [{{"name": "train"}}]}})
 saver = thalia.AsyncSaver()
 for step in range(1, 60):
-    run = store.RunWriter(folder, durability="none", wait=True)  # what ends in a callback ends behind it
+    run = store.RunWriter(folder, durability="none", wait=True)  # what ends in a callback ends after it
     close = run.close if {ends == "its own callback"} else lambda: None
     def save():
         try:

@@ -38,7 +38,7 @@ class Tensors(ByName[Tensor]):
     """All tensors of a file by one flat name each, in the order of the file.
 
     That is the tensor's own name, or REGION.NAME for each of several that share theirs, as a
-    conversion to safetensors names them; REGION/NAME where that is another tensor's name. A name
+    conversion to safetensors names them; REGION/NAME if that is another tensor's name. A name
     that does not exist raises NotFoundError, a KeyError.
     """
 
@@ -73,7 +73,7 @@ class Region(ByName[Tensor]):
     """The tensors of one region by their names, in the order of these.
 
     It keeps the file mapped, also when the file object is closed. An unknown name raises
-    NotFoundError, a KeyError; what the file says of the region, FormatError or IntegrityError where
+    NotFoundError, a KeyError; what the file says of the region, FormatError or IntegrityError if
     that is damaged.
     """
 
@@ -260,7 +260,7 @@ class File(Mapping[str, Region]):
 
         destinations: for each tensor, and none of them twice, a contiguous array of exactly its bytes,
             which next() gives None for, or None for memory of the stream. What next() has not reported,
-            also where it raises, is not checked.
+            also if it raises, is not checked.
         """
         sources = [cast(_core.FileTensor, tensor._source) for tensor in tensors]
         return _core.Stream.open(self._raw, sources, order, threads, memory_bytes, destinations)

@@ -1,4 +1,4 @@
-"""Tensors of files as torch's. What makes them stands above, and is handed in."""
+"""Tensors of files as torch's. What makes them is in a package above, and is handed in."""
 
 from __future__ import annotations
 

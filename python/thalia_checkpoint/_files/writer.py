@@ -25,7 +25,7 @@ class SaveOptions(TypedDict, total=False):
 
     compression: Literal["none", "plane_entropy", "packed_exponents", "zstd", "lz4", "auto"] | None
     """Without it tensors are stored as they are, to be mapped. "plane_entropy" is made for weights;
-    "auto" compresses where that makes the save faster."""
+    "auto" compresses if that makes the save faster."""
     compression_level: int | None
     """1 to 22 of zstd, 1 to 12 of lz4."""
     chunk_bytes: int | None
@@ -94,7 +94,7 @@ class Writer:
         self._regions: dict[str, int] = {}
         self.metadata: Mapping[str, Any] | str | None = None
         """A JSON object, or its text; set it at any time before the commit, which raises TypeError or
-        UsageError if it is none."""
+        UsageError if it is not one."""
         self.training_steps: int | None = None
         """For the header; set it at any time before the commit."""
         self.result: SaveResult | None = None

@@ -26,7 +26,7 @@ __all__ = ["DeltaResult", "LowRank", "LowRankMatrix", "ResolveResult", "delta", 
 class LowRank:
     """Changes of weight matrices as a few products of vectors: lossy.
 
-    Only where that takes fewer bytes than an exact way; all else is stored exactly.
+    Only if that takes fewer bytes than an exact way; all else is stored exactly.
     """
 
     bits_per_element: float = 0.5

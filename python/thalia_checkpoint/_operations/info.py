@@ -123,7 +123,7 @@ class Info:
     total_neurons: int | None
     total_synapses: int | None
     training_steps: int | None
-    """As the header says, or where that says 0 or nothing, the metadata."""
+    """As the header says, or if that says 0 or nothing, the metadata."""
     training_steps_member: str | None
     """The member of the metadata that training_steps comes from."""
     epoch: float | None

@@ -382,7 +382,7 @@ class BrainCheckpoint:
     def validate(path: Path, *, search: Iterable[Path] = ()) -> Validation:
         """Whether every byte is what was written, of a delta's bases too, and the state can be made.
 
-        Returns (valid, issues), a sentence each. Never raises for what the file holds, or where
+        Returns (valid, issues), a sentence each. Never raises for what the file holds, or if
         there is none.
         """
         if not os.path.exists(path):

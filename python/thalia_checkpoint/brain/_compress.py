@@ -31,7 +31,7 @@ def compress_checkpoint(
     given: dict[str, Any] = {"replace": True, **options}
     if _core.detect_format(input_path) != "thalia-0.1":
         return compress(input_path, output_path, compression=algorithm, compression_level=level, **given)
-    # It reads one frame alone, and a checksum behind it.
+    # It reads one frame alone, and a checksum after it.
     codec = _core.frames_of_name(output_path)
     if codec is None or algorithm not in (None, codec):
         raise make_error(

@@ -69,13 +69,13 @@ class CurriculumTrainer:
         what it returns, if a dictionary of JSON, is kept in `history`. By itself brain.train_epoch,
         called without the brain.
     growth_policy: called at the beginning of each stage with the brain and the StageConfig, to grow
-        the brain; it returns how many neurons each region got, or events. Where it returns None,
+        the brain; it returns how many neurons each region got, or events. If it returns None,
         the events are those that it added to the brain's `growth_history`. "auto" calls
         brain.auto_grow(). None grows nothing.
     options: of BrainCheckpoint.save() or save_delta(), such as precision_policy.
 
     Raises UsageError for a brain that lacks a function that is needed, another growth_policy, or an
-    option that cannot be; TypeError for one that is none.
+    option that cannot be; TypeError for one that does not exist.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class CurriculumTrainer:
         """Trains the next stage, or what is left of it, and saves. Returns the checkpoint's path.
 
         A stage that is trained again, after load_checkpoint(), takes the place of the one there was,
-        and the checkpoints of later ones go once it is saved. Raises ExistsError where that would
+        and the checkpoints of later ones go once it is saved. Raises ExistsError if that would
         replace or remove a checkpoint that this trainer does not know; UsageError for a config or
         metrics that are no JSON; as BrainCheckpoint.save().
         """
@@ -141,7 +141,7 @@ class CurriculumTrainer:
     def load_checkpoint(self, stage: int | None = None, **options: Any) -> FilePath:
         """Loads a stage's checkpoint, by itself the latest one, into the brain; training goes on from there.
 
-        options: those of BrainCheckpoint.load(). Raises NotFoundError where there is none;
+        options: those of BrainCheckpoint.load(). Raises NotFoundError if there is none;
         FormatError for one that no trainer wrote; as BrainCheckpoint.load().
         """
         if stage is None:
@@ -171,11 +171,11 @@ class CurriculumTrainer:
         return path
 
     def resume(self, **options: Any) -> bool:
-        """Loads the latest checkpoint that can be read, if there is any. False where there is none.
+        """Loads the latest checkpoint that can be read, if there is any. False if there is none.
 
         A save that was cut short after its file was whole is finished first. One that is damaged, or a
         delta whose base is not there, is passed over for the one before it, with a UserWarning: the stages
-        after that one will be trained again, and replaced. Raises the last error where there are some and
+        after that one will be trained again, and replaced. Raises the last error if there are some and
         none can be read; at once what load_checkpoint() raises for other reasons.
         """
         self._finish()

@@ -29,7 +29,7 @@ class Dialect(NamedTuple):
     classes: Mapping[str, type[Any]]
     """Dataclasses by "module.Class"."""
     connections: Framework | None = None
-    """What the matrices of connections become, where it is something else."""
+    """What the matrices of connections become, if it is something else."""
 
 
 def decode_region(name: str, state: dict[str, Any], dialect: Dialect, read: Read | None = None) -> dict[str, Any]:

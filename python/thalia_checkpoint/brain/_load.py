@@ -73,7 +73,7 @@ class OpenBrain:
 
     @property
     def mark(self) -> dict[str, Any] | None:
-        """What this package noted. Raises FormatError, UnsupportedError for one that is none."""
+        """What this package noted. Raises FormatError, UnsupportedError for one that is not valid."""
         mark = self.metadata.get(_metadata.MEMBER)
         if mark is None:
             return None

@@ -28,11 +28,11 @@ class PrecisionPolicy:
     them back in the type that they had. What a category holds goes by roles and names.
 
     patterns: "*" stands for any characters and "?" for one; "." and "/" are the same. One fits a
-        tensor's dotted path ("regions.cortex.weights.w_ff") or all of it behind a separator. The
+        tensor's dotted path ("regions.cortex.weights.w_ff") or all of it after a separator. The
         first that fits counts, before the categories.
     match: "original" sorts tensors into categories as the original program did: by texts that occur
         anywhere in the path.
-    Raises UsageError for a precision that is none of these.
+    Raises UsageError for a precision that is not one of these.
     """
 
     weights: Precision | None = None

@@ -202,7 +202,7 @@ def _facts(regions: Mapping[str, Any], beside: Beside | None) -> dict[str, Regio
 
 
 def _steps(value: object) -> int:
-    """For the header, of a whole number of any kind, a tensor's element too; 0 where it is none that fits there."""
+    """For the header, of a whole number of any kind, a tensor's element too; 0 if it is not one that fits there."""
     try:
         steps = 0 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except (TypeError, RuntimeError):

@@ -28,7 +28,7 @@ class BrainState(dict[str, Any]):
         self.metadata = metadata
         """That of the file."""
         self.training_steps = training_steps
-        """The file's; 0 where it does not say."""
+        """The file's; 0 if it does not say."""
         self._beside = Beside(metadata) if beside is None else beside
 
     @property

@@ -1,6 +1,6 @@
 """A brain's state as trees of the library: JSON with tensors among its leaves. docs/format/states.md, "States".
 
-What Python has and JSON has not stands as {"_type": "python", "_kind": KIND, "_value": VALUE}: other
+What Python has and JSON has not is stored as {"_type": "python", "_kind": KIND, "_value": VALUE}: other
 programs keep such objects, and find the tensors in them.
 """
 

@@ -217,7 +217,7 @@ class ThaliaStorageReader(StorageReader):  # type: ignore[misc, unused-ignore]
     """Reads checkpoints of ThaliaStorageWriter with dcp.load(), into any world size and sharding.
 
     Each rank reads the elements that it needs, and of a file that is not compressed no others, into
-    the memory of its tensors where they lie on the CPU.
+    the memory of its tensors if they are on the CPU.
 
     path: the folder, wherever it is now; may be left to `checkpoint_id`.
     verify: check what is read against the files' checksums.

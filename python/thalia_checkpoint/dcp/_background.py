@@ -28,7 +28,7 @@ def async_save(
     """dcp.async_save(), in which the ranks talk to each other past the training. All ranks call it, each
     time, as they do dcp.save().
 
-    dcp.async_save() talks from another thread, in the process group that it is given. Where that is the
+    dcp.async_save() talks from another thread, in the process group that it is given. If that is the
     group of the training, messages of the two are mistaken for each other, and the ranks hang or die.
 
     process_group: by itself one of Gloo's for all ranks, made in the first call, and used for nothing

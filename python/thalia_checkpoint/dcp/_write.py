@@ -45,7 +45,7 @@ class _RankWriter:
         self._kept: list[torch.Tensor] = []
 
     def tensor(self, item: WriteItem, tensor: torch.Tensor, role: str | None) -> tuple[str, str, str]:
-        """Region, name and dtype; those of a tensor that is the same memory, where it was added."""
+        """Region, name and dtype; those of a tensor that is the same memory, if one was added."""
         full_name = item.index.fqn
         data = item.tensor_data
         if data is None or data.chunk is None or tuple(tensor.shape) != tuple(data.chunk.sizes):
@@ -120,7 +120,7 @@ def stored_file(path: str) -> StoredFile:
 
 
 def write_items(path: str, plan: SavePlan, planner: SavePlanner, options: Mapping[str, Any]) -> list[WriteResult]:
-    """Writes a rank's items to a file, or none where they hold no tensors.
+    """Writes a rank's items to a file, or none if they hold no tensors.
 
     storage_data of a result is a Place, or a StoredValue. Raises UnsupportedError that names an
     item that no file can hold; UsageError, IoError.

@@ -15,7 +15,7 @@ from ._tree import ATTRIBUTE, TORCH_LEAVES, dtype_of, listed
 def decode(tree: Any, load: Callable[[str], torch.Tensor], array: Callable[[str], Any], attributes: Any = None) -> Any:
     """The object that encode() was given; load(name) is called once for each tensor.
 
-    attributes: as of Encoded; what is none of these is passed over.
+    attributes: as of Encoded; what is not one of these is passed over.
 
     Raises FormatError for a tree that breaks the rules.
     """

@@ -59,7 +59,7 @@ class _Encoder(Walk):
             return self._tensor(value, path, role)
         leaf = leaf_node(value)
         if leaf is not NO_LEAF:
-            # What does not stand as it is, such as an IntEnum, may be an object that another has a form for.
+            # What is not stored as it is, such as an IntEnum, may be an object that another has a form for.
             instead = None if type(leaf) is type(value) else self._instead(value)
             return leaf if instead is None else self.node(instead, path, role)
         with self.inside(value, path):
@@ -107,7 +107,7 @@ class _Encoder(Walk):
             self.attributes.append([".".join(path), node])
 
     def _key(self, key: Any, path: tuple[str, ...]) -> Any:
-        # Most are such texts, and stand as they are.
+        # Most are such texts, and are stored as they are.
         return key if type(key) is str and key.isascii() else self.node(key, (*path, "key"), None)
 
     def _array(self, value: Any, path: tuple[str, ...], role: str | None) -> Any:
@@ -141,7 +141,7 @@ def encode(value: Any, instead: Callable[[Any], Any] = nothing, staging: Staging
     """The tree of an object, and its tensors; those that share memory once.
 
     instead: gives what to save of an object that save() does not take; None if it has nothing.
-    staging: where it takes one of the tensors it has copies of all that is written; they are there
+    staging: if it takes one of the tensors it has copies of all that is written; they are there
         once all tensors were gone through and staging.wait() is back.
     """
     encoder = _Encoder(instead)

@@ -68,7 +68,7 @@ class Filling(NamedTuple):
             self._read_whole(straight)
         versions = {name: own[name]._version for name in straight}
         result, values = self._load_state_dict(report, straight)
-        # Each was copied to itself. Where it was changed beside that, nobody knows what it was then.
+        # Each was copied to itself. If it was changed beside that, nobody knows what it was then.
         if any(own[name]._version != version + 1 for name, version in versions.items()):
             result, values = self._load_state_dict(report, {})
         after = module_places(self.module, values)
@@ -206,7 +206,7 @@ def _read_in_place(
 def _stream(
     file: File, tensors: Mapping[str, Tensor], targets: Mapping[str, torch.Tensor], memory_bytes: int | None
 ) -> None:
-    """Reads tensors into those of their names, none of which share memory; without a copy between where they fit."""
+    """Reads tensors into those of their names, none of which share memory; without a copy between if they fit."""
     # What the file has once for several is read once.
     of_tensor: dict[int, list[str]] = {}
     for name, tensor in tensors.items():

@@ -34,7 +34,7 @@ def load_into(
 
     Tensors are read ahead past the page cache, as File.stream() reads them, and converted to the
     dtypes of the module. What is contiguous on the CPU and of the file's dtype is read without a copy
-    between. Beside the module there are `memory_bytes` in memory, or twice the largest tensor where
+    between. Beside the module there are `memory_bytes` in memory, or twice the largest tensor if
     that is more. Those of a .safetensors file are read where the system has it mapped. What a
     _load_from_state_dict(), a set_extra_state() or hooks of the module's own may see is read into memory
     first, and given to them by its load_state_dict().

@@ -322,7 +322,7 @@ def in_elements(dtype: str, place: Sequence[int]) -> tuple[int, ...]:
 
 
 def mapped_tensor(tensor: Tensor) -> torch.Tensor:
-    """A tensor of a file that was opened with access="writable", in place where it lies there as it is.
+    """A tensor of a file that was opened with access="writable", in place if it is stored there as it is.
 
     Raises as Tensor.torch().
     """

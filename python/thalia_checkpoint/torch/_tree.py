@@ -3,7 +3,7 @@
 The file's metadata has the tree as {"thalia_checkpoint": {"version": 1, "tree": NODE}}. A NODE is
 null, a boolean, a text or a finite number as it is, or an object with one member that tells
 what it is: docs/use/python.md, "What a tree looks like". Beside it, as {"pt": {"attributes": [[PATH,
-NODE], …]}}, stands what torch calls the _metadata of a state_dict.
+NODE], …]}}, is what torch calls the _metadata of a state_dict.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def tree_of(file: File | AnyFile) -> tuple[Any, Any]:
 
 
 def listed(attributes: Any) -> list[tuple[str, Any]]:
-    """Paths and nodes of attributes as Encoded has them; what is none of these is passed over."""
+    """Paths and nodes of attributes as Encoded has them; what is not one of these is passed over."""
     pairs = attributes if isinstance(attributes, list) else []
     return [(pair[0], pair[1]) for pair in pairs if isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is str]
 
@@ -91,7 +91,7 @@ def dtype_of(name: str) -> torch.dtype:
 
 
 TORCH_LEAVES: dict[str, Callable[[Any], Any]] = {
-    "size": torch.Size,  # of numbers, which stand as they are
+    "size": torch.Size,  # of numbers, which are stored as they are
     "dtype": dtype_of,
     "device": torch.device,
 }

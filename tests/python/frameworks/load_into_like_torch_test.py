@@ -62,7 +62,7 @@ class Copies(nn.Module):
 
 
 class Renaming(nn.Module):
-    """A hook before it is loaded knows the names of an older version, and one behind it counts."""
+    """A hook before it is loaded knows the names of an older version, and one after it counts."""
 
     def __init__(self):
         super().__init__()
@@ -241,7 +241,7 @@ def test_it_does_what_load_state_dict_does(tmp_path, name, kind, assign, strict)
     expected = outcome(lambda: theirs.load_state_dict(state, strict=strict, assign=assign))
     assert outcome(lambda: ours.load_into(mine, path, assign=assign, strict=strict)) == expected
     if strict and expected == "does not fit":
-        # Files of tensors alone lack what is none.
+        # Files of tensors alone lack what is not a tensor.
         assert kind in ("flat", "safetensors") and name in ("extra_dict", "extra_none", "extra_number")
     else:
         assert same_state(list(everything(mine)), list(everything(theirs)))

@@ -111,7 +111,7 @@ WRAPPED = {
 @pytest.mark.parametrize("file", WRAPPED)
 @pytest.mark.parametrize("module", WRAPPED)
 def test_what_is_told_of_wrappers_is_so_and_works(tmp_path, file, module):
-    """The advice is followed as it stands."""
+    """The advice is followed as it is written."""
     path, module = tmp_path / "f.thalia", WRAPPED[module]()
     names = list(WRAPPED[file]().state_dict())
     state = dict(zip(names, (torch.full_like(t, i) for i, t in enumerate(Three().state_dict().values())), strict=True))

@@ -54,7 +54,7 @@ def test_what_safetensors_documents_is_here(name):
             assert mine.default == their.default
         assert (mine.default is mine.empty) == (their.default is their.empty)
         if their.kind is their.POSITIONAL_OR_KEYWORD and mine.kind is not mine.POSITIONAL_OR_KEYWORD:
-            assert name == "torch.save" and parameter == "metadata"  # a path stands there, or the texts
+            assert name == "torch.save" and parameter == "metadata"  # a path is there, or the texts
         elif their.kind is their.POSITIONAL_OR_KEYWORD:
             assert list(found).index(parameter) == place
 

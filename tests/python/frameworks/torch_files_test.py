@@ -165,7 +165,7 @@ def test_attributes_that_cannot_be_are_passed_over_or_refused():
     with pytest.raises(thalia.FormatError, match="breaks the rules"):
         decoded([["b", {"nothing": 1}]])
     with pytest.raises(thalia.FormatError, match="breaks the rules"):
-        decoded(None, {"tensor": "i", "requires_grad": True})  # of integers there is none
+        decoded(None, {"tensor": "i", "requires_grad": True})  # integers have none
     assert not decoded(None, {"tensor": "i", "requires_grad": 7}).requires_grad
 
 

@@ -208,7 +208,7 @@ PLAIN = [
 
 
 def read(value):
-    """With what a stream holds, and where it stands."""
+    """With what a stream holds, and its position."""
     return (type(value), value.getvalue(), value.tell()) if isinstance(value, io.BytesIO) else value
 
 

@@ -372,7 +372,7 @@ save_pretrained(model, folder, max_shard_size="20KB", format=format, progress=pr
 """
 
 
-# What a death behind that leaves, call by call, is tried in tests/crash.
+# What a death after that leaves, call by call, is tried in tests/crash.
 @pytest.mark.parametrize("format", ["thalia", "safetensors"])
 @pytest.mark.parametrize("size, old", [("20KB", "thalia"), ("20KB", "safetensors"), ("5GB", "thalia")])
 @pytest.mark.parametrize("part", [0.9, 1.0])
