@@ -123,7 +123,7 @@ class SaveHandle {
   /// chunk: the file at the path stays the old one. One past its last extent is finished. Returns
   /// without waiting for it.
   void cancel() const { outcome_->cancel(); }
-  /// The error that wait() would throw; null where there is none, or not yet.
+  /// The error that wait() would throw; null if there is none, or not yet.
   std::exception_ptr error() const noexcept { return outcome_->see_error(); }
 
  private:
@@ -162,7 +162,7 @@ class AsyncSaver {
   /// or saved again.
   /// @throws UsageError (wrong_state) for a writer that was committed, has failed, or was moved
   /// from, and for a connection without weights; (size_mismatch) for a streamed payload that is
-  /// incomplete; (bad_argument) for a snapshot that passes max_snapshot_bytes; IoError where there
+  /// incomplete; (bad_argument) for a snapshot that passes max_snapshot_bytes; IoError if there
   /// is no memory, or streamed bytes cannot be written; CancelledError while it waits. What else
   /// commit() throws comes through the handle.
   /// @param ready called by the background thread before it reads a payload that is borrowed, and

@@ -14,7 +14,7 @@
 //
 // docs/use/c.md: errors, lifetimes, threads, and what stays as it is from version to version.
 //
-// A function that can fail returns a thalia_status. What it writes through pointers is set where
+// A function that can fail returns a thalia_status. What it writes through pointers is set if
 // that is THALIA_OK; handles are NULL after an error. NULL for a pointer that is needed is
 // THALIA_ERROR_BAD_ARGUMENT; if it is allowed, that is said.
 //

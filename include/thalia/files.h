@@ -13,11 +13,11 @@
 namespace thalia {
 
 // What the file system says of paths. The throwing functions of std::filesystem are not used
-// outside of these: their errors are none of thalia/error.h.
+// outside of these: their errors are not those of thalia/error.h.
 
 /// Bytes of a file. @throws IoError.
 std::uint64_t file_bytes(const std::filesystem::path& path);
-/// True for a regular file, or a link to one; false also where that is not known.
+/// True for a regular file, or a link to one; false also if that is not known.
 bool is_file(const std::filesystem::path& path) noexcept;
 /// True where both paths lead to one file; false also where one of them leads nowhere.
 bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) noexcept;
@@ -25,7 +25,7 @@ bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b
 std::filesystem::path resolved_path(const std::filesystem::path& path);
 /// The folder that holds, or would hold, a file of this path; "." of a bare name.
 std::filesystem::path folder_of(const std::filesystem::path& path);
-/// $TMPDIR, or the default in its place. @throws IoError where that is no folder.
+/// $TMPDIR, or the default in its place. @throws IoError if that is no folder.
 std::filesystem::path temporary_folder();
 /// @return false if there is none, or it cannot be removed.
 bool remove_file(const std::filesystem::path& path) noexcept;
@@ -52,8 +52,8 @@ class OutputFile {
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) noexcept;
 
-  /// Behind what was written. @throws IoError; CancelledError once a stop is requested; UsageError
-  /// (wrong_state) after commit() or a call that failed.
+  /// Writes after what was written. @throws IoError; CancelledError once a stop is requested;
+  /// UsageError (wrong_state) after commit() or a call that failed.
   void write(ByteSpan bytes);
   /// In place of what was written at `offset`, or of some of it. @throws as write().
   void overwrite(std::uint64_t offset, ByteSpan bytes);

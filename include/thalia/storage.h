@@ -55,7 +55,7 @@ class StorageBackend {
   /// Fills `out` from byte `offset` on. @throws UsageError (bad_argument) where the object has
   /// less.
   virtual void get_range(std::string_view key, std::uint64_t offset, MutableByteSpan out) const = 0;
-  /// @return false where there was none.
+  /// @return false if there was none.
   virtual bool erase(std::string_view key) = 0;
   virtual bool exists(std::string_view key) const = 0;
   /// Keys that begin with `prefix`, any text, in ascending order of their bytes.

@@ -43,7 +43,7 @@ enum class StreamedQuantized {
 
 struct StreamOptions {
   /// automatic: past the page cache, except for extents that are in it already; less than 1 MiB in
-  /// all goes through it. direct: past it, or, where that is denied, through it. StreamResult says
+  /// all goes through it. direct: past it, or, if that is denied, through it. StreamResult says
   /// what was done.
   IoMode io = IoMode::automatic;
   StreamOrder order = StreamOrder::as_asked;
@@ -67,7 +67,7 @@ struct StreamOptions {
   std::function<void(const TensorView&, const Error&)> damaged{};
   /// memory_bytes limits buffers, and tensors in the stream's own memory that were read ahead or
   /// are still held after they were handed out. While next() waits, those that were handed out do
-  /// not count, because the caller cannot drop them then. A single tensor, with its codes where it
+  /// not count, because the caller cannot drop them then. A single tensor, with its codes if it
   /// is restored, or compressed chunk that needs more gets more. Progress counts the bytes of the
   /// file to read, and is called from threads of the stream. A stop ends next().
   Work work{};
@@ -77,7 +77,7 @@ struct StreamOptions {
 struct StreamedTensor {
   TensorView tensor;
   std::size_t index = 0;  ///< its place among those asked for
-  /// What `bytes` are: the tensor's layout; dense where it was restored.
+  /// What `bytes` are: the tensor's layout; dense if it was restored.
   TensorLayout layout{};
   MutableByteSpan bytes{};         ///< the logical bytes, or what was restored
   std::shared_ptr<void> memory{};  ///< keeps `bytes` alive; empty if they are the caller's

@@ -20,7 +20,7 @@ std::string printable(std::string_view text, std::size_t limit = 200);
 /// Two lower-case hexadecimal digits a byte, as digests are printed: hex(digest.bytes).
 std::string hex(std::span<const std::uint8_t> bytes);
 
-/// The characters that printable() escapes: they move the cursor, end a line or reorder what stands
+/// The characters that printable() escapes: they move the cursor, end a line or reorder what is
 /// around them.
 bool is_unsafe(char32_t character) noexcept;
 

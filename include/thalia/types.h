@@ -285,7 +285,7 @@ using Element = std::variant<float, double, std::int64_t, std::uint64_t, bool, s
 
 /// Element `index` of row-major logical bytes; packed dtypes are one bit stream, least significant
 /// bit first. The element must lie inside the span. @throws UnsupportedError for a dtype that is
-/// none.
+/// not one.
 Element decode_element(DType dtype, ByteSpan bytes, std::uint64_t index);
 
 /// Elements under a name, row by row, whose bytes are another's.

@@ -74,7 +74,7 @@ typedef struct thalia_save_result {
   double seconds;
   double sync_seconds;           ///< of which waiting for the disk
   uint8_t closing_checksum[32];  ///< the file's identity
-  uint8_t sha256[32];            ///< of the whole file, where it was asked for; else 0
+  uint8_t sha256[32];            ///< of the whole file, if it was asked for; else 0
 } thalia_save_result;
 
 /// Nothing is at `path` before the commit. @param options may be NULL.
@@ -169,7 +169,7 @@ void thalia_saver_close(thalia_saver* saver);
 /// Returns at once.
 thalia_status thalia_save_poll(const thalia_save* save, thalia_save_progress* progress);
 /// Waits until the save has ended, and returns what thalia_writer_commit() would have, each time;
-/// THALIA_ERROR_CANCELLED where it was cancelled, replaced or skipped. @param result may be NULL.
+/// THALIA_ERROR_CANCELLED if it was cancelled, replaced or skipped. @param result may be NULL.
 thalia_status thalia_save_wait(const thalia_save* save, thalia_save_result* result);
 /// Waits until then, or for that time. @param ended receives 1 where the save has ended, else 0.
 thalia_status thalia_save_wait_for(const thalia_save* save, uint64_t nanoseconds, uint32_t* ended);

@@ -71,7 +71,7 @@ class AnyFile {
   /// say; nullopt of any other file. @throws as ChainReader::open().
   std::optional<ChainReader> state(const ChainOptions& options) const;
   /// The file itself first, then all that it is based on, the full one last, as headers tell: no
-  /// payload is read. Those of one part of a model behind those of another. @throws as files().
+  /// payload is read. Those of one part of a model after those of another. @throws as files().
   std::vector<LinkFacts> links() const;
 
   /// What the file lacks if it is one of several that a model is in, and was not opened by their
@@ -90,7 +90,7 @@ class AnyFile {
   /// (not_found).
   Tensor read(std::size_t i) const;
   Tensor read(std::string_view name) const;
-  /// To be read in parts; numbers in place of the codes of types of the format's own, where they
+  /// To be read in parts; numbers in place of the codes of types of the format's own, if they
   /// are known. @throws as read().
   TensorElements elements(std::size_t i) const;
   /// Says that `part` of the bytes of a tensor, which read() gave, is read next: where it lies in
@@ -145,7 +145,7 @@ ParamSource stream_params(const AnyFile& file, const ParamSourceOptions& options
 class ResolvedFile {
  public:
   /// @param folder on whose file system the state is kept meanwhile; empty: the temporary folder's.
-  /// In memory where that has no files without names. @throws as state_source().
+  /// In memory if that has no files without names. @throws as state_source().
   ResolvedFile(const std::filesystem::path& path, const std::filesystem::path& folder,
                const ChainOptions& options = {});
 

@@ -1,5 +1,5 @@
 // CheckpointCompressor: whole checkpoints saved and loaded by key, compressed, each as a difference
-// to a previous one where that is smaller. Stored objects are MCKP files (docs/format/mckp.md).
+// to a previous one if that is smaller. Stored objects are MCKP files (docs/format/mckp.md).
 //
 //   thalia::CheckpointCompressor compressor({}, thalia::open_storage("local:///var/checkpoints"));
 //   const auto meta = compressor.save(checkpoint, "step_1000", "step_900");
@@ -124,7 +124,7 @@ class CheckpointCompressor {
   Checkpoint load(std::string_view key) const;
 
   /// The metadata of a stored checkpoint: as it was saved here or seen last, else from its header,
-  /// or computed where that has none. @throws as load().
+  /// or computed if that has none. @throws as load().
   CheckpointSignature signature(std::string_view key) const;
 
   /// The same on a thread of their own; the destructor of a future waits. What tensors borrow is

@@ -52,7 +52,7 @@ std::span<const FileFormat> file_formats() noexcept;
 /// Whether convert() writes it.
 bool file_format_is_written(FileFormat format) noexcept;
 
-/// By content (the first bytes), and where there is none or it tells nothing by the name's ending;
+/// By content (the first bytes), and if there is none or it tells nothing by the name's ending;
 /// nullopt where neither tells. For a folder, the format of the file that opens its model:
 /// find_model(). `access` is how an archive is looked into. @throws IoError where
 /// the file exists and cannot be read; UnsupportedError for what is known and not a file of
@@ -93,7 +93,7 @@ struct WrapperFacts {
 
 struct ChecksumFacts {
   std::string type = "none";
-  std::optional<std::uint64_t> tensors{};  ///< that it covers, where it does not cover all
+  std::optional<std::uint64_t> tensors{};  ///< that it covers, if it does not cover all
   std::optional<std::string> leaves{};
   std::optional<std::uint64_t> block_bytes{};
   std::optional<std::string> digest{};
@@ -192,7 +192,7 @@ struct AnyTensor {
   std::optional<std::uint64_t> stored_bytes{};
   /// The bytes lie in the file as read() gives them: it copies nothing.
   bool in_place = false;
-  /// How elements are stored where that is not as read() gives them: quantized, or as a difference
+  /// How elements are stored if that is not as read() gives them: quantized, or as a difference
   /// (xor_base).
   std::optional<Encoding> stored_encoding{};
   std::vector<Codec> codecs{};        ///< of the stored bytes; empty: the format does not say
@@ -227,7 +227,7 @@ struct TensorElements {
   /// Reads a slice of a dense tensor. @throws UsageError (bad_argument, size_mismatch); as
   /// AnyFile::read().
   SliceReader read{};
-  std::optional<Tensor> all{};  ///< where it is in memory as a whole, as every sparse one is
+  std::optional<Tensor> all{};  ///< if it is in memory as a whole, as every sparse one is
 };
 
 /// The elements of a tensor in memory, or in a mapping.
@@ -243,7 +243,7 @@ struct OpenOptions {
   bool shared_memory = false;
   /// For files with regions: the tensors as they are in the file, named within their regions, in
   /// the order of the tables. For a delta: what it stores itself is listed, and its bases are
-  /// opened with the first tensor that is read. If not set, names say the region where they have
+  /// opened with the first tensor that is read. If not set, names say the region if they have
   /// to, and a delta is its whole state.
   bool as_stored = false;
   /// Bytes that a safetensors header may have; the reference refuses more than 100 MB.

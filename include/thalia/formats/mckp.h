@@ -106,7 +106,7 @@ struct MckpTotals {
 };
 
 struct MckpReadOptions {
-  /// Check the whole file's checksum before open() returns, and not only where that is the only one
+  /// Check the whole file's checksum before open() returns, and not only if that is the only one
   /// of the header.
   bool verify = false;
   /// With copied access the whole file is read into memory by open(). Threads decode one tensor.
@@ -249,7 +249,7 @@ class MckpWriter {
   MckpWriter& operator=(MckpWriter&&) noexcept;
 
   /// A tensor, dense or sparse, that borrows its bytes: they have to stay until commit() returns.
-  /// With a base of the same layout, and options.previous, it is stored as a difference where that
+  /// With a base of the same layout, and options.previous, it is stored as a difference if that
   /// is not larger than the tensor; any other base is not looked at. Numbers that are not finite,
   /// and those of sparse tensors, are not quantized, and nothing quantized is a difference.
   /// @throws UsageError (duplicate; bad_argument for a name that is no UTF-8 or of more than 65,535

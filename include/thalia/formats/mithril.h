@@ -47,7 +47,7 @@ class MstFile {
                             const ReadLimits& limits = {});
 
   const std::vector<MstTensor>& tensors() const noexcept;  ///< in the order of their frames
-  /// For each name of the header, in its order, the place of its tensor in tensors(). Empty where
+  /// For each name of the header, in its order, the place of its tensor in tensors(). Empty if
   /// that is the order of the header.
   const std::vector<std::size_t>& header_order() const noexcept;
   /// Keys of the header that the format does not have: nothing more is known of them.
@@ -72,7 +72,7 @@ class MstFile {
 
 struct MstWriteOptions {
   int level = 3;  ///< of zstd, 1 to 22; 0: its default, which the header then says
-  /// Group bytes of f32, f16 and bf16 elements: bytes of equal significance stand together.
+  /// Group bytes of f32, f16 and bf16 elements: bytes of equal significance are together.
   bool byte_grouping = true;
   std::vector<std::pair<std::string, std::string>> metadata{};  ///< UTF-8, keys that differ
   OutputOptions output{};

@@ -119,7 +119,7 @@ ModelIndex read_model_index(const std::filesystem::path& path, const ReadLimits&
 /// that is one checkpoint of another format. For another folder: the first of model.thalia,
 /// model.thalia.index.json, model.safetensors and model.safetensors.index.json that exists, or else
 /// what find_safetensors_model() finds. So a whole file comes before an index, as in transformers.
-/// @throws IoError, and where the folder has none of these; UsageError (bad_argument) where it has
+/// @throws IoError, and where the folder has none of these; UsageError (bad_argument) if it has
 /// several models of other names, (not_found) if it has parts of one without the index.
 std::filesystem::path find_model(const std::filesystem::path& path);
 
@@ -135,7 +135,7 @@ struct SafetensorsModelOptions {
   std::uint64_t max_files = kMostModelFiles;     ///< of one model; each is held open
 };
 
-/// Which file opening this path as a safetensors model begins with: the path itself where it is no
+/// Which file opening this path as a safetensors model begins with: the path itself if it is no
 /// folder, else of the folder model.safetensors, or model.safetensors.index.json, or the one
 /// *.safetensors that is no shard, or the one *.safetensors.index.json, whichever comes first in
 /// this list. A shard is named like NAME-00001-of-00002.safetensors. find_model() also takes
@@ -150,10 +150,10 @@ struct SafetensorsFinding : Finding {
 };
 
 /// Everything that is wrong with a model, where open_any() stops at the first: files that are
-/// missing or damaged, tensors that stand in the index and not in the file that it names, in a file
+/// missing or damaged, tensors that are in the index and not in the file that it names, in a file
 /// and not in the index, or in two files, and a total_size that is not the sum of the tensors'
 /// bytes, which open_any() takes. Empty: nothing is. Formats of this kind have no checksums, so
-/// changed elements are never found. @throws UsageError, IoError where there is nothing to check;
+/// changed elements are never found. @throws UsageError, IoError if there is nothing to check;
 /// FormatError for an index that cannot be read.
 std::vector<SafetensorsFinding> check_safetensors_model(
     const std::filesystem::path& path, const SafetensorsModelOptions& options = {});

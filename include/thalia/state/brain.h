@@ -26,7 +26,7 @@ namespace thalia {
 /// How the tensors of a state are stored.
 enum class SparseStorage {
   automatic,  ///< dense ones of more than 100 elements, more than 90 % of them zeros, as csr or coo
-              ///< where that is smaller; loading gives dense ones back
+              ///< if that is smaller; loading gives dense ones back
   as_is,
   dense,
   csr,  ///< matrices; others as they are
@@ -93,7 +93,7 @@ class ComponentRef {
   const Value& at(std::string_view member) const;
   Value& at(std::string_view member);
   std::size_t size() const noexcept;
-  /// True where there was one.
+  /// True if there was one.
   bool erase(std::string_view member);
 
   /// The component, made as an empty object if there is none.
@@ -196,7 +196,7 @@ class RegionSet {
   /// A region that `load` gives on first access, once; where it throws, the access throws the same,
   /// and the next one tries again.
   void add_lazy(std::string name, Loader load);
-  /// True where there was one. Does not read it.
+  /// True if there was one. Does not read it.
   bool remove(std::string_view name);
 
   std::size_t size() const noexcept { return slots_.size(); }

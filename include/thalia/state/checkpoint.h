@@ -112,7 +112,7 @@ struct BrainLoadOptions {
   /// of being left out; where it names none, all of them are.
   bool lazy = false;
   /// Tensors come back in the encoding and element type that they were saved from (zeros that a
-  /// sparse one stored are gone where it was stored densely); else as stored.
+  /// sparse one stored are gone if it was stored densely); else as stored.
   bool restore = true;
   /// A delta gives the state that it stands for, its bases are opened too; else it is refused.
   bool resolve_deltas = true;
@@ -120,10 +120,10 @@ struct BrainLoadOptions {
   /// version, say.
   std::function<void(const std::string&)> on_warning{};
   ChainOptions chain{};
-  /// False: no tensor is read, but of a file of version 0.1 all. In the place of each stands an
+  /// False: no tensor is read, but of a file of version 0.1 all. In the place of each is an
   /// empty one, and 0 in the place of a number that a tensor holds: the state's texts.
   bool read_tensors = true;
-  /// Bytes of the file, where it is opened by its path, and of each that a delta is based on; 0:
+  /// Bytes of the file, if it is opened by its path, and of each that a delta is based on; 0:
   /// any. The lesser of this and ReadLimits::max_file_bytes counts.
   std::uint64_t max_file_bytes = kDefaultMaxBrainBytes;
 };
@@ -232,7 +232,7 @@ class BrainCheckpoint {
   static BrainInfo info(const std::filesystem::path& path, const ReadOptions& options = {});
 
   /// Checks everything, and that the state can be made; for a delta all that it is based on, too,
-  /// which is looked for as in BrainLoadOptions. Never throws for what the file holds, or where
+  /// which is looked for as in BrainLoadOptions. Never throws for what the file holds, or if
   /// there is none.
   static BrainValidation validate(const std::filesystem::path& path,
                                   const VerifyOptions& options = {},

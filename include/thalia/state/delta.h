@@ -29,8 +29,8 @@ namespace thalia {
 // and what it says of each. docs/format/deltas.md, "low_rank_delta".
 
 /// The singular value decomposition of a matrix's change tells which of it matters: leading pairs
-/// of vectors get up to 8 bits a number, those behind fewer, the tail none, each bit where it takes
-/// most of the squared error away. After ImPart (arXiv:2504.13237) and Delta-CoMe
+/// of vectors get up to 8 bits a number, those after them fewer, the tail none, each bit where it
+/// takes most of the squared error away. After ImPart (arXiv:2504.13237) and Delta-CoMe
 /// (arXiv:2406.08903), which choose widths by rank.
 ///
 /// Only dense matrices of f32, f16, f64 or bf16 with finite numbers whose base has the same type
@@ -103,7 +103,7 @@ class ChainReader {
   /// The checkpoint's own file. It lists every region, tensor and connection of the state, and
   /// holds all of its texts; what read() is given comes from here.
   const Reader& reader() const noexcept { return reader_; }
-  /// Deltas from here down to the full file; 0 where this is one.
+  /// Deltas from here down to the full file; 0 if this is one.
   unsigned depth() const noexcept;
   /// The checkpoint's own file first, the full one last.
   std::vector<std::filesystem::path> paths() const;
@@ -198,14 +198,14 @@ struct SavedState {
 struct DeltaLossOptions {
   /// 0: exact. Else an element of a dense floating point tensor of weights, or of embeddings
   /// (likely_role() of thalia/types.h), that moved by less keeps the base's value. NaN,
-  /// infinities, and zeros that no longer are or were none, are always stored. The distance is to
-  /// what the base's chain reconstructs, so it stays below the threshold however long a chain
+  /// infinities, and elements that became zero or no longer are, are always stored. The distance is
+  /// to what the base's chain reconstructs, so it stays below the threshold however long a chain
   /// becomes.
   double threshold = 0;
   /// Patterns as in a PrecisionPattern: tensors that fit one are stored exactly, whatever
   /// `threshold` and `low_rank` say.
   std::vector<std::string> exclude{};
-  /// Changes of matrices as a few products of vectors, where that is asked for: lossy. Such a
+  /// Changes of matrices as a few products of vectors, if that is asked for: lossy. Such a
   /// matrix, its base, its result and its change in f32 are in memory whole, in addition to
   /// the work's memory_bytes. The state's metadata describes the loss.
   std::optional<LowRankOptions> low_rank{};

@@ -55,7 +55,7 @@ struct TensorFacts {
 /// as a NaN of the same bits, widened to f64 where the types differ, and no other. Integers of 64
 /// bits are compared exactly among themselves, else as f64.
 struct ValueDiff {
-  std::string skipped{};         ///< why nothing was compared; empty where it was
+  std::string skipped{};         ///< why nothing was compared; empty if it was
   Shape compared{};              ///< the shape, or where shapes differ their common corner
   std::uint64_t elements = 0;    ///< of that
   std::uint64_t differing = 0;   ///< of which, by more than the tolerance
@@ -63,7 +63,7 @@ struct ValueDiff {
   double max_difference = 0;     ///< of the others, absolute
   double rms_difference = 0;     ///< over all elements but the not finite
   // Over pairs of finite elements, taken as one vector each.
-  /// The norm of the difference over the norm of the tensor before; nullopt where that is 0.
+  /// The norm of the difference over the norm of the tensor before; nullopt if that is 0.
   std::optional<double> relative_difference{};
   std::optional<double> cosine{};  ///< of the angle between them; nullopt where one is all zeros
 };
@@ -174,7 +174,7 @@ struct ComparedTensor {
   /// In place of read(): all of it, dense or sparse. Called once; let go once compared.
   std::function<Tensor()> load{};
   bool sparse = false;           ///< what load() returns
-  std::uint64_t entries = 0;     ///< of it, where that is sparse
+  std::uint64_t entries = 0;     ///< of it, if that is sparse
   std::uint64_t read_bytes = 0;  ///< about, for progress
 };
 

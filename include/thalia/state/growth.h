@@ -302,7 +302,7 @@ struct LoadIntoResult {
 /// region that has more neurons than in the older state gets an event of type growth. After an
 /// error nothing has changed; else references to regions and connections of the target end.
 /// @throws UsageError (shape_mismatch) for a tensor of another rank, or one that is larger in the
-/// older state where that is to be refused; (dtype_mismatch); (wrong_state) for a target region
+/// older state if that is to be refused; (dtype_mismatch); (wrong_state) for a target region
 /// without neurons whose counterpart has some.
 LoadIntoResult load_into(BrainState& target, const BrainState& older,
                          const LoadIntoOptions& options = {});

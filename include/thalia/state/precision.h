@@ -85,7 +85,7 @@ struct PrecisionPolicy {
 /// By name: fp32, fp16, bf16 (or another name of these), mixed, keep; or by items KEY=PRECISION
 /// with commas between them. KEY is a category, or a pattern, which has '*', '?', '.' or '/' in it,
 /// or is in double quotes, where \" and \\ stand for " and \; "match=original" sets the matching.
-/// Categories that are not named get what "default" gets, or are kept where that is not named
+/// Categories that are not named get what "default" gets, or are kept if that is not named
 /// either.
 /// @throws UsageError (bad_argument, duplicate) naming the item and what it can be.
 PrecisionPolicy parse_precision_policy(std::string_view text);
@@ -135,7 +135,7 @@ class PrecisionStatistics {
   const Share& share(PrecisionKind kind) const noexcept {
     return shares_[static_cast<std::size_t>(kind)];
   }
-  /// The share of the total's bytes; 0 where that is 0.
+  /// The share of the total's bytes; 0 if that is 0.
   double percent(PrecisionKind kind) const noexcept;
   Share total() const noexcept;
 

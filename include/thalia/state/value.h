@@ -81,7 +81,7 @@ class Value {
   Value& operator[](std::string_view name);
   /// Adds a member without looking for the name, which must not be there yet.
   Value& add(std::string name, Value value);
-  /// True where there was one.
+  /// True if there was one.
   bool erase(std::string_view name);
 
   /// Any tensor in the tree below, this value included.

@@ -42,7 +42,7 @@ struct PhaseConfig {
   }
 };
 
-/// When a checkpoint is saved as a delta against the one before it. A full file is saved where
+/// When a checkpoint is saved as a delta against the one before it. A full file is saved if
 /// there is none to take a delta against.
 struct DeltaPolicy {
   enum class Kind {

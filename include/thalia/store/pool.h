@@ -58,7 +58,7 @@ struct PoolMember : KeptFile, PoolRating {
 struct PoolView {
   PoolConfig config;
   std::vector<PoolMember> versions{};  ///< in the order of their versions
-  std::vector<PoolMember> anchors{};   ///< gates; their ratings stand
+  std::vector<PoolMember> anchors{};   ///< gates; their ratings do not change
   std::uint64_t next_version = 1;
 };
 
@@ -91,7 +91,7 @@ class Pool {
   PoolView view() const;
   /// Strips a checkpoint of the run to what inference needs, and adds it as the next version: no
   /// number comes twice, whatever was evicted since. Its sigma is that of `current`, or the
-  /// configuration's floor where that is more. The oldest versions beyond PoolConfig::keep go, once
+  /// configuration's floor if that is more. The oldest versions beyond PoolConfig::keep go, once
   /// all of their ratings are in pool_evictions.jsonl.
   /// @throws as Run::load(), of that step alone; UsageError (wrong_state) for a run of other files.
   PoolAddResult add(std::string_view phase, std::uint64_t step, const Rating& current);

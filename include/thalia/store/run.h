@@ -125,7 +125,7 @@ class Run {
   /// The last phase that has a checkpoint.
   std::optional<std::string> current_phase() const;
 
-  /// For a run of .thalia files. @throws NoValidCheckpointError; UsageError (not_found) where there
+  /// For a run of .thalia files. @throws NoValidCheckpointError; UsageError (not_found) if there
   /// is no checkpoint, or none of that step, (wrong_state) for a run of other files.
   LoadedCheckpoint load(std::string_view phase, const LoadOptions& options = {}) const;
   /// For any run: the file's bytes. Those of a delta are not a state.

@@ -173,7 +173,7 @@ class RunWriter {
   LoadedCheckpoint resume(std::string_view phase, const LoadOptions& options = {});
 
   // --- Keeping --------------------------------------------------------------
-  /// What every save does at its end, now. Before anything goes, what is to stay is read where it
+  /// What every save does at its end, now. Before anything goes, what is to stay is read if it
   /// is not known to be whole.
   StorePruneResult prune(std::string_view phase, const StorePruneOptions& options = {});
   /// Copies a checkpoint to gates/, with a digest of its own; for a delta its state as a full file.
