@@ -126,7 +126,7 @@ void Error::compose() {
     if (!text_.empty()) text_ += ": ";
     text_ += part;
   }
-  text_ = shown(text_);  // names and paths too, which stand in the context as they are
+  text_ = shown(text_);  // names and paths too, which are in the context as they are
 }
 
 std::string Error::details() const {

@@ -8,12 +8,12 @@
 namespace thalia {
 
 /// How many threads to start for an option that asks for `threads`: that many, or one a core for 0;
-/// at least 1; no more than there are jobs; and at most kMostThreads, or the number of cores where
+/// at least 1; no more than there are jobs; and at most kMostThreads, or the number of cores if
 /// that is more. Used wherever threads are started.
 unsigned resolve_threads(unsigned threads, std::uint64_t jobs = UINT64_MAX) noexcept;
 inline constexpr unsigned kMostThreads = 256;
 
-/// What Work::memory_bytes is where neither the caller nor the call says otherwise.
+/// What Work::memory_bytes is if neither the caller nor the call says otherwise.
 inline constexpr std::uint64_t kDefaultMemoryBytes = 128ull << 20;
 
 /// Calls job(i) once for every i in [0, count) on up to `threads` threads, the caller's among them,

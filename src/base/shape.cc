@@ -33,7 +33,7 @@ std::optional<std::uint64_t> Shape::element_count() const noexcept {
 std::optional<std::uint64_t> Shape::byte_length(DType dtype) const noexcept {
   const auto count = element_count();
   if (!count) return std::nullopt;
-  // Whole groups of eight elements first: count × bits could overflow where the bytes do not.
+  // Whole groups of eight elements first: count × bits could overflow even if the bytes do not.
   const std::uint64_t bits = dtype_bits(dtype);
   std::uint64_t bytes;
   if (__builtin_mul_overflow(*count / 8, bits, &bytes)) return std::nullopt;

@@ -36,7 +36,7 @@ inline double root_of_ratio(const SquareSum& a, const SquareSum& b) noexcept {
 }
 
 /// The sum of the squares of some numbers. `largest` is their largest absolute value, `plain` the
-/// sum as computed in f64. Where that overflowed or lost too much, `squares_of(factor)` is called
+/// sum as computed in f64. If that overflowed or lost too much, `squares_of(factor)` is called
 /// for the sum of the squares of the numbers × factor.
 template <typename SquaresOf>
 SquareSum square_sum(double largest, double plain, const SquaresOf& squares_of) {

@@ -1,4 +1,4 @@
-// Several calls that make one thing: where one of them fails, the thing is not handed out.
+// Several calls that make one thing: if one of them fails, the thing is not handed out.
 #pragma once
 
 #include <functional>
@@ -37,7 +37,7 @@ class Steps {
   auto run(Call&& call) {
     return guarded(call, false);
   }
-  /// A call that checks its arguments before it changes anything: where it throws UsageError,
+  /// A call that checks its arguments before it changes anything: if it throws UsageError,
   /// nothing has happened, and the caller may go on. Whatever else it throws ends them all, as it
   /// does in run().
   template <typename Call>

@@ -21,9 +21,9 @@ class Suggestion {
   void offer(std::string_view name);
   /// False once it has been offered as many names as it looks at.
   bool is_open() const noexcept { return offered_ < kMost; }
-  /// Empty where there is none.
+  /// Empty if there is none.
   const std::string& best() const noexcept { return best_; }
-  /// What to put behind a message: ", did you mean 'NAME'?", or nothing.
+  /// What to put after a message: ", did you mean 'NAME'?", or nothing.
   std::string text() const;
 
  private:
@@ -36,7 +36,7 @@ class Suggestion {
 };
 
 /// The text() of a Suggestion to which `offer_names` has offered what there is.
-/// Empty where that throws: names that cannot be read do not hide that one is missing.
+/// Empty if that throws: names that cannot be read do not hide that one is missing.
 template <typename OfferNames>
 std::string suggestion_text(std::string_view mistyped, const OfferNames& offer_names) {
   Suggestion suggestion(mistyped);

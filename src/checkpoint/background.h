@@ -85,7 +85,7 @@ class BrainDeltaSave final : public container::BackgroundSave {
  private:
   state::StoredBrain stored_;
   std::vector<state::StoredTensor*> tensors_;  ///< of `stored_`, in the order of its file
-  container::SnapshotPlan plan_;               ///< of them; empty where nothing is copied
+  container::SnapshotPlan plan_;               ///< of them; empty if nothing is copied
   std::vector<Tensor> copies_;                 ///< of the same, until begin()
   Work work_;
   Save save_;

@@ -52,7 +52,7 @@ namespace {
 // stored.
 
 /// True for a file of version 0.1, also inside a frame; false for everything else, checkpoint or
-/// not. @throws IoError; FormatError where a frame is broken.
+/// not. @throws IoError; FormatError if a frame is broken.
 bool is_v01(const io::InputFile& source, Access access);
 
 /// All regions are read at once. @throws as read_v01(); UsageError (not_found).
@@ -96,7 +96,7 @@ void keep_only(BrainState& brain, const std::vector<std::string>& names, BrainLo
   });
 }
 
-// The largest number where it overflows, which no limit allows.
+// The largest number if it overflows, which no limit allows.
 std::uint64_t dense_bytes(const Tensor& tensor) {
   return tensor.shape().byte_length(tensor.dtype()).value_or(~std::uint64_t{0});
 }
@@ -206,7 +206,7 @@ std::optional<Reader> open_unless_v01(const io::InputFile& source, const ReadOpt
   return std::nullopt;
 }
 
-// That the texts are those of a state. Throws where they are not.
+// That the texts are those of a state. Throws if they are not.
 void check_state(const Reader& reader, const ReadLimits& limits) {
   state::read_brain(reader, {.state = {.input = {.limits = limits}}, .read_tensors = false});
   parse_growth_history(reader.metadata_json(), limits);

@@ -12,7 +12,7 @@
 namespace thalia::checkpoint {
 
 /// The codec of the frames that the target's name asks for around the whole file; nullopt for none.
-/// @throws UsageError (bad_argument) where the name and the options contradict each other.
+/// @throws UsageError (bad_argument) if the name and the options contradict each other.
 std::optional<Codec> wrapper_for(const std::filesystem::path& target, const SaveOptions& options);
 
 /// A writer that was told everything of the state, which it borrows: in frames where the target's

@@ -31,7 +31,7 @@ THALIA_FIELD(DeltaHeader, base_step, 0x29, 8);
 THALIA_FIELD(DeltaHeader, current_step, 0x31, 8);
 THALIA_FIELD(DeltaHeader, zero_39, 0x39, 7);
 
-/// Directly behind the header; the base's path follows.
+/// Directly after the header; the base's path follows.
 struct DeltaReference {
   le32 reference_length;
   le32 crc32;

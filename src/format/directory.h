@@ -9,7 +9,7 @@ namespace thalia::format {
 inline constexpr std::uint8_t kDirectoryMagic[4] = {'T', 'D', 'I', 'R'};
 inline constexpr std::uint32_t kDirectoryVersion = 1;
 
-/// First bytes of the directory. Offsets count from the directory's first byte. The arrays stand in
+/// First bytes of the directory. Offsets count from the directory's first byte. The arrays are in
 /// the order of the fields, without gaps but for zero padding to a multiple of 8.
 struct DirectoryHeader {
   std::uint8_t magic[4];
@@ -47,7 +47,7 @@ THALIA_FIELD(DirectoryHeader, side_data_length, 0x50, 8);
 THALIA_FIELD(DirectoryHeader, zero_58, 0x58, 40);
 
 /// One region's full name and its run of tensor entries. Entry k belongs to region index entry k;
-/// one more entry, with an empty name, holds the matrices of the connectivity section where there
+/// one more entry, with an empty name, holds the matrices of the connectivity section if there
 /// are any.
 struct DirectoryRegion {
   le32 name_offset;

@@ -18,7 +18,7 @@ inline std::optional<std::uint64_t> extent_end(Extent extent) noexcept {
   return end;
 }
 
-/// True where the extent lies within [begin, end).
+/// True if the extent lies within [begin, end).
 inline bool lies_within(Extent extent, std::uint64_t begin, std::uint64_t end) noexcept {
   const auto last = extent_end(extent);
   return last && extent.offset >= begin && *last <= end;

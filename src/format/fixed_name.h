@@ -7,14 +7,14 @@
 
 namespace thalia::format {
 
-/// What stands before the first NUL: of a field that is_fixed_name() holds for, all that it says.
+/// What is before the first NUL: of a field that is_fixed_name() holds for, all that it says.
 inline std::string_view fixed_name(const std::uint8_t (&field)[32]) noexcept {
   const std::uint8_t* const end = std::find(std::begin(field), std::end(field), 0);
   return {reinterpret_cast<const char*>(field), static_cast<std::size_t>(end - field)};
 }
 
-/// The last byte is NUL, and so is each behind the first NUL: two fields are then the same name
-/// exactly where their bytes are.
+/// The last byte is NUL, and so is each after the first NUL: two fields are then the same name
+/// exactly if their bytes are.
 inline bool is_fixed_name(const std::uint8_t (&field)[32]) noexcept {
   const std::uint8_t* const end = std::find(std::begin(field), std::end(field), 0);
   return end != std::end(field) &&

@@ -10,7 +10,7 @@ using namespace std::string_view_literals;
 
 struct Foreign {
   std::string_view magic;
-  std::string_view inside;  ///< stands somewhere behind the magic; empty for no such condition
+  std::string_view inside;  ///< is somewhere after the magic; empty for no such condition
   std::string_view what;
 };
 

@@ -16,7 +16,7 @@ inline constexpr const char* kEmptyFile =
     "the file is empty, as a copy or download that failed leaves it";
 
 /// What a file that begins like this is, and what to do with it: "a gzip file, unpack it with
-/// gunzip first". Empty where that is not known. Static storage.
+/// gunzip first". Empty if that is not known. Static storage.
 std::string_view foreign_file(ByteSpan start) noexcept;
 
 /// ONNX has no magic. As a protocol buffer it begins with the version of its language, and then has

@@ -53,7 +53,7 @@ struct Header {
   Digest256 base_checksum;
   le64 base_step;
   std::uint8_t integrity_block_log2;
-  LeafAlgorithm leaf_algorithm;  ///< no enumerator, 0, where there is no tree
+  LeafAlgorithm leaf_algorithm;  ///< no enumerator, 0, if there is no tree
   std::uint8_t zero_d2[2];
   le32 incompatible_features;
   le32 compatible_features;

@@ -11,7 +11,7 @@
 
 namespace thalia::format {
 
-/// The number that stands in a file for an enumerator.
+/// The number in a file that stands for an enumerator.
 template <typename E>
 constexpr std::underlying_type_t<E> code_of(E value) noexcept {
   return static_cast<std::underlying_type_t<E>>(value);

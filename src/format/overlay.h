@@ -10,7 +10,7 @@
 
 namespace thalia::format {
 
-/// `count` structs of type T from `offset` on. @throws FormatError (truncated) where `bytes` ends
+/// `count` structs of type T from `offset` on. @throws FormatError (truncated) if `bytes` ends
 /// before them.
 template <typename T>
 std::span<const T> overlay_array(ByteSpan bytes, std::uint64_t offset, std::uint64_t count,

@@ -28,15 +28,15 @@ TensorLayout layout_of(const TensorEntry& entry) noexcept;
 /// for both.
 TensorLayout layout_of(const DeltaTensor& side, DType dtype, const Shape& shape) noexcept;
 
-/// The arrays of a csr or coo tensor. nullopt for another encoding, where a length overflows, where
-/// the dtype is packed, or where the encoding does not allow the rank.
+/// The arrays of a csr or coo tensor. nullopt for another encoding, if a length overflows, if
+/// the dtype is packed, or if the encoding does not allow the rank.
 std::optional<SparseParts> sparse_parts(const TensorLayout& layout) noexcept;
 
-/// Logical bytes of a dense, csr or coo tensor; nullopt where they overflow, or where the encoding
+/// Logical bytes of a dense, csr or coo tensor; nullopt if they overflow, or if the encoding
 /// does not allow dtype or rank.
 std::optional<std::uint64_t> payload_length(const TensorLayout& layout) noexcept;
 
-/// False where 4 bytes are too few for the indices of a csr or coo tensor; true of other encodings.
+/// False if 4 bytes are too few for the indices of a csr or coo tensor; true of other encodings.
 bool narrow_indices_fit(const TensorLayout& layout) noexcept;
 
 /// The arrays of a sparse_delta payload; extents count from the payload's first byte.
@@ -48,7 +48,7 @@ struct SparseDeltaParts {
   std::uint64_t length = 0;
 };
 
-/// The arrays of a sparse_delta that lists so many elements; nullopt where a length overflows, or
+/// The arrays of a sparse_delta that lists so many elements; nullopt if a length overflows, or
 /// the dtype is packed. docs/format/deltas.md, "sparse_delta".
 std::optional<SparseDeltaParts> sparse_delta_parts(DType dtype, const Shape& shape,
                                                    std::uint64_t listed) noexcept;
@@ -56,7 +56,7 @@ std::optional<SparseDeltaParts> sparse_delta_parts(DType dtype, const Shape& sha
 /// The arrays of a quantized payload; extents count from the payload's first byte.
 struct QuantizedParts {
   std::uint64_t groups = 0;
-  Extent widths;  ///< none where all groups have one width
+  Extent widths;  ///< none if all groups have one width
   Extent minima;
   Extent scales;
   Extent codes;
@@ -64,7 +64,7 @@ struct QuantizedParts {
 };
 
 /// The arrays of a quantized tensor. `group_size` 0: one group; `bits` 0: each group has a width of
-/// its own. nullopt where a length overflows, or the dtype is none of f32, f16, f64 and bf16.
+/// its own. nullopt if a length overflows, or the dtype is not one of f32, f16, f64 and bf16.
 /// docs/format/format.md, "quantized".
 std::optional<QuantizedParts> quantized_parts(DType dtype, const Shape& shape, unsigned bits,
                                               std::uint32_t group_size,

@@ -46,7 +46,7 @@ THALIA_FIELD(RegionHeader, weights_length, 0x28, 8);
 THALIA_FIELD(RegionHeader, homeostatic_offset, 0x30, 8);
 THALIA_FIELD(RegionHeader, homeostatic_length, 0x38, 8);
 
-/// Directly behind the region header: what the source's 64 bytes have no room for.
+/// Directly after the region header: what the source's 64 bytes have no room for.
 struct RegionExtension {
   le32 extension_length;
   le32 zero_04;

@@ -17,7 +17,7 @@ THALIA_FIELD(HomeostaticHeader, n_neurons, 0x00, 4);
 THALIA_FIELD(HomeostaticHeader, flags, 0x04, 4);
 THALIA_FIELD(HomeostaticHeader, timestamp_updated, 0x08, 8);
 
-/// The offsets of the oscillator and neuromodulator components stand in the region extension.
+/// The offsets of the oscillator and neuromodulator components are in the region extension.
 struct DynamicStateHeader {
   le32 has_region_state;
   le32 has_learning_state;

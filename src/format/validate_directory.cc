@@ -78,14 +78,14 @@ void validate_directory_header(const DirectoryHeader& directory, const Header& h
   check.equal(AT(DirectoryHeader, directory_version), directory.directory_version,
               kDirectoryVersion);
   check.zero(AT(DirectoryHeader, zero_58), directory.zero_58);
-  // One more than num_regions where the file has connections: their matrices are a region of the
+  // One more than num_regions if the file has connections: their matrices are a region of the
   // directory.
   if (directory.region_count != header.num_regions &&
       directory.region_count != std::uint64_t{header.num_regions} + 1) {
     check.fail(AT(DirectoryHeader, region_count), std::to_string(directory.region_count),
                fmt::format("num_regions {}, or one more", std::uint32_t{header.num_regions}));
   }
-  // The arrays have to stand one after the other, so each offset is known from the counts before
+  // The arrays have to come one after the other, so each offset is known from the counts before
   // it. Counts are 32 bits and entries small: these products do not overflow.
   std::uint64_t expected = sizeof(DirectoryHeader);
   const auto array = [&](const char* field, std::size_t at, std::uint64_t offset,

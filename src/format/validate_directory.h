@@ -23,7 +23,7 @@ namespace thalia::format {
 void validate_directory_header(const DirectoryHeader& directory, const Header& header,
                                const ReadLimits& limits);
 
-/// Region k's name, and its extent: aligned, large enough for its headers, behind the header of the
+/// Region k's name, and its extent: aligned, large enough for its headers, after the header of the
 /// file and before the directory.
 void validate_region_index_entry(const RegionIndexEntry& entry, std::uint32_t k,
                                  const Header& header);

@@ -33,7 +33,7 @@ void check_zero(const char* field, std::size_t at, std::span<const std::uint8_t>
   }
 }
 
-// A walk over sections that follow each other: each on a multiple of 64 and behind the one before.
+// A walk over sections that follow each other: each on a multiple of 64 and after the one before.
 // An absent section has offset 0 and length 0.
 class SectionWalk {
  public:
@@ -117,7 +117,7 @@ void validate_tail(const Header& header) {
   }
 }
 
-// Before the directory, in any order: an append puts new metadata behind connections that stay
+// Before the directory, in any order: an append puts new metadata after connections that stay
 // where they are. So each is walked alone, and then compared with the other.
 void validate_data_sections(const Header& header) {
   const Extent metadata{header.metadata_offset, header.metadata_length};
@@ -168,7 +168,7 @@ void validate_sections(const Header& header) {
   if (header.integrity_offset != integrity_offset) {
     fail_field(ErrorCode::bad_value, HEADER_AT(integrity_offset),
                std::to_string(header.integrity_offset),
-               fmt::format("{}, directly behind the commit record", integrity_offset));
+               fmt::format("{}, directly after the commit record", integrity_offset));
   }
   validate_data_sections(header);
 }

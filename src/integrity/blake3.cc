@@ -114,7 +114,7 @@ Digest256 blake3(ByteSpan bytes) noexcept {
   std::array<Words8, kMostSubtrees> subtrees;
   std::size_t waiting = 0;
   std::uint64_t chunks = 0;
-  // The last chunk, full or not, stays out of the loop: only behind it the tree is known.
+  // The last chunk, full or not, stays out of the loop: only after it the tree is known.
   for (; bytes.size() > kChunkBytes; bytes = bytes.subspan(kChunkBytes)) {
     Words8 value = chunk_end(bytes.first(kChunkBytes), chunks++).output();
     for (std::uint64_t count = chunks; (count & 1) == 0; count >>= 1)

@@ -1,4 +1,4 @@
-// The sum itself is ISA-L's, which uses carry-less products of whole vectors where the processor
+// The sum itself is ISA-L's, which uses carry-less products of whole vectors if the processor
 // has them, and is then faster than memory. Combining two sums is done here, in steps
 // as many as the length has bits, so that threads can sum up parts.
 #include "integrity/crc32.h"

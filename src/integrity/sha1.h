@@ -7,7 +7,7 @@
 
 namespace thalia::integrity {
 
-/// 40 lower-case hexadecimal digits. @throws UnsupportedError (unsupported_feature) where the
+/// 40 lower-case hexadecimal digits. @throws UnsupportedError (unsupported_feature) if the
 /// cryptographic library refuses SHA-1.
 std::string sha1_hex(ByteSpan bytes);
 

@@ -17,7 +17,7 @@ EVP_MD_CTX* as_context(void* context) {
   return static_cast<EVP_MD_CTX*>(context);
 }
 
-// Where libcrypto lacks an algorithm it says so, and where it lacks memory only that something
+// If libcrypto lacks an algorithm it says so, and if it lacks memory only that something
 // could not be made ready.
 void require(int result) {
   if (result == 1) return;

@@ -7,7 +7,7 @@
 
 namespace thalia::integrity {
 
-/// Externally synchronised. @throws UnsupportedError (unsupported_feature) where the cryptographic
+/// Externally synchronised. @throws UnsupportedError (unsupported_feature) if the cryptographic
 /// library refuses SHA-256.
 class Sha256 {
  public:

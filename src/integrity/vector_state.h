@@ -1,4 +1,4 @@
-// The upper halves of the vector registers, which code for AVX is to clear when it ends. Where they
+// The upper halves of the vector registers, which code for AVX is to clear when it ends. If they
 // are not clear, each instruction of the older kind has to wait for them: on processors of AMD's
 // Zen line SHA-256 takes a third longer then. A thread is born with the registers of its parent.
 #pragma once
@@ -11,7 +11,7 @@ namespace thalia::integrity {
 }
 #endif
 
-/// Before code that another library compiled for older processors, and behind code that does not
+/// Before code that another library compiled for older processors, and after code that does not
 /// clear them by itself.
 inline void clear_upper_vectors() noexcept {
 #if defined(__x86_64__)

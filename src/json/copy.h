@@ -11,7 +11,7 @@
 
 namespace thalia::json {
 
-/// Writes the value as it stands: keys in their order, repeated ones too; numbers token by token;
+/// Writes the value as it is: keys in their order, repeated ones too; numbers token by token;
 /// strings with the escapes of JsonWriter; no white space.
 void copy_value(Value& value, JsonWriter& out);
 std::string copied(Value& value);

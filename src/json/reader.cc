@@ -1,6 +1,6 @@
 // JSON with simdjson's on-demand parser, which reads a text once from front to back. It checks only
 // what is looked at; hence Value::finish(), which walks through whatever a visitor leaves, so that
-// a text with a fault anywhere is refused. The text is copied once, as the parser needs room behind
+// a text with a fault anywhere is refused. The text is copied once, as the parser needs room after
 // it. The parser's memory costs more than reading a short text does: Reader keeps it.
 // simdjson never leaves this file: its exceptions become FormatError, and values are handed out by
 // reference for the time of a visit. Its strings live in the parser, so they last until the walk
@@ -45,7 +45,7 @@ std::string_view trim_end(std::string_view token) {
 }  // namespace
 
 struct Reader::Memory {
-  std::string copy;  ///< of the text, and what simdjson reads behind it
+  std::string copy;  ///< of the text, and what simdjson reads after it
   simdjson::ondemand::parser parser;
 };
 
@@ -160,7 +160,7 @@ class Walk {
       document_ = parser_.iterate(
           simdjson::padded_string_view(text_, text_.size() + simdjson::SIMDJSON_PADDING));
       work();
-      // simdjson does not look behind the outermost value.
+      // simdjson does not look past the outermost value.
       if (document_.current_location().error() != simdjson::OUT_OF_BOUNDS) {
         fail(fmt::format("there is more behind the {}", what));
       }
@@ -173,7 +173,7 @@ class Walk {
 
   simdjson::ondemand::parser& parser_;
   std::string_view text_{};
-  std::size_t bracket_;  ///< bytes before and behind the text that are not its own
+  std::size_t bracket_;  ///< bytes before and after the text that are not its own
   unsigned max_depth_;
   Dialect dialect_;
   std::deque<std::string> strings_;  ///< decoded here, and handed out

@@ -48,7 +48,7 @@ class Value {
   Value& operator=(const Value&) = delete;
 
   Kind kind() const noexcept { return kind_; }
-  /// The token of a number, boolean or null as it stands in the text, else empty.
+  /// The token of a number, boolean or null as it is in the text, else empty.
   std::string_view token() const noexcept { return token_; }
   /// nullopt for other kinds, and for numbers that are negative, have a fraction or an exponent, or
   /// exceed 2^64 - 1.

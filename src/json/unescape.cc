@@ -45,7 +45,7 @@ void append_code_point(std::string& out, std::uint32_t code) {
   }
 }
 
-// The character that stands for "\c"; 0 where none does.
+// The character that stands for "\c"; 0 if none does.
 constexpr char simple_escape(char c) {
   switch (c) {
     case '"':

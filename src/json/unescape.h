@@ -8,7 +8,7 @@
 
 namespace thalia::json {
 
-/// Decodes what stands between the quotes of a string. Lone surrogates become the three bytes that
+/// Decodes what is between the quotes of a string. Lone surrogates become the three bytes that
 /// UTF-8 would give them. nullopt for an escape that does not exist.
 std::optional<std::string> unescape_wtf8(std::string_view escaped);
 

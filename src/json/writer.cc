@@ -10,7 +10,7 @@
 namespace thalia {
 namespace {
 
-// For each byte the character that follows the backslash, 'u' for \u00xx, 0 where no escape is
+// For each byte the character that follows the backslash, 'u' for \u00xx, 0 if no escape is
 // needed.
 constexpr std::array<char, 256> kEscapes = [] {
   std::array<char, 256> table{};
@@ -61,7 +61,7 @@ void JsonWriter::begin_line() {
   out_.append(1, '\n').append(indent_->margin).append(indent_->spaces * open_.size(), ' ');
 }
 
-// A member or an element; not the value behind a key, nor the text as a whole.
+// A member or an element; not the value after a key, nor the text as a whole.
 void JsonWriter::begin_piece() {
   if (need_comma_) out_ += ',';
   if (!open_.empty()) begin_line();

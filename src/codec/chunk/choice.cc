@@ -27,14 +27,14 @@ constexpr std::size_t kPieces = 4;
 constexpr std::size_t kPieceBytes = 8 << 10;
 constexpr std::size_t kSample = kPieces * kPieceBytes;
 // A shorter look, of four stretches of 4 KiB: what LZ4 makes at least two times smaller repeats. It
-// finds nothing in noise, so that where it saves a 32nd, something repeats.
+// finds nothing in noise, so that if it saves a 32nd, something repeats.
 constexpr std::size_t kGlance = 4 << 10;
 constexpr std::size_t kRepeats = 2;
 constexpr double kSomeRepeats = 31.0 / 32;
 // How much smaller zstd has to make a chunk than a codec of floats, which is many times as fast.
 constexpr double kWorthZstd = 0.95;
 // Filters rank the same at the fastest level as at higher ones. It is also the level at which zstd
-// stands in for a codec of floats.
+// takes the place of a codec of floats.
 constexpr int kProbeLevel = 1;
 
 // Stretches at equal distances, the first at the chunk's beginning and the last near its end: a

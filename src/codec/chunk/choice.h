@@ -17,7 +17,7 @@ struct ChunkChoice {
 /// The coding that promises the smallest chunk within what `wanted` allows. For zstd and lz4 that
 /// is the filter that fits best. The codecs of floats code what they are made for, and leave the
 /// rest to zstd at its fastest. Equal arguments give equal answers. `level` is one of the codec's,
-/// not 0 where it has levels.
+/// not 0 if it has levels.
 ChunkChoice choose_coding(Codec wanted, int level, ElementLayout layout, ByteSpan raw);
 
 }  // namespace thalia::codec

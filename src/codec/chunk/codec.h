@@ -18,7 +18,7 @@ struct ChunkForm {
   friend bool operator==(const ChunkForm&, const ChunkForm&) = default;
 };
 
-/// Encodes `raw` into `out`, replacing its contents, with a filter where one helps. Where that does
+/// Encodes `raw` into `out`, replacing its contents, with a filter if one helps. If that does
 /// not save at least the chunk's entry in the directory, `out` becomes a copy of the raw bytes, and
 /// the form is store without a filter. Equal arguments give equal bytes.
 /// @param level 0 for the codec's default, else 1 to 22 (zstd) or 1 to 12 (lz4).
@@ -28,7 +28,7 @@ ChunkForm encode_chunk(Codec wanted, int level, ElementLayout layout, ByteSpan r
                        std::vector<std::byte>& out);
 
 /// Decodes into exactly raw.size() bytes and never writes beyond. @throws CompressionError
-/// where the stored bytes are no single stream of that content; UnsupportedError for a codec or
+/// if the stored bytes are no single stream of that content; UnsupportedError for a codec or
 /// filter this version lacks.
 void decode_chunk(Codec codec, format::Filter filter, ByteSpan stored, MutableByteSpan raw);
 
@@ -38,7 +38,7 @@ struct StoredChunk {
   MutableByteSpan raw;
 };
 
-/// Decodes two chunks as decode_chunk() does, in less time where the codec can do two at once.
+/// Decodes two chunks as decode_chunk() does, in less time if the codec can do two at once.
 /// @throws as decode_chunk(), for either; then neither is complete.
 void decode_two_chunks(const StoredChunk& first, const StoredChunk& second);
 

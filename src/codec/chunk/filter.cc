@@ -50,7 +50,7 @@ std::span<const Filter> filters_for(ElementLayout layout) noexcept {
   static constexpr std::array k2{Filter::none, Filter::byte_planes_2};
   static constexpr std::array k4{Filter::none, Filter::byte_planes_4, Filter::difference_planes_4};
   static constexpr std::array k8{Filter::none, Filter::byte_planes_8, Filter::difference_planes_8};
-  // Differences stand last, so that they can be left off for floats: the bits of neighbouring
+  // Differences come last, so that they can be left off for floats: the bits of neighbouring
   // floats differ as much as the floats themselves.
   const std::size_t count = layout.content == Content::floats ? 2 : 3;
   if (layout.content == Content::bytes) return kNone;

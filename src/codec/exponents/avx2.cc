@@ -49,7 +49,7 @@ THALIA_AVX2 inline __m256i spread_plane(const std::byte* at, unsigned j) noexcep
 
 // A group seldom has more than three escapes. Three are therefore always written, without a branch
 // on their number that would be mispredicted. Those that were too many are overwritten by the next
-// group's; behind the last group they fall into kEscapeSlack. The bit that is set in `escaped`
+// group's; after the last group they fall into kEscapeSlack. The bit that is set in `escaped`
 // keeps countr_zero() below 64 where no escape is left.
 THALIA_AVX2 inline std::byte* write_escapes(std::uint64_t escaped, const std::byte* bytes,
                                             std::byte symbol_mask, std::byte* escapes) noexcept {

@@ -78,7 +78,7 @@ THALIA_AVX512 const std::byte* unpack(const ExponentCode& code, const std::byte*
     const auto left = static_cast<std::size_t>(end - escapes);
     if (count > left) return nullptr;
     // Fewer than 64 bytes may be left before the end of the stream. Masked bytes are not read, and
-    // cause no fault where they lie outside of mapped memory.
+    // cause no fault if they lie outside of mapped memory.
     const __mmask64 readable = left >= kGroup ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
     const __m512i next = _mm512_maskz_loadu_epi8(readable, escapes);
     const __m512i coded = _mm512_shuffle_epi8(symbols, found);

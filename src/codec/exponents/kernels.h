@@ -11,7 +11,7 @@
 namespace thalia::codec {
 
 inline constexpr std::size_t kGroup = 64;
-/// pack() may write to this many bytes behind the last escape.
+/// pack() may write to this many bytes after the last escape.
 inline constexpr std::size_t kEscapeSlack = 64;
 
 /// The table that pack() looks codes up in.
@@ -27,8 +27,8 @@ struct ExponentKernels {
   /// after the other. Returns where the next escape would go.
   std::byte* (*pack)(const ExponentLookup& lookup, const std::byte* bytes, std::size_t groups,
                      std::byte* codes, std::byte* escapes) noexcept;
-  /// The inverse of pack(); low bits stay zero. Reads no escape at or behind `end`, and returns
-  /// nullptr where the escapes run out.
+  /// The inverse of pack(); low bits stay zero. Reads no escape at or after `end`, and returns
+  /// nullptr if the escapes run out.
   const std::byte* (*unpack)(const ExponentCode& code, const std::byte* codes, std::size_t groups,
                              const std::byte* escapes, const std::byte* end,
                              std::byte* bytes) noexcept;

@@ -97,7 +97,7 @@ std::size_t encode(const ExponentCode& code, std::size_t width, ByteSpan raw, st
     // stand for no word are zero, as the format asks, and none of them is an escape.
     std::fill(highest + n, highest + groups * kGroup, std::byte{code.symbols[0]});
     escapes = exponents.pack(lookup, highest, groups, codes, escapes);
-    // Checked for each block, as the room behind the escapes is one block and the slack.
+    // Checked for each block, as the room after the escapes is one block and the slack.
     if (static_cast<std::size_t>(escapes - out) >= raw.size()) return 0;
     if (code.low_bits() != 0) exponents.pack_low(code.low_bits(), highest, groups, low);
     codes += groups * 8 * code.code_bits;

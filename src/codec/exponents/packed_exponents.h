@@ -17,7 +17,7 @@ namespace thalia::codec {
 bool packed_exponents_encode(ElementLayout layout, ByteSpan raw, std::vector<std::byte>& out,
                              VectorSet set = fastest_vector_set());
 
-/// Decodes into exactly raw.size() bytes and never writes beyond. @throws CompressionError where
+/// Decodes into exactly raw.size() bytes and never writes beyond. @throws CompressionError if
 /// `stored` is not a stream of that length.
 void packed_exponents_decode(ByteSpan stored, MutableByteSpan raw,
                              VectorSet set = fastest_vector_set());

@@ -1,5 +1,5 @@
 // The conversions with AVX-512F, sixteen numbers at a time; f16c.cc explains the steps that both
-// share. What is left behind the last whole vector is converted one number at a time.
+// share. What is left after the last whole vector is converted one number at a time.
 #ifdef __x86_64__
 #if defined(__GNUC__) && !defined(__clang__)
 // gcc bug 105593: its own header's undefined vectors are warned of.

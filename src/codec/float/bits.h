@@ -53,7 +53,7 @@ constexpr std::uint64_t narrow_bits(std::uint64_t bits) {
   const std::uint64_t half = kOne << (shift - 1);
   std::uint64_t rounded = significand >> shift;
   rounded += static_cast<std::uint64_t>(rest > half || (rest == half && (rounded & 1) != 0));
-  // The significand's leading one, where it has one, adds the last 1 to the exponent.
+  // The significand's leading one, if it has one, adds the last 1 to the exponent.
   rounded += static_cast<std::uint64_t>(exponent - 1) << kTo.mantissa_bits;
   return sign | (rounded < kTo.infinity() ? rounded : kTo.infinity());
 }

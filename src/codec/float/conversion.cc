@@ -16,7 +16,7 @@ namespace {
 
 using Convert = FloatKernels::Convert;
 
-// nullptr where there is no kernel for the pair. The types are convertible and differ.
+// nullptr if there is no kernel for the pair. The types are convertible and differ.
 Convert find_kernel(const FloatKernels& kernels, DType from, DType to) {
   if (from == DType::f32) {
     return to == DType::f16    ? kernels.f32_to_f16

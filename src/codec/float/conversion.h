@@ -14,7 +14,7 @@ InstructionSet fastest_instruction_set() noexcept;
 /// f32, f64, f16 and bf16.
 bool is_convertible(DType dtype) noexcept;
 
-/// The number of elements in `in_bytes`. @throws UsageError (dtype_mismatch) where a type is none
+/// The number of elements in `in_bytes`. @throws UsageError (dtype_mismatch) if a type is not one
 /// of the four, (size_mismatch) unless both sizes are whole elements, and the same number of them.
 std::size_t checked_count(DType from, DType to, std::size_t in_bytes, std::size_t out_bytes);
 

@@ -1,6 +1,6 @@
 // The conversions with AVX2 and F16C, eight numbers at a time. The rule for each step is that of
 // bits.h, bit by bit: rounding to nearest, ties to even, once; subnormals kept; a NaN made quiet,
-// its sign and the top of its payload kept. The processor's own conversions are used where they do
+// its sign and the top of its payload kept. The processor's own conversions are used if they do
 // just that, provided that MXCSR is in its standard state (environment.h).
 #ifdef __x86_64__
 #include <immintrin.h>

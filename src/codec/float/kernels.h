@@ -14,7 +14,7 @@ inline constexpr std::size_t kSumLanes = 8;
 /// The sum and range of numbers. NaN is not a number: it counts for the sum alone.
 struct NumberRange {
   double sum = 0;
-  double min = 0;           ///< infinity where there are none
+  double min = 0;           ///< infinity if there are none
   double max = 0;           ///< minus infinity
   std::uint64_t below = 0;  ///< of a magnitude below the limit
 };

@@ -1,4 +1,4 @@
-// Compares numbers before and after a conversion in f32, or in f64 where they came from f64: so the
+// Compares numbers before and after a conversion in f32, or in f64 if they came from f64: so the
 // difference of the two is exact. Counts and maxima do not depend on the order, so vectors and
 // single numbers give the same answer.
 #include "codec/float/loss.h"

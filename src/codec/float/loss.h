@@ -22,7 +22,7 @@ struct ConversionLoss {
 };
 
 /// Adds to `loss` what convert_elements(from, to, before, after) cost. Reads both once, and nothing
-/// where every number of `from` is one of `to`. @throws as convert_elements().
+/// if every number of `from` is one of `to`. @throws as convert_elements().
 void measure_loss(DType from, DType to, ByteSpan before, ByteSpan after, ConversionLoss& loss,
                   InstructionSet set = fastest_instruction_set());
 

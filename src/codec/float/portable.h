@@ -1,5 +1,5 @@
-// Arrays converted one number at a time: the rest of an array behind its last whole vector, and the
-// whole array where there are no vector kernels.
+// Arrays converted one number at a time: the rest of an array after its last whole vector, and the
+// whole array if there are no vector kernels.
 #pragma once
 
 #include <cstring>

@@ -20,7 +20,7 @@ namespace thalia::codec {
 namespace {
 
 constexpr std::uint32_t kZstdMagic = 0xfd2fb528;
-constexpr std::uint32_t kSkippableMagic = 0x184d2a50;  // and the 15 behind it
+constexpr std::uint32_t kSkippableMagic = 0x184d2a50;  // and the 15 after it
 constexpr std::uint32_t kSkippableMask = 0xfffffff0;
 
 // The most that stored bytes can stand for. A zstd block of 4 bytes can repeat one byte over 128

@@ -23,7 +23,7 @@ enum class FrameKind { none, zstd, lz4, skippable };
 /// either, or none of them.
 FrameKind frame_kind(ByteSpan start) noexcept;
 
-/// The content size in the header of a zstd or lz4 frame; nullopt where it has none.
+/// The content size in the header of a zstd or lz4 frame; nullopt if it has none.
 /// `start` is the frame, or its first kFrameStart bytes. @throws CompressionError for a
 /// header that is broken or too short.
 std::optional<std::uint64_t> content_size(ByteSpan start);

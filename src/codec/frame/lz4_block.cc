@@ -1,5 +1,5 @@
 // Blocks go through liblz4's one-call functions. The decoder is the safe one: it reads no byte
-// behind `stored` and writes none behind `raw`, whatever the bytes are. It counts in `int`, hence
+// after `stored` and writes none after `raw`, whatever the bytes are. It counts in `int`, hence
 // the limit of 2 GB.
 #include "codec/frame/lz4_block.h"
 

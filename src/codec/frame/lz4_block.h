@@ -11,7 +11,7 @@ namespace thalia::codec {
 /// denser search.
 void lz4_block_encode(int level, ByteSpan raw, std::vector<std::byte>& out);
 
-/// Decodes into exactly raw.size() bytes and never writes beyond. @throws CompressionError where
+/// Decodes into exactly raw.size() bytes and never writes beyond. @throws CompressionError if
 /// `stored` is no block of that content.
 void lz4_block_decode(ByteSpan stored, MutableByteSpan raw);
 

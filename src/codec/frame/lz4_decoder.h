@@ -11,7 +11,7 @@
 namespace thalia::codec {
 
 std::unique_ptr<FrameDecoder> make_lz4_decoder();
-/// @throws CompressionError where these are not the first bytes of a frame.
+/// @throws CompressionError if these are not the first bytes of a frame.
 std::optional<std::uint64_t> lz4_content_size(ByteSpan start);
 
 }  // namespace thalia::codec

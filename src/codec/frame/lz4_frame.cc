@@ -33,7 +33,7 @@ void check_start(ByteSpan stored, std::uint64_t raw_length, bool needs_size) {
 void lz4_encode(int level, ByteSpan raw, std::vector<std::byte>& out, bool with_checksum,
                 Lz4BlockSize block_size) {
   LZ4F_preferences_t preferences = {};
-  preferences.frameInfo.blockSizeID =  // made smaller where the content is
+  preferences.frameInfo.blockSizeID =  // made smaller if the content is
       block_size == Lz4BlockSize::kib64 ? LZ4F_max64KB : LZ4F_max4MB;
   preferences.frameInfo.contentSize = raw.size();
   if (with_checksum) preferences.frameInfo.contentChecksumFlag = LZ4F_contentChecksumEnabled;

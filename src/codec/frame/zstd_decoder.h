@@ -11,7 +11,7 @@
 namespace thalia::codec {
 
 std::unique_ptr<FrameDecoder> make_zstd_decoder();
-/// @throws CompressionError where these are not the first bytes of a frame.
+/// @throws CompressionError if these are not the first bytes of a frame.
 std::optional<std::uint64_t> zstd_content_size(ByteSpan start);
 
 }  // namespace thalia::codec

@@ -1,4 +1,4 @@
-// Frames piece by piece with libzstd's streaming encoder. The end comes in a call of its own: where
+// Frames piece by piece with libzstd's streaming encoder. The end comes in a call of its own: if
 // the first call is the last one too, libzstd knows the content's size and puts it into the frame.
 #include "codec/frame/zstd_encoder.h"
 

@@ -71,7 +71,7 @@ void zstd_encode(int level, ByteSpan raw, std::vector<std::byte>& out, bool with
 }
 
 bool zstd_has_checksum(ByteSpan start) noexcept {
-  // RFC 8878, "Frame_Header_Descriptor": the byte behind the magic number.
+  // RFC 8878, "Frame_Header_Descriptor": the byte after the magic number.
   constexpr std::byte kContentChecksum{0x04};
   return start.size() > sizeof(format::le32) &&
          (start[sizeof(format::le32)] & kContentChecksum) != std::byte{0};

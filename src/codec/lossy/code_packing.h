@@ -18,7 +18,7 @@ constexpr std::uint64_t packed_bytes(std::uint64_t count, unsigned bits) noexcep
 /// code is less than 2^bits, and bits is 1 to 8. The two must not overlap.
 void pack_codes(unsigned bits, std::span<const std::uint8_t> codes, MutableByteSpan packed);
 
-/// The inverse of pack_codes(). Bits behind the last code are ignored.
+/// The inverse of pack_codes(). Bits after the last code are ignored.
 void unpack_codes(unsigned bits, ByteSpan packed, std::span<std::uint8_t> codes);
 
 }  // namespace thalia::codec

@@ -71,7 +71,7 @@ struct Extremes {
   }
 };
 
-// The least scale of the parameters' type with levels × scale >= range; nullopt where none is
+// The least scale of the parameters' type with levels × scale >= range; nullopt if none is
 // finite.
 template <typename Parameter>
 std::optional<double> least_scale(double range, double levels) {

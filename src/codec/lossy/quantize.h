@@ -41,7 +41,7 @@ struct QuantizationLoss {
 
 /// Parameters with which `bits` bits reach from the least to the greatest number of `group`, in
 /// steps that are as small as that allows: levels × scale is at least their difference. Scale is 0
-/// where all are equal; both are 0 of no numbers. nullopt where a number is NaN or infinite, or
+/// if all are equal; both are 0 of no numbers. nullopt if a number is NaN or infinite, or
 /// they lie farther apart than a parameter can say: such a group has to be stored as it is.
 /// @throws UsageError (dtype_mismatch) for other types than f32, f64, f16 and bf16, (bad_argument)
 /// for other than 1 to 8 bits, (size_mismatch) unless the bytes are whole elements. Any thread may

@@ -26,7 +26,7 @@ void advance(Byte** planes, std::size_t width, std::size_t count) {
   for (std::size_t k = 0; k < width; ++k) planes[k] += count;
 }
 
-// Also copies the bytes behind the last whole word, which stay where they are.
+// Also copies the bytes after the last whole word, which stay where they are.
 void check_sizes([[maybe_unused]] std::size_t width, ByteSpan from, MutableByteSpan to) {
   assert((width == 2 || width == 4 || width == 8) && from.size() == to.size());
   const std::size_t rest = from.size() % width;

@@ -11,7 +11,7 @@
 
 namespace thalia::codec {
 
-/// Byte k of word i goes to out[k * n + i], with n = raw.size() / width; the bytes behind the last
+/// Byte k of word i goes to out[k * n + i], with n = raw.size() / width; the bytes after the last
 /// whole word keep their place. @param width 2, 4 or 8 bytes.
 void split_planes(std::size_t width, ByteSpan raw, MutableByteSpan out,
                   VectorSet set = fastest_vector_set());

@@ -20,7 +20,7 @@ THALIA_AVX512 inline __m512i rotate(__m512i words) noexcept {
   }
 }
 
-// For each byte of a vector in the order of planes, where it stands in the order of words, and the
+// For each byte of a vector in the order of planes, where it is in the order of words, and the
 // other way round.
 struct Places {
   alignas(64) std::uint8_t of_planes[64];

@@ -45,7 +45,7 @@ extern const PlaneKernels kAvx2Planes;
 extern const PlaneKernels kAvx512Planes;
 #endif
 
-/// The words behind the last whole vector, from word `done` on.
+/// The words after the last whole vector, from word `done` on.
 template <std::size_t kWidth, bool kIsRotated>
 void split_rest(const std::byte* words, std::size_t done, std::size_t count,
                 std::byte* const* planes) noexcept {

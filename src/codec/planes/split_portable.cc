@@ -1,4 +1,4 @@
-// The kernels one word at a time: for processors without AVX2, for what is left behind the last
+// The kernels one word at a time: for processors without AVX2, for what is left after the last
 // whole vector, and what the tests compare the others with.
 #include <bit>
 #include <type_traits>

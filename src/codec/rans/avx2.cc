@@ -1,6 +1,6 @@
 // The kernels of plane_entropy with AVX2, a group of 32 symbols at a time in four vectors of eight
 // states. AVX2 can neither compress nor expand lanes, so a table of all 256 masks of eight states
-// says how the words of those that want one stand side by side. Tables are read with gathers.
+// says how the words of those that want one are put side by side. Tables are read with gathers.
 #ifdef __x86_64__
 #include <array>
 #include <bit>

@@ -12,7 +12,7 @@ namespace thalia::codec {
 namespace {
 
 constexpr std::size_t kHalf = 16;
-// 0 to 31: where each word of a vector stands.
+// 0 to 31: where each word of a vector is.
 constexpr auto kPlaces = [] {
   std::array<std::uint16_t, kRansStates> places{};
   for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<std::uint16_t>(i);
@@ -152,7 +152,7 @@ THALIA_AVX512 std::byte* encode(const RansEncodeTable& table, const std::byte* s
                                 std::byte* words) noexcept {
   const __m512i places = _mm512_loadu_si512(kPlaces.data());
   Encoder encoder{_mm512_loadu_si512(states), _mm512_loadu_si512(states + kHalf), words};
-  // Pairs of groups where the table is compact, from the last one down to the first.
+  // Pairs of groups if the table is compact, from the last one down to the first.
   const std::size_t single = table.is_compact ? groups % 2 : groups;
   for (std::size_t i = 0; i < single; ++i) {
     const std::byte* const from = symbols + --groups * kRansStates;

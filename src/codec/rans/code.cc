@@ -112,7 +112,7 @@ void make_table(const RansFrequencies& frequencies, RansEncodeTable& table) {
 
 namespace {
 
-// False where there are too many byte values.
+// False if there are too many byte values.
 bool make_compact(const RansFrequencies& frequencies, RansDecodeTable& table) {
   std::memset(table.begins, 0, sizeof(table.begins));
   std::uint32_t start = 0;

@@ -1,6 +1,6 @@
 // A coded plane and its decoder. Encoding runs backward from the last symbol, and its words grow
 // downward in a buffer of their own, since their number is known only at the end; they are copied
-// behind the states then. Decoding runs forward through the stored bytes.
+// after the states then. Decoding runs forward through the stored bytes.
 // The constructor of a decoder checks bitmap, frequencies and states before a table is made of
 // them. decode() checks that there are words, and finish() that all were used and every state has
 // come back to where the encoder began: so a plane has one reading, and damage rarely passes

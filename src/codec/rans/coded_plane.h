@@ -19,7 +19,7 @@ class PlaneEncoder {
   /// @param longest bytes of the longest plane.
   explicit PlaneEncoder(std::size_t longest);
 
-  /// Writes the plane to `out` and returns its length, or 0 where it would pass out.size().
+  /// Writes the plane to `out` and returns its length, or 0 if it would pass out.size().
   /// @param frequencies not 0 for any byte that occurs.
   std::size_t encode(ByteSpan plane, const RansFrequencies& frequencies, const RansKernels& kernels,
                      MutableByteSpan out);
@@ -33,16 +33,16 @@ class PlaneEncoder {
 /// Decodes one plane, some symbols at a time. The coded bytes are borrowed and must outlive it.
 class PlaneDecoder {
  public:
-  /// @throws CompressionError where there is no plane.
+  /// @throws CompressionError if there is no plane.
   explicit PlaneDecoder(ByteSpan coded);
 
   /// The next bytes: a multiple of 32 of them, except in the last call. @throws CompressionError
-  /// where the coded bytes run out.
+  /// if the coded bytes run out.
   void decode(MutableByteSpan symbols, const RansKernels& kernels);
-  /// The same for two planes, in about half the time where the kernels can do two at once.
+  /// The same for two planes, in about half the time if the kernels can do two at once.
   static void decode_two(PlaneDecoder& first, MutableByteSpan symbols, PlaneDecoder& second,
                          MutableByteSpan others, const RansKernels& kernels);
-  /// Call it after the last decode(). @throws CompressionError where coded bytes are left.
+  /// Call it after the last decode(). @throws CompressionError if coded bytes are left.
   void finish() const;
 
  private:

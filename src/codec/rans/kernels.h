@@ -51,7 +51,7 @@ struct RansDecodeTable {
   alignas(64) std::uint8_t symbol[kRansCompact];
 };
 
-/// Where a decoder stands in its words, and where its symbols go.
+/// Where a decoder is in its words, and where its symbols go.
 struct RansRun {
   const RansDecodeTable& table;
   const std::byte* words;
@@ -90,7 +90,7 @@ std::byte* rans_encode_some(const RansEncodeTable& table, const std::byte* symbo
 bool rans_decode_some(const RansDecodeTable& table, const std::byte*& words, const std::byte* end,
                       std::size_t count, std::uint32_t* states, std::byte* symbols) noexcept;
 
-/// RansKernels::count_others for the bytes behind the last whole vector.
+/// RansKernels::count_others for the bytes after the last whole vector.
 void count_other_bytes(const ByteSet& known, const std::byte* bytes, std::size_t count,
                        std::uint32_t* counts) noexcept;
 

@@ -1,5 +1,5 @@
 // The stream of plane_entropy. docs/format/format.md, "plane_entropy". Each plane is stored,
-// constant or coded where that pays; a sample of the chunk decides which planes are looked at at
+// constant or coded if that pays; a sample of the chunk decides which planes are looked at at
 // all, as the mantissas of floats are noise that no code shortens. Parsing checks all lengths
 // before a byte is decoded: the planes and the tail fill the stored bytes exactly. Decoding then
 // goes block by block through all planes at once, so that the coded bytes of a block are still in

@@ -19,7 +19,7 @@ namespace thalia::codec {
 bool plane_entropy_encode(ElementLayout layout, ByteSpan raw, std::vector<std::byte>& out,
                           VectorSet set = fastest_vector_set());
 
-/// Decodes into exactly raw.size() bytes and never writes beyond. @throws CompressionError where
+/// Decodes into exactly raw.size() bytes and never writes beyond. @throws CompressionError if
 /// `stored` is not a stream of that length.
 void plane_entropy_decode(ByteSpan stored, MutableByteSpan raw,
                           VectorSet set = fastest_vector_set());

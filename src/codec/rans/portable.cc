@@ -1,5 +1,5 @@
 // The kernels of plane_entropy one symbol at a time: for processors without AVX2, for what is left
-// behind the last whole group, and what the tests compare the others with.
+// after the last whole group, and what the tests compare the others with.
 #include "codec/rans/kernels.h"
 #include "format/little_endian.h"
 

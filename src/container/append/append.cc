@@ -48,7 +48,7 @@ class Appender::Impl {
     plan_.emplace(file_);
   }
 
-  /// @param call takes the plan, which changes nothing where it throws UsageError.
+  /// @param call takes the plan, which changes nothing if it throws UsageError.
   template <typename Call>
   auto change(Call call) {
     return steps_.check_and_run([&] { return call(*plan_); });

@@ -1,5 +1,5 @@
 // An append in the order that makes it safe: check what is carried over; write everything new
-// behind the old end; sync; overwrite the header in one write; sync. Until the header is written,
+// after the old end; sync; overwrite the header in one write; sync. Until the header is written,
 // every reader sees the old state, whose bytes never change. After it, the append has happened,
 // whatever fails. The commit record, on the disk before the header is touched, lets recover()
 // finish or undo a header that was torn. docs/format/writing.md, "In-place append".
@@ -138,7 +138,7 @@ class AppendWriter {
     sections.add_sections(image_, true);
     complete_header(sections.build_directory());
     sections.add_tables(image_, header_);
-    // Old bytes are in the image to be hashed only; writing begins behind them.
+    // Old bytes are in the image to be hashed only; writing begins after them.
     add_old_bytes();
     image_.sort();
 
@@ -150,7 +150,7 @@ class AppendWriter {
     const std::vector<ByteSpan> tail{leaves, as_byte_span(checksum_.bytes)};
     io::pwritev_all(file_.fd(), header_.integrity_offset, tail, file_.path());
     // An earlier append that failed may have left a longer file. Its commit record must not be
-    // found behind this one.
+    // found after this one.
     io::set_file_size(file_.fd(), header_.file_length, file_.path());
     sync();
   }
@@ -207,7 +207,7 @@ class AppendWriter {
   }
 
   // The first block whose leaf is new. If blocks keep their size, that is the block in which the
-  // old ones ended, or the one behind it; else it is block 0. A whole-file checksum begins at 0
+  // old ones ended, or the one after it; else it is block 0. A whole-file checksum begins at 0
   // too.
   std::uint64_t first_block() const {
     return blocks_stay() ? old_.header().integrity_offset >> header_.integrity_block_log2 : 0;
@@ -275,7 +275,7 @@ class AppendWriter {
     io::pwrite_all(file_.fd(), 0, struct_bytes(header_), file_.path());
   }
 
-  // After an error. Debris behind a whole old header is harmless. Behind a torn one, the commit
+  // After an error. Debris after a whole old header is harmless. After a torn one, the commit
   // record in it is what recover() needs: so the old header goes back and is synced before anything
   // is cut.
   void cut_debris() noexcept {

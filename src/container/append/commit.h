@@ -8,7 +8,7 @@
 
 namespace thalia::container {
 
-/// Writes what `plan`, made by AppendPlan, has behind the end of `old`, and then the header.
+/// Writes what `plan`, made by AppendPlan, has after the end of `old`, and then the header.
 /// @param old the locked file as it was when it was opened, verified on touch.
 /// @return what AppendResult says, but for `seconds`. @throws as Appender::commit().
 AppendResult write_append(const io::LockedFile& file, const detail::OpenFile& old, FilePlan& plan,

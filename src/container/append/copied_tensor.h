@@ -15,7 +15,7 @@
 
 namespace thalia::container {
 
-/// @throws UnsupportedError where the file has what a writer of this version could not keep: a
+/// @throws UnsupportedError if the file has what a writer of this version could not keep: a
 /// newer minor version, feature bits, a base.
 void check_can_be_rewritten(const format::Header& header);
 
@@ -29,7 +29,7 @@ TensorPlan tensor_in_place(const detail::OpenFile& file, std::uint32_t region,
 /// verified as the file's options say; with verification off, against the digests in the directory.
 TensorPlan tensor_to_copy(const detail::OpenFile& file, std::uint32_t region, std::uint32_t number);
 
-/// A region's headers and texts; an empty object where it has no config.
+/// A region's headers and texts; an empty object if it has no config.
 RegionSpec region_spec(const RegionView& region);
 /// The same for another file. @throws FormatError (bad_name) for a name that none may have.
 RegionSpec region_to_write(const RegionView& region);

@@ -31,7 +31,7 @@ class AppendPlan {
   void set_training_steps(std::uint64_t steps) { training_steps_ = steps; }
 
   /// A new region in the place of the file's of that name, whose connections stay.
-  /// @throws UsageError (not_found) where the file has none.
+  /// @throws UsageError (not_found) if the file has none.
   std::uint32_t replace_region(RegionSpec spec);
   /// With the connections from and to it.
   void remove_region(std::string_view name);

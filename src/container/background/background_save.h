@@ -20,7 +20,7 @@ class BackgroundSave {
   BackgroundSave& operator=(const BackgroundSave&) = delete;
   virtual ~BackgroundSave() = default;
 
-  /// What copy() needs; 0 where nothing is copied.
+  /// What copy() needs; 0 if nothing is copied.
   virtual std::uint64_t bytes() const noexcept = 0;
   /// What the caller asked for.
   virtual const Work& work() const noexcept = 0;

@@ -30,7 +30,7 @@ class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
   SaveQueue& operator=(const SaveQueue&) = delete;
   ~SaveQueue() = default;
 
-  /// @throws IoError where no thread is to be had.
+  /// @throws IoError if no thread is to be had.
   void start();
   /// Waits for every save, and for the thread; within a save of its own not even for that: the
   /// thread ends by itself then. In a forked child, which has no such thread, nothing.
@@ -49,7 +49,7 @@ class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
   void check_caller() const;
   std::uint64_t snapshot_bytes() const noexcept;  ///< 0 in a forked child, which has none of it
 
-  /// Asks a save to end, and ends it where it only waits. Not in a forked child.
+  /// Asks a save to end, and ends it if it only waits. Not in a forked child.
   void cancel(SaveState& state) noexcept;
 
  private:
@@ -59,7 +59,7 @@ class SaveQueue : public std::enable_shared_from_this<SaveQueue> {
   };
   struct Job {
     std::shared_ptr<SaveState> state;
-    container::SharedArena arena;  ///< of the snapshot; null where nothing is copied
+    container::SharedArena arena;  ///< of the snapshot; null if nothing is copied
     std::unique_ptr<container::BackgroundSave> save;
     /// From the caller's own stop token to the state's.
     std::optional<std::stop_callback<RequestStop>> link;

@@ -30,7 +30,7 @@ SharedArena SnapshotArenas::take(std::uint64_t bytes, std::uint64_t others) {
     arena = take(fitting);
   } else {
     // States grow: if even the largest kept arena is too small, it will not be wanted again. Nor
-    // will one that is too large. The others go only if they stand in the limit's way.
+    // will one that is too large. The others go only if they are in the limit's way.
     if (!kept_.empty()) take(kept_.end() - 1);
     while (!kept_.empty() && held() + bytes > bound_) take(kept_.begin());
     arena = std::make_shared<SnapshotArena>(bytes);
@@ -95,7 +95,7 @@ std::optional<SnapshotArenas::Untouched> SnapshotArenas::next_untouched(
   if (found == kept_.end()) return std::nullopt;
   SnapshotArena& arena = **found;
   const std::uint64_t offset = arena.touched;
-  // Counted as touched before they are: the next call goes on behind them.
+  // Counted as touched before they are: the next call goes on after them.
   arena.touched += std::min(most, arena.reserved - offset);
   return Untouched{*found, offset, arena.touched - offset};
 }

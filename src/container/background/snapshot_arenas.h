@@ -32,7 +32,7 @@ class SnapshotArenas {
   /// @param bound the most bytes of all arenas together, in use and kept; rounded up.
   explicit SnapshotArenas(std::uint64_t bound) : bound_(format::align_up(bound, kUnit)) {}
 
-  /// True where acquire(), `count` times, stays within the bound, given what is in use.
+  /// True if acquire(), `count` times, stays within the bound, given what is in use.
   bool fits(std::uint64_t bytes, unsigned count = 1) const noexcept {
     return bytes <= bound_ && format::align_up(bytes, kUnit) <= (bound_ - in_use_) / count;
   }
@@ -50,8 +50,8 @@ class SnapshotArenas {
     std::uint64_t offset;
     std::uint64_t length;
   };
-  /// The next pages that are reserved, `most` bytes of them or less, and those behind them the next
-  /// time; nullopt where all are there or on their way.
+  /// The next pages that are reserved, `most` bytes of them or less, and those after them the next
+  /// time; nullopt if all are there or on their way.
   std::optional<Untouched> next_untouched(std::uint64_t most) noexcept;
   bool has_untouched() const noexcept;
 

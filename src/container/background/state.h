@@ -33,7 +33,7 @@ class SaveState final : public SaveOutcome<SaveResult> {
 
   SaveProgress progress() const noexcept override;
   bool has_ended() const noexcept { return done_.load(std::memory_order_acquire); }
-  /// @throws UsageError (wrong_state) in a forked child where it had not ended: it never will.
+  /// @throws UsageError (wrong_state) in a forked child if it had not ended: it never will.
   bool done() const override;
   bool skipped() const noexcept override { return has_ended() && skipped_; }
   // Until it has ended, @throws UsageError (wrong_state) in a forked child, and within a save of

@@ -32,7 +32,7 @@ format::Extent BadBlocks::first_part(const format::Extent& extent) const {
 }
 
 std::vector<bool> BadBlocks::touched_by(const std::vector<format::Extent>& extents) const {
-  // A difference array: one more at the first bad block that an extent reaches, one less behind the
+  // A difference array: one more at the first bad block that an extent reaches, one less after the
   // last. Its running sum counts the extents that reach into each block, in one pass however much
   // they overlap.
   std::vector<std::int64_t> changes(size() + 1);

@@ -23,7 +23,7 @@ class BadBlocks {
   std::uint64_t number(std::size_t i) const noexcept { return numbers_[i]; }
   format::Extent extent(std::size_t i) const noexcept;
 
-  /// The part of an extent that lies in the first bad block that it reaches; the whole extent where
+  /// The part of an extent that lies in the first bad block that it reaches; the whole extent if
   /// it reaches none.
   format::Extent first_part(const format::Extent& extent) const;
   /// For each bad block, whether any of the extents reaches into it. Extents may overlap.

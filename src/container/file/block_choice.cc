@@ -23,7 +23,7 @@ constexpr std::uint64_t kGapShare = 16;
 }  // namespace
 
 unsigned block_log2_for(std::uint64_t covered) noexcept {
-  // The last size has no upper limit: it is what find_if() leaves where none of the others fits.
+  // The last size has no upper limit: it is what find_if() leaves if none of the others fits.
   const auto* const found =
       std::find_if(std::begin(kBlockLog2s), std::end(kBlockLog2s) - 1,
                    [&](unsigned log2) { return covered <= 1ull << (log2 + kMostLeavesLog2); });

@@ -16,7 +16,7 @@ inline constexpr unsigned kBlockLog2s[] = {12, 14, 16, format::kDefaultBlockLog2
 /// The block size, as a power of two, that suits a file whose blocks cover so many bytes.
 unsigned block_log2_for(std::uint64_t covered) noexcept;
 
-/// The block size that a caller chose for a file. nullopt where it is the one that the size of the
+/// The block size that a caller chose for a file. nullopt if it is the one that the size of the
 /// file suggests: such blocks may become larger as the file grows.
 std::optional<unsigned> chosen_block_log2(const format::Header& header) noexcept;
 
@@ -39,7 +39,7 @@ class BlockGaps {
   std::uint64_t taken_ = 0;
 };
 
-/// Whether nothing but alignment or such a gap lies between `at` and a section behind it.
+/// Whether nothing but alignment or such a gap lies between `at` and a section after it.
 bool is_gap(std::uint64_t at, std::uint64_t section) noexcept;
 
 }  // namespace thalia::container

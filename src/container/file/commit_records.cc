@@ -1,7 +1,7 @@
 // Finds the header to restore where the first bytes of a file are damaged. Anything may lie on a
 // multiple of 64, also the record of another file that was stored as a payload. So a record counts
-// only where it holds as a header, says that it stands where it stands, and has the closing
-// checksum before its file_length that follows from it.
+// only if it holds as a header, says that it is where it is, and has the closing checksum before
+// its file_length that follows from it.
 //
 // Costs have an upper limit for files made to exhaust the search: a place costs a compare of a few
 // bytes, a record its CRC, and only the kMostTried best records a pass over the file.
@@ -51,7 +51,7 @@ bool holds(const format::Header& header, std::uint64_t file_size, const ReadLimi
   }
 }
 
-// The highest generation first; of equal ones the record that stands later in the file.
+// The highest generation first; of equal ones the record that is later in the file.
 bool is_better(const CommitRecord& a, const CommitRecord& b) {
   return a.header.generation != b.header.generation ? a.header.generation > b.header.generation
                                                     : a.offset > b.offset;
@@ -89,7 +89,7 @@ bool check_state(ByteSpan all, CommitRecord& record, const ReadLimits& limits, u
 }  // namespace
 
 // A whole header of another version, or one beyond the limits of the caller, is not damaged, and
-// restoring an older state over it would lose data. An UnsupportedError counts as damage only where
+// restoring an older state over it would lose data. An UnsupportedError counts as damage only if
 // the CRC does not hold, as then the version itself may be what was damaged.
 bool may_be_recovered(const Error& error, ByteSpan file) {
   if (error.code() == ErrorCode::limit_exceeded) return false;

@@ -29,7 +29,7 @@ struct RecordSearch {
 bool may_be_recovered(const Error& error, ByteSpan file);
 
 /// Looks at every multiple of 64, from the end. Among the records whose closing checksum holds, the
-/// best is the one with the highest generation that has no damaged block or, where there is none,
+/// best is the one with the highest generation that has no damaged block or, if there is none,
 /// the one with the highest generation. Hashes the state of no more than 64 records, those of the
 /// highest generations.
 ///

@@ -3,7 +3,7 @@
 // Verifying each entry that a search passes would hash a block at nearly every step. So a search
 // first passes over the entries as they lie, and believes nothing of them. Then it verifies the
 // place where it ended: the entry there has the name, or its two neighbours show that the name
-// would stand between them. Where neither is so, an entry on the way was damaged or out of order. A
+// would be between them. If neither is so, an entry on the way was damaged or out of order. A
 // second search then verifies every step, and ends with the error of the damaged block, or with the
 // answer. docs/format/format.md, "Look-up".
 #include "container/file/open_file.h"
@@ -13,7 +13,7 @@
 namespace thalia::detail {
 namespace {
 
-// Where a name is, or where it would stand.
+// Where a name is, or where it would be.
 struct Place {
   std::uint32_t index;
   bool found;

@@ -1,7 +1,7 @@
 // What a file is, its first bytes decide and never its name. The order: a side file; then frames,
 // which may hold a delta but no further frames; then a delta. All else is taken for a plain file,
-// and its header is refused later if it is none. Each layer is an io::FileBytes over the one below,
-// which it keeps alive where it still reads from it.
+// and its header is refused later if it is not one. Each layer is an io::FileBytes over the one
+// below, which it keeps alive if it still reads from it.
 #include "container/file/open_bytes.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileB
   if (begins_side_file(start)) return MetaFile::open(*file, limits);
   if (codec::frame_kind(start) == codec::FrameKind::none) return container_of(std::move(file));
   const auto front = find_wrapper(file->fd(), file->path(), size);
-  // It begins with a frame to skip and has no other behind it: the header check refuses it.
+  // It begins with a frame to skip and has no other after it: the header check refuses it.
   if (!front) return file;
   return container_of(WrappedFile::open(std::move(file), front->codec, limits));
 }

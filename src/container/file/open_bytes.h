@@ -13,7 +13,7 @@
 namespace thalia::container {
 
 /// A plain file as `access` says; the content of a wrapped one, and the extents of a side file, in
-/// memory; of a delta, its container. @throws IoError; UsageError (bad_argument) where the path is
+/// memory; of a delta, its container. @throws IoError; UsageError (bad_argument) if the path is
 /// no regular file; for files that are not plain, FormatError, IntegrityError and UnsupportedError.
 std::shared_ptr<const io::FileBytes> open_bytes(const io::InputFile& input, Access access,
                                                 const ReadLimits& limits);
@@ -25,7 +25,7 @@ std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileB
 /// Bytes that the file has on disk, by which ReadLimits measure what it may take in memory.
 std::uint64_t bytes_on_disk(const io::FileBytes& file) noexcept;
 
-/// To be called before a file is changed in place. @throws UnsupportedError where it is not plain.
+/// To be called before a file is changed in place. @throws UnsupportedError if it is not plain.
 void require_plain(const io::FileBytes& file);
 /// The same by a file's first bytes.
 void require_plain(ByteSpan start, const std::filesystem::path& path);

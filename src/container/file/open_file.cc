@@ -54,7 +54,7 @@ bool may_be_an_append(const Error& error) {
          (error.code() == ErrorCode::checksum_mismatch || error.code() == ErrorCode::truncated);
 }
 
-// A copy of the header or, where it does not hold and the caller asked for it, of the commit record
+// A copy of the header or, if it does not hold and the caller asked for it, of the commit record
 // that recover() would restore. Changes nothing.
 format::Header checked_header(const io::FileBytes& mapping, const ReadOptions& options) {
   const ByteSpan all = mapping.bytes();
@@ -118,7 +118,7 @@ OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptio
   const ByteSpan all = mapping_->bytes();
   mapping_->touch(0, std::min(all.size(), sizeof(format::Header)));
   if (all.size() < sizeof(format::Header)) {
-    format::Header start{};  // a short file may still say that it is none of ours
+    format::Header start{};  // a short file may still say that it is not one of ours
     if (all.size() >= offsetof(format::Header, minor_version)) {
       std::memcpy(&start, all.data(), all.size());
       format::validate_identity(start);
@@ -128,7 +128,7 @@ OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptio
                all.empty() ? format::kEmptyFile : "");
   }
   header_ = checked_header(*mapping_, options_);
-  // The header was held against the limit. What lies behind its end, and before its beginning,
+  // The header was held against the limit. What lies after its end, and before its beginning,
   // is of the file too.
   io::check_file_bytes("header", container::bytes_on_disk(*mapping_), options_.input.limits);
   if (partial && (header_.flags & format::kFlagDelta) != 0) {
@@ -147,7 +147,7 @@ OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptio
   }
 }
 
-// Calls action(offset, length) for the parts of an extent, on several threads where it is long.
+// Calls action(offset, length) for the parts of an extent, on several threads if it is long.
 template <typename Action>
 void OpenFile::for_extents(std::uint64_t offset, std::uint64_t length, Action action) const {
   named([&] {

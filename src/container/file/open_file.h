@@ -66,7 +66,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   const Digest256& closing_checksum() const {
     return format::overlay<Digest256>(bytes_, bytes_.size() - format::kChecksumLength, "checksum");
   }
-  /// Structures, not verified. @throws FormatError (truncated) where they pass
+  /// Structures, not verified. @throws FormatError (truncated) if they pass
   /// header().file_length.
   template <typename T>
   std::span<const T> structures(std::uint64_t offset, std::uint64_t count,
@@ -101,7 +101,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
       visit(offset, verified_once(offset, std::min(kPart, end - offset), buffer));
   }
   /// Copies verified bytes into `out`. Those of a copied file are not kept in its own memory too,
-  /// where that can be avoided.
+  /// if that can be avoided.
   void read_verified(std::uint64_t offset, MutableByteSpan out) const;
   /// Part of a tensor's payload, verified as the options and the checksum type say.
   ByteSpan verified_payload(const format::TensorEntry& entry, std::uint64_t offset,
@@ -111,7 +111,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   bool read_despite_blocks(const format::TensorEntry& entry, MutableByteSpan out) const;
   /// A chunk's stored bytes, verified by their block or not: the chunk has a CRC-32 of its own.
   ByteSpan chunk_bytes(const format::ChunkEntry& chunk, std::vector<std::byte>& buffer) const;
-  /// Which blocks of the tree were checked; null where the file has no tree, or tensors are checked
+  /// Which blocks of the tree were checked; null if the file has no tree, or tensors are checked
   /// instead of blocks.
   container::VerifiedBlocks* blocks() const noexcept {
     return blocks_ && options_.verification != Verification::by_tensor ? &*blocks_ : nullptr;
@@ -158,7 +158,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   /// The side data of a quantized tensor that tensor_view() accepted, checked against the entry.
   /// @throws FormatError.
   const format::QuantizedSideData& quantized_tensor(const format::TensorEntry& entry) const;
-  /// The same of a view; null where it is not quantized.
+  /// The same of a view; null if it is not quantized.
   static const format::QuantizedSideData* quantization_of(const TensorView& view);
 
   std::optional<std::uint32_t> find_region(std::string_view name) const;
@@ -185,7 +185,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
 
  private:
   // Comes before every look at bytes that verified() does not return: ends the work where a stop
-  // was requested, and copies the bytes in where the file is copied.
+  // was requested, and copies the bytes in if the file is copied.
   void touch(std::uint64_t offset, std::uint64_t length) const {
     stop_if_cancelled(options_.work.cancel);
     if (options_.input.access == Access::copied) copy_in(offset, length);

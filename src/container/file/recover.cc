@@ -22,7 +22,7 @@
 namespace thalia {
 namespace {
 
-// What is wrong with the header; empty where it holds. @throws the error of check_header() where
+// What is wrong with the header; empty if it holds. @throws the error of check_header() if
 // that is no damage: another version, or a limit.
 std::string find_fault(ByteSpan start, std::uint64_t size, const ReadLimits& limits) {
   try {

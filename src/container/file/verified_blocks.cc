@@ -1,5 +1,5 @@
 // One bit a block, set only after the bytes of the block were found to have their leaf, and never
-// cleared. The release on setting it and the acquire on reading it order it behind the bytes, which
+// cleared. The release on setting it and the acquire on reading it order it after the bytes, which
 // another thread may have copied in. No lock is taken: two threads that meet in a block both hash
 // it, which is rare and costs less than a lock at every look-up.
 //

@@ -5,7 +5,7 @@
 // their own, which ChunkReader checks whatever the option.
 //
 // A block that differs condemns all its bytes, but a payload in it may be whole. Its CRC-32 and
-// content hash may speak for it where its entry is verified and leaves are not SHA-256.
+// content hash may speak for it if its entry is verified and leaves are not SHA-256.
 // docs/format/format.md, "Block tree".
 #include <algorithm>
 #include <cstring>
@@ -46,7 +46,7 @@ ByteSpan OpenFile::verified(std::uint64_t offset, std::uint64_t length) const {
 
 ByteSpan OpenFile::verified_once(std::uint64_t offset, std::uint64_t length,
                                  std::vector<std::byte>& buffer) const {
-  // What is verified has to stay where it was checked. Only where nothing is checked may bytes pass
+  // What is verified has to stay where it was checked. Only if nothing is checked may bytes pass
   // through the buffer.
   if (options_.input.access != Access::copied || options_.verification != Verification::off)
     return verified(offset, length);
@@ -145,7 +145,7 @@ void OpenFile::verify_for_append() const {
   return named([&]() -> void {
     if (!blocks_) return verify_whole_checksum({});
     blocks_->ensure_leaves();
-    // The append continues the last block where that ends within one. The block gets a new leaf,
+    // The append continues the last block if that ends within one. The block gets a new leaf,
     // which would vouch for damage in its old bytes; all other leaves stay.
     const std::uint64_t end = header_.integrity_offset;
     const std::uint64_t last = end >> header_.integrity_block_log2 << header_.integrity_block_log2;

@@ -19,7 +19,7 @@
 namespace thalia::container {
 namespace {
 
-// An index array of a payload: in place where it lies whole and aligned in one piece, else a copy.
+// An index array of a payload: in place if it lies whole and aligned in one piece, else a copy.
 template <typename Index>
 class IndexArray {
  public:

@@ -1,4 +1,4 @@
-// Numbers from callers are checked once, before a file is touched; everything behind this relies on
+// Numbers from callers are checked once, before a file is touched; everything after this relies on
 // them.
 #include "container/plan/check_options.h"
 

@@ -1,5 +1,5 @@
 // All tables of the directory are made in memory and joined at the end. Regions keep the order of
-// their numbers; beside them stands their order by name. Tensors of a region are sorted by name:
+// their numbers; beside them is their order by name. Tensors of a region are sorted by name:
 // readers search both in place, by halving. Digests may come later, since directory_crc32 covers
 // the directory's header and no entry. docs/format/format.md, "Directory".
 #include "container/plan/directory_builder.h"
@@ -32,7 +32,7 @@ class DirectoryBuilder {
     for (std::size_t r = 0; r < named; ++r)
       add_region(plan_.regions[r].spec.name, plan_.regions[r].tensors, 0);
     if (!plan_.connections.empty())
-      // Matrices of connections are found like tensors of a region without a name, behind the named
+      // Matrices of connections are found like tensors of a region without a name, after the named
       // ones.
       add_region("", connectivity_tensors(), format::kRegionConnectivity);
     return assemble();
@@ -168,7 +168,7 @@ class DirectoryBuilder {
 };
 
 // The 32-byte header has room for three dimensions: the third stands for all that follow. 2^64 - 1
-// where the product is larger.
+// if the product is larger.
 std::uint64_t trailing_product(const Shape& shape) {
   if (shape.rank() <= 2) return 1;
   return Shape(shape.extents().subspan(2))

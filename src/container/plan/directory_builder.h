@@ -21,7 +21,7 @@ struct Directory {
   void set_digests(const FilePlan& plan);
 };
 
-/// @throws UsageError (bad_argument) where names or chunks pass what the directory's u32 fields can
+/// @throws UsageError (bad_argument) if names or chunks pass what the directory's u32 fields can
 /// hold.
 Directory build_directory(const FilePlan& plan);
 

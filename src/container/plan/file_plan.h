@@ -33,7 +33,7 @@ namespace thalia::container {
 
 /// Places of things in a list by the hashes of their names: 8 bytes a slot and no memory for a
 /// name, since a state of many small tensors is declared while the training waits. Places are
-/// those of the list, so the table stays true where the list is moved. Externally synchronised.
+/// those of the list, so the table stays true if the list is moved. Externally synchronised.
 class NameTable {
  public:
   static std::uint32_t hash_of(std::string_view name) noexcept {
@@ -112,17 +112,17 @@ class PayloadPieces {
   }
 
   ByteSpan one_;
-  std::vector<ByteSpan> many_;  ///< where there are more, or were
+  std::vector<ByteSpan> many_;  ///< if there are more, or were
 };
 
 /// Stands for the connectivity section where a region's number is asked for: its matrices come
-/// behind all regions.
+/// after all regions.
 inline constexpr std::uint32_t kConnectivity = 0xFFFFFFFF;
 
 struct TensorPlan {
   TensorSpec spec;
   std::uint64_t logical_length = 0;
-  PayloadPieces pieces;  ///< the borrowed payload; empty where streamed
+  PayloadPieces pieces;  ///< the borrowed payload; empty if streamed
   std::uint32_t region = 0;
   bool streamed = false;
 
@@ -135,7 +135,7 @@ struct TensorPlan {
   bool digested = false;  ///< the digest is known from elsewhere
 
   // What few tensors have lies elsewhere: a state may have a million of the others.
-  std::unique_ptr<format::QuantizedSideData> quantized{};  ///< where the encoding is quantized
+  std::unique_ptr<format::QuantizedSideData> quantized{};  ///< if the encoding is quantized
 
   // For a delta:
   std::unique_ptr<format::DeltaTensor> delta{};  ///< where the payload needs the base
@@ -157,7 +157,7 @@ struct TensorPlan {
 };
 
 struct RegionPlan {
-  RegionSpec spec;                       ///< only the name where it is kept
+  RegionSpec spec;                       ///< only the name if it is kept
   std::optional<format::Extent> kept{};  ///< where it lies in the file that is appended to
   std::vector<std::uint32_t> tensors;    ///< in the order of declaration
   NameTable tensor_names;                ///< of places in `tensors`
@@ -187,7 +187,7 @@ struct DeltaContainer {
   std::uint64_t base_step = 0;
 };
 
-/// Externally synchronised. Every add_ checks its arguments first and changes nothing where it
+/// Externally synchronised. Every add_ checks its arguments first and changes nothing if it
 /// throws UsageError.
 class FilePlan {
  public:

@@ -16,7 +16,7 @@ namespace thalia::container {
 /// zero.
 format::Header build_header(const FilePlan& plan, const Layout& layout);
 
-/// Places the tables behind `end`: directory, region index, commit record, integrity table, closing
+/// Places the tables after `end`: directory, region index, commit record, integrity table, closing
 /// checksum. @param block_log2 nullopt: by the file's size.
 void place_tables(format::Header& header, std::uint64_t end, std::uint64_t directory_length,
                   ChecksumType checksum, LeafAlgorithm leaves, std::optional<unsigned> block_log2);

@@ -83,7 +83,7 @@ void Layout::close_region() {
   region_open_ = false;
 }
 
-// Regions behind the last tensor's have no tensors, and their headers and texts all the same.
+// Regions after the last tensor's have no tensors, and their headers and texts all the same.
 void Layout::open_remaining_regions() {
   close_region();
   while (opened_ < regions_.size()) {

@@ -44,7 +44,7 @@ class Layout {
   // Valid after finish():
   format::Extent metadata() const noexcept { return metadata_; }
   const std::vector<RegionLayout>& regions() const noexcept { return regions_; }
-  /// Header, entries and matrices; empty where there are no connections.
+  /// Header, entries and matrices; empty if there are no connections.
   format::Extent connectivity() const noexcept { return connectivity_; }
   /// The next free byte.
   std::uint64_t end() const noexcept { return at_; }

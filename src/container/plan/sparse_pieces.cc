@@ -14,7 +14,7 @@
 namespace thalia::container {
 namespace {
 
-// The arrays of a sparse payload with the padding that stands between them.
+// The arrays of a sparse payload with the padding between them.
 std::vector<ByteSpan> with_padding(
     std::initializer_list<std::pair<format::Extent, ByteSpan>> arrays) {
   std::vector<ByteSpan> pieces;

@@ -10,7 +10,7 @@
 namespace thalia::container {
 
 /// Sets encoding, nnz and wide_indices of `spec`, which has its dtype and shape.
-/// @return the arrays, borrowed, with the padding that stands between them; nothing where dtype and
+/// @return the arrays, borrowed, with the padding between them; nothing if dtype and
 /// shape cannot be sparse. @throws UsageError (size_mismatch, bad_argument).
 template <typename Index>
 std::vector<ByteSpan> sparse_pieces(TensorSpec& spec, const CsrArrays<Index>& arrays);

@@ -18,7 +18,7 @@ void decode_stored(const format::ChunkEntry& chunk, ByteSpan stored, MutableByte
 /// Borrows the file and an entry that was validated. Immutable; any number of threads.
 class ChunkReader {
  public:
-  /// @throws FormatError where the first chunk's length cannot be one.
+  /// @throws FormatError if the first chunk's length cannot be one.
   ChunkReader(const detail::OpenFile& file, const format::TensorEntry& entry);
 
   /// Raw bytes of every chunk but the last.

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, kCodecCount> kCodecs{"none", "zstd", "lz4
                                                             "packed_exponents"};
 constexpr std::array<std::string_view, 3> kNeuronTypes{"lif", "conductance_lif", "none"};
 
-// Also of codes that are none: messages are written about those.
+// Also of codes that do not exist: messages are written about those.
 template <std::size_t Count>
 std::string_view name_at(const std::array<std::string_view, Count>& names, std::size_t code) {
   return code < Count ? names[code] : "unknown";

@@ -40,7 +40,7 @@ class QuantizedArrays {
 
   const QuantizedView& view() const noexcept { return view_; }
 
-  /// What only a verifier checks: padding, and the bits behind the last code. @throws FormatError.
+  /// What only a verifier checks: padding, and the bits after the last code. @throws FormatError.
   void check_unused_bits() const;
 
  private:
@@ -59,7 +59,7 @@ class QuantizedArrays {
   std::vector<std::uint64_t> starts_;  ///< of the codes of the group that piece i begins in
 };
 
-/// The arrays of `parts` in `logical`. `group_size` is not 0 but where there are no elements.
+/// The arrays of `parts` in `logical`. `group_size` is not 0 unless there are no elements.
 QuantizedView quantized_view(DType dtype, unsigned bits, std::uint64_t group_size,
                              const format::QuantizedParts& parts, ByteSpan logical) noexcept;
 

@@ -13,7 +13,7 @@ std::optional<std::string> find_csr_fault(const Shape& shape, std::uint64_t nnz,
                                           std::span<const Index> column_indices) {
   const std::uint64_t rows = shape[0];
   const std::uint64_t columns = shape[1];
-  // Sizes come first. Below, no row ends behind nnz, so no index outside the arrays is looked up.
+  // Sizes come first. Below, no row ends after nnz, so no index outside the arrays is looked up.
   if (row_pointers.size() != rows + 1)
     return fmt::format("{} row pointers, expected {}", row_pointers.size(), rows + 1);
   if (column_indices.size() != nnz)
@@ -60,7 +60,7 @@ std::optional<std::string> find_coo_fault(const Shape& shape, std::uint64_t nnz,
       if (!above) {
         const std::uint64_t before = indices[d * nnz + i - 1];
         if (index < before)
-          return fmt::format("entry {} is not behind entry {} in row-major order", i, i - 1);
+          return fmt::format("entry {} is not after entry {} in row-major order", i, i - 1);
         above = index > before;
       }
     }

@@ -11,7 +11,7 @@
 
 namespace thalia::container {
 
-/// What is wrong, in words that name the array, the position and what was expected; nullopt where
+/// What is wrong, in words that name the array, the position and what was expected; nullopt if
 /// nothing is.
 template <typename Index>
 std::optional<std::string> find_csr_fault(const Shape& shape, std::uint64_t nnz,

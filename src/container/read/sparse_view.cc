@@ -165,7 +165,7 @@ void TensorView::read_dense(MutableByteSpan out) const {
       read(buffer);
       payload = buffer;
     }
-    // After the payload was read: where that fails, `out` stays as it was.
+    // After the payload was read: if that fails, `out` stays as it was.
     std::fill(out.begin(), out.end(), std::byte{0});
     const bool csr = encoding() == Encoding::csr;
     if (wide_indices()) {

@@ -10,12 +10,12 @@
 
 namespace thalia::container {
 
-/// True where the stored bytes, decompressed, are the logical bytes: no base, no quantization.
+/// True if the stored bytes, decompressed, are the logical bytes: no base, no quantization.
 inline bool is_plain(Encoding encoding) {
   return encoding == Encoding::dense || is_sparse(encoding);
 }
 
-/// True where a base is needed, as only a delta has one.
+/// True if a base is needed, as only a delta has one.
 inline bool needs_base(Encoding encoding) {
   return encoding >= Encoding::same_as_base && encoding <= Encoding::low_rank_delta;
 }
@@ -25,7 +25,7 @@ inline bool needs_base(Encoding encoding) {
 
 /// @throws UsageError (wrong_state) unless the tensor has this encoding.
 void require_encoding(const TensorView& tensor, Encoding wanted);
-/// @throws UsageError (wrong_state), with the way that decompresses, where the bytes are not in the
+/// @throws UsageError (wrong_state), with the way that decompresses, if the bytes are not in the
 /// file as they are.
 void require_raw(const TensorView& tensor, std::string_view other_way);
 /// @throws UsageError (bad_argument) unless arrays of 8-byte numbers may begin there.
@@ -40,7 +40,7 @@ void read_logical(const TensorView& tensor, const detail::OpenFile& file,
 void read_quantized(const detail::OpenFile& file, const format::TensorEntry& entry,
                     MutableByteSpan out);
 
-/// Checks every index of a csr or coo tensor's logical bytes, aligned to 8, and the padding behind
+/// Checks every index of a csr or coo tensor's logical bytes, aligned to 8, and the padding after
 /// them. @return the values. @throws FormatError.
 ByteSpan check_sparse_payload(const TensorView& tensor, ByteSpan payload);
 

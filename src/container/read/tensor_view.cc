@@ -84,7 +84,7 @@ std::vector<Codec> TensorView::codecs() const {
     for (std::uint32_t i = 0; i < entry_->chunk_count; ++i) {
       const std::uint32_t number = entry_->first_chunk + i;
       const std::uint8_t code = format::code_of(file_->chunk_entry(number).codec);
-      // Chunk entries are handed out unchecked, so the code may be none.
+      // Chunk entries are handed out unchecked, so the code may not exist.
       if (code >= found.size()) {
         fail_field(ErrorCode::bad_value, "directory", "codec",
                    file_->chunk_entry_offset(number) + offsetof(format::ChunkEntry, codec),
@@ -141,7 +141,7 @@ namespace {
 
 // Below this, starting threads takes longer than copying.
 constexpr std::uint64_t kSharedCopy = 4 << 20;
-// What a thread copies at a time, 1 MiB or a block of the tree where that is larger: it fits into a
+// What a thread copies at a time, 1 MiB or a block of the tree if that is larger: it fits into a
 // cache.
 constexpr unsigned kCopyLog2 = 20;
 // How far the kernel is asked to read ahead of the copy: page faults alone read a disk slowly.
@@ -203,7 +203,7 @@ void TensorView::prefetch() const {
 }
 
 void TensorView::populate() const {
-  // Not in with_names(): where the file was cut, reading the name raises SIGBUS too.
+  // Not in with_names(): if the file was cut, reading the name raises SIGBUS too.
   file_->populate(stored_offset(), stored_bytes());
 }
 

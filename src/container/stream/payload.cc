@@ -58,7 +58,7 @@ void StreamPayload::accept_raw(std::uint64_t offset, ByteSpan piece) {
 }
 
 // Chunks lie one after the other without gaps; the plan has checked their entries. So the first
-// chunk that ends behind `offset` holds it, and the following ones hold the rest. A chunk that is
+// chunk that ends after `offset` holds it, and the following ones hold the rest. A chunk that is
 // whole in the piece is decoded where it lies. The parts of any other are gathered first.
 void StreamPayload::accept_chunks(std::uint64_t offset, ByteSpan piece) {
   const auto ends_by = [](const format::ChunkEntry& chunk, std::uint64_t at) {

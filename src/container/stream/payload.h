@@ -48,7 +48,7 @@ class StreamPayload {
   void check_crc();
 
   /// After that, of a quantized tensor: checks its arrays, and restores its elements on up to
-  /// `threads` threads where that was asked for. @throws FormatError.
+  /// `threads` threads if that was asked for. @throws FormatError.
   void finish_quantized(unsigned threads);
 
   /// Notes a block whose leaf is wrong and in which a part of the tensor lies.
@@ -85,7 +85,7 @@ class StreamPayload {
   const StreamTensor& tensor_;
   const std::span<const format::ChunkEntry> chunks_;
   const bool verifies_;
-  const StreamQuantized* const quantized_;  ///< none where it is not quantized
+  const StreamQuantized* const quantized_;  ///< null if it is not quantized
   const bool restores_;
   StreamPlace out_;
   StreamPlace codes_;

@@ -36,7 +36,7 @@ class Planner {
     const std::uint64_t block = plan_.verifies_blocks ? 1ull << header.integrity_block_log2 : 0;
     grain_ = std::max<std::uint64_t>(block, io::kDirectAlignment);
     step_ = std::max(block, kStreamExtent);
-    // Blocks of the tree end where the integrity table begins; nothing is read behind them.
+    // Blocks of the tree end where the integrity table begins; nothing is read after them.
     limit_ = plan_.verifies_blocks ? header.integrity_offset : header.file_length;
   }
 
@@ -58,7 +58,7 @@ class Planner {
       TensorLayout layout = view.layout();
       if (restores) layout.encoding = Encoding::dense;
       if (!is_plain(view.encoding()) && !is_quantized) fail_unresolved(view.encoding());
-      // What stands in the file for no bytes is not read.
+      // What the file has for a tensor of no bytes is not read.
       const bool empty = view.logical_bytes() == 0;
       // One copy of a region's name for a run of its tensors, and one string for all tensors'
       // names: a plan may have a million of them.

@@ -39,7 +39,7 @@ struct StreamTensor {
   std::uint32_t chunk_count;  ///< 0: raw
   std::size_t first_chunk;    ///< in StreamPlan::chunks
   std::uint32_t units = 0;    ///< that hold a part of it
-  std::size_t quantized;      ///< in StreamPlan::quantized; behind its end: it is not
+  std::size_t quantized;      ///< in StreamPlan::quantized; past its end: it is not
   std::uint32_t region;       ///< in StreamPlan::regions
   std::size_t name_begin;     ///< in StreamPlan::names
   std::size_t name_length;

@@ -101,7 +101,7 @@ void StreamScheduler::complete_tensor(std::size_t tensor) {
   } else {
     complete_[tensor] = 1;
   }
-  // In a given order, a tensor behind the next one is no reason to wake the caller.
+  // In a given order, a tensor after the next one is no reason to wake the caller.
   if (waiting_ && deliverable()) caller_.notify_one();
 }
 

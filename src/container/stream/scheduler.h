@@ -90,7 +90,7 @@ class StreamScheduler {
   bool waiting_ = false;           ///< the caller, for a tensor
   std::vector<std::size_t> delivery_;
   std::vector<char> complete_;            ///< by tensor, where delivery_ gives the order
-  std::deque<std::size_t> as_completed_;  ///< where it does not
+  std::deque<std::size_t> as_completed_;  ///< if it does not
   std::size_t handed_out_ = 0;
 };
 

@@ -95,7 +95,7 @@ StreamSession::StreamSession(std::shared_ptr<const detail::OpenFile> file, Strea
             payloads_,
             options_.work.progress,
             static_cast<bool>(options_.damaged)} {
-  // Empty tensors stand first in the plan and are in no unit, so no worker would complete them.
+  // Empty tensors come first in the plan and are in no unit, so no worker would complete them.
   for (std::size_t i = 0; i < plan_.tensors.size() && plan_.tensors[i].stored_bytes == 0; ++i)
     scheduler_->complete_tensor(i);
   on_cancel_.emplace(options_.work.cancel, [this] { cancel(); });

@@ -25,7 +25,7 @@ namespace thalia::container {
 /// Externally synchronised. Destroyed, it ends the threads and waits for them.
 class StreamSession {
  public:
-  /// Starts to read the plan's units. @throws IoError where no thread is to be had.
+  /// Starts to read the plan's units. @throws IoError if no thread is to be had.
   StreamSession(std::shared_ptr<const detail::OpenFile> file, StreamPlan plan,
                 const StreamOptions& options);
   /// The same with workers that make the bytes of each unit, which is a part of one tensor.

@@ -1,5 +1,5 @@
 // Chooses once, before the first read, from what the kernel, the file system and the page cache
-// allow. Direct reads pay where the disk is what limits; bytes in the page cache are copied faster
+// allow. Direct reads pay if the disk is what limits; bytes in the page cache are copied faster
 // than they are read again. A denial is never an error: the next slower way is taken, and
 // fallback() says why. docs/contribute/design.md, "Streaming".
 #include "container/stream/strategy.h"

@@ -19,7 +19,7 @@ class ReadStrategy {
  public:
   ReadStrategy(const detail::OpenFile& file, const StreamPlan& plan, const StreamOptions& options);
   /// For a plan whose units are not read from `file` but made, in memory and on threads. @param
-  /// fallback why direct reads that were asked for are none.
+  /// fallback why reads that should be direct are not.
   ReadStrategy(const detail::OpenFile& file, const StreamPlan& plan, const StreamOptions& options,
                const char* fallback);
 
@@ -28,7 +28,7 @@ class ReadStrategy {
   io::ReadMethod waits() const noexcept { return waits_; }
   /// What the addresses of direct reads are a multiple of.
   std::size_t memory_alignment() const noexcept { return memory_alignment_; }
-  /// True where an extent is better read through the page cache.
+  /// True if an extent is better read through the page cache.
   bool is_cached(std::uint64_t offset, std::uint64_t length) const noexcept {
     return cache_ && cache_->holds(offset, length);
   }
@@ -36,7 +36,7 @@ class ReadStrategy {
   unsigned depth() const noexcept { return depth_; }  ///< reads in flight of each worker
   /// The bytes of the options' memory that the buffers of all workers leave for tensors.
   std::uint64_t tensor_bytes() const noexcept;
-  /// Why this is not the strategy that was asked for; empty where it is.
+  /// Why this is not the strategy that was asked for; empty if it is.
   const std::string& fallback() const noexcept { return fallback_; }
 
  private:

@@ -165,7 +165,7 @@ class Worker {
     for (std::uint64_t begin = part.begin, next; begin < part.end; begin = next) {
       const std::uint64_t block = begin >> block_log2_;
       next = std::min((block + 1) << block_log2_, part.end);
-      // Damage in a gap that was read through is none of the caller's concern.
+      // Damage in a gap that was read through is not the caller's concern.
       while (tensor < unit.last_tensor && plan_.tensors[tensor].end() <= begin) ++tensor;
       if (tensor == unit.last_tensor || plan_.tensors[tensor].offset >= next) continue;
       const bool sound = integrity::bytes_match(bytes.subspan(begin - part.begin, next - begin),

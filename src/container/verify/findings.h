@@ -25,14 +25,14 @@ class Findings {
 
   /// A finding that was added before is not added again: several checks may come upon one fault.
   void add(Finding finding);
-  /// An error as a finding; region and tensor are filled in where the error does not know them.
+  /// An error as a finding; region and tensor are filled in if the error does not know them.
   void add(const Error& error, std::string_view region = {}, std::string_view tensor = {});
   /// The findings of a part, each with this text before its message, and what is counted.
   void add_report(const VerifyReport& part, const std::string& in_front = {});
 
   /// Runs a check. What it throws becomes a finding; a passed limit and a stop go on to the caller.
   ///
-  /// @return true where nothing was thrown.
+  /// @return true if nothing was thrown.
   template <typename Check>
   bool check(Check action, std::string_view region = {}, std::string_view tensor = {}) {
     try {
@@ -57,7 +57,7 @@ class Findings {
       add(error);
     }
   }
-  /// The same of one that another file names: that it cannot be read, or is none, is a finding.
+  /// The same of one that another file names: that it cannot be read, or is not one, is a finding.
   template <typename Work>
   void find_of_named(const Work& work) {
     try {

@@ -91,7 +91,7 @@ class PaddingCheck {
     });
   }
 
-  // The directory is one covered extent, so its inside is checked here: the padding behind its
+  // The directory is one covered extent, so its inside is checked here: the padding after its
   // arrays, and what no entry owns of chunks, names and side data.
   void check_directory() {
     const format::DirectoryHeader& directory = file_.directory();

@@ -151,7 +151,7 @@ class Scan {
     return file_.tensor_entry(structure.tensors[i].number);
   }
 
-  // The first piece that ends behind an offset.
+  // The first piece that ends after an offset.
   std::vector<Piece>::iterator piece_behind(std::uint64_t offset) {
     return std::partition_point(pieces_.begin(), pieces_.end(),
                                 [&](const Piece& piece) { return piece.end <= offset; });

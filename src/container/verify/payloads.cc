@@ -105,7 +105,7 @@ class PayloadCheck {
     const bool delta = needs_base(encoding) && (file_.header().flags & format::kFlagDelta) != 0;
     const bool quantized = encoding == Encoding::quantized;
     if (!is_plain(encoding) && !delta && !quantized) return;  // was reported
-    // In memory as a whole only where it has to be: to be decoded, or to look up indices.
+    // In memory as a whole only if it has to be: to be decoded, or to look up indices.
     std::vector<std::uint64_t> memory;
     ByteSpan logical;
     const bool arrays = encoding != Encoding::dense && encoding != Encoding::xor_base;

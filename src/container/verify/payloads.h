@@ -12,7 +12,7 @@ namespace thalia::container {
 /// hash, sparse indices and padding bits of every sound tensor. Reports the bad blocks that no
 /// damaged tensor explains.
 ///
-/// Raw bytes are read once, and once more where the checksum is one sequence over the file, and for
+/// Raw bytes are read once, and once more if the checksum is one sequence over the file, and for
 /// tensors whose values have rules. A copied file takes the memory of a buffer a thread, and of the
 /// compressed and sparse tensors that are being checked.
 void verify_payloads(const detail::OpenFile& file, const Structure& structure,

@@ -80,7 +80,7 @@ class RegionCheck {
     }
   }
 
-  // An absolute offset as the headers store it: from the first byte of the region; 0 where there is
+  // An absolute offset as the headers store it: from the first byte of the region; 0 if there is
   // nothing.
   std::uint64_t relative(std::uint64_t absolute) const {
     return absolute == RoleExtent::kNowhere ? 0 : absolute - start_;
@@ -146,7 +146,7 @@ class RegionCheck {
       if (extent.begin < behind) {
         place.fail("dynamic_state_offset", 0,
                    fmt::format("{} at {}", role_name(role), extent.begin),
-                   fmt::format("behind the role before it, which ends at {}", behind));
+                   fmt::format("after the role before it, which ends at {}", behind));
       }
       behind = extent.end;
     }

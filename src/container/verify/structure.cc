@@ -1,7 +1,7 @@
 // Checks every table against every other, and makes the lists that the later checks work from. A
 // tensor is listed as sound only if its name, entry, chunk entries, payload header and side data
 // all hold: later checks follow these without asking again. What something owns goes to `covered`,
-// also where its contents are damaged, so that one fault is not reported a second time as padding.
+// also if its contents are damaged, so that one fault is not reported a second time as padding.
 // Tables are read as they lie, not verified: payload_scan tells which blocks differ.
 #include "container/verify/structure.h"
 
@@ -252,7 +252,7 @@ class StructureCheck {
     }
     if (!first && !(before < name)) {
       fail_field(ErrorCode::inconsistent, "directory", "name_offset", at,
-                 "'" + printable(name) + "'", "behind '" + printable(before) + "' in byte order");
+                 "'" + printable(name) + "'", "after '" + printable(before) + "' in byte order");
     }
   }
 

@@ -42,7 +42,7 @@ namespace {
 }
 
 /// Opens the source of a side file as OpenFile::over() does. @throws the same, but FormatError
-/// (inconsistent) where no extent holds what opening takes.
+/// (inconsistent) if no extent holds what opening takes.
 std::shared_ptr<const detail::OpenFile> open_side_file(std::shared_ptr<const io::FileBytes> file,
                                                        const ReadOptions& options) {
   try {
@@ -77,10 +77,10 @@ void verify_side_file(const detail::OpenFile& file, Findings& findings) {
 // What reading a wrapped file leaves unchecked. docs/format/format.md, "Wrappers".
 //
 // Checksums in a seek table are XXH64 of the contents, an addition of other writers that readers
-// pass over. Contents are hashed where the reader has decoded them, so frames of any length take no
+// pass over. Contents are hashed if the reader has decoded them, so frames of any length take no
 // memory here.
 
-/// Checks the checksums in the seek table, where it has any, for every frame that decodes. Does
+/// Checks the checksums in the seek table, if it has any, for every frame that decodes. Does
 /// nothing to a file that is not wrapped.
 /// @param contents of the frames, as the file was opened for reading.
 void verify_frames(const io::FileBytes& file, const io::FileBytes& contents,

@@ -73,7 +73,7 @@ class WholeFile {
   }
 
  private:
-  // Readers of version 0.1 take one frame, with nothing behind it but a checksum:
+  // Readers of version 0.1 take one frame, with nothing after it but a checksum:
   // docs/format/v01.md.
   bool is_version_0_1() const {
     format::V01FileHeader header{};

@@ -1,7 +1,7 @@
 // Restores the file that frames hold. With a seek table all threads decode, and the calling thread
 // writes the contents in their order. Without one, or where frames are too large for that, one
 // thread decodes from the front in pieces of 256 KiB, whatever the frames say of their size. Either
-// way the frames have to be those of the table, where there is one. The
+// way the frames have to be those of the table, if there is one. The
 // target is committed as a whole at the end. Every claim of the file is checked against the limits
 // first: the table against max_allocation_bytes, its content against max_file_bytes, and without a
 // table each piece.

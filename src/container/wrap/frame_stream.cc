@@ -23,7 +23,7 @@ FrameStream::FrameStream(const FramedFile& file, const SeekTable* table)
       decoder_(codec::FrameDecoder::create(file.codec)),
       buffer_(std::clamp<std::uint64_t>(file.size, kFrameStart, kBuffer)) {}
 
-// Moves what is left, less than a magic number, to the front and fills the buffer behind it.
+// Moves what is left, less than a magic number, to the front and fills the buffer after it.
 void FrameStream::refill() {
   std::copy(left_.begin(), left_.end(), buffer_.begin());
   const std::size_t kept = left_.size();
@@ -49,7 +49,7 @@ void FrameStream::begin_frame() {
              fmt::format("{} bytes that begin no {} frame", file_.size - frame_at_,
                          own == codec::FrameKind::lz4 ? "lz4" : "zstd"),
              "frames up to the end",
-             // The original program puts the 32 bytes of a SHA-256 behind its only frame.
+             // The original program puts the 32 bytes of a SHA-256 after its only frame.
              file_.size - frame_at_ == 32 && frames_ == 1
                  ? "a checksum behind the frame: a file of version 0.1"
                  : "");

@@ -16,7 +16,7 @@ namespace thalia::container {
 /// Takes the memory of the decoder and a buffer, whatever the frames say. Externally synchronised.
 class FrameStream {
  public:
-  /// @param table of the file, which outlives this; nullptr where it has none.
+  /// @param table of the file, which outlives this; nullptr if it has none.
   explicit FrameStream(const FramedFile& file, const SeekTable* table = nullptr);
 
   /// The next bytes of the content, as many as there is room for; fewer only where it ends, then 0.
@@ -37,7 +37,7 @@ class FrameStream {
   std::unique_ptr<codec::FrameDecoder> decoder_;
   std::vector<std::byte> buffer_;
   ByteSpan left_;                    ///< of the buffer
-  std::uint64_t offset_ = 0;         ///< in the file, behind the buffer
+  std::uint64_t offset_ = 0;         ///< in the file, after the buffer
   std::uint64_t frame_at_ = 0;       ///< where the frame begins
   std::uint64_t frame_content_ = 0;  ///< bytes of it that were handed out
   std::uint64_t frames_ = 0;

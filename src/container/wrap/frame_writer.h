@@ -1,4 +1,4 @@
-// Content as independent frames with a seek table behind them. docs/format/format.md, "Wrappers".
+// Content as independent frames with a seek table after them. docs/format/format.md, "Wrappers".
 #pragma once
 
 #include <cstdint>

@@ -146,7 +146,7 @@ std::optional<SeekTable> SeekTable::read(const FramedFile& file, const ReadLimit
                std::to_string(header.length), std::to_string(length + sizeof footer));
   }
 
-  // The table as it stands, and what becomes of it: starts and checksums.
+  // The table as it is, and what becomes of it: starts and checksums.
   const std::uint64_t memory = length + (count + 1) * sizeof(Start) + count * kChecksumLength;
   io::MemoryBudget(limits, file.size).take("wrapper", memory);
   std::vector<std::byte> bytes(length);

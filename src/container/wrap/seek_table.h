@@ -26,10 +26,10 @@ struct FramedFile {
 /// The first frame of a wrapped file that holds a part of the contents.
 struct FrontFrame {
   Codec codec;
-  std::uint64_t offset;  ///< behind the skippable frame, if one comes first
+  std::uint64_t offset;  ///< after the skippable frame, if one comes first
 };
 
-/// nullopt where a file begins with no frame, or with more than one to skip. @throws IoError.
+/// nullopt if a file begins with no frame, or with more than one to skip. @throws IoError.
 std::optional<FrontFrame> find_wrapper(int fd, const std::filesystem::path& path,
                                        std::uint64_t size);
 /// The same of a file in memory.
@@ -46,7 +46,7 @@ class SeekTable {
     std::uint64_t content_length;
   };
 
-  /// nullopt where the file ends with none. @throws FormatError where it breaks a rule, or takes
+  /// nullopt if the file ends with none. @throws FormatError if it breaks a rule, or takes
   /// more than max_allocation_bytes.
   static std::optional<SeekTable> read(const FramedFile& file, const ReadLimits& limits);
 
@@ -58,7 +58,7 @@ class SeekTable {
     return {starts_[i].stored, starts_[i + 1].stored - starts_[i].stored, starts_[i].content,
             starts_[i + 1].content - starts_[i].content};
   }
-  /// The low half of the XXH64 of each frame's content; empty where the table has none.
+  /// The low half of the XXH64 of each frame's content; empty if the table has none.
   std::span<const std::uint32_t> checksums() const noexcept { return checksums_; }
   /// The frame that holds a byte of the content, which lies before content_bytes().
   std::size_t frame_at(std::uint64_t content_offset) const noexcept;

@@ -12,7 +12,7 @@
 namespace thalia::container {
 namespace {
 
-constexpr std::uint64_t kFirstRoom = 64 << 10;  // where the frame does not say what it holds
+constexpr std::uint64_t kFirstRoom = 64 << 10;  // if the frame does not say what it holds
 
 // Room for what the frame says that it holds: a lie is known before memory is asked for.
 std::uint64_t first_room(ByteSpan file, std::uint64_t most) {

@@ -24,12 +24,12 @@ struct Unwrapped {
 std::optional<Codec> wrapper_codec(const std::filesystem::path& name);
 
 /// What the frame at the front of `file` holds, up to `most` bytes of it, as far as the frame gives
-/// them: enough to tell whether the rest is worth decoding. @throws FormatError where it is broken.
+/// them: enough to tell whether the rest is worth decoding. @throws FormatError if it is broken.
 std::vector<std::byte> start_of_front_frame(ByteSpan file, Codec codec, std::size_t most);
 
 /// Decodes the one frame at the front of `file`, with or without a content size.
-/// @throws FormatError: (bad_magic) where there is none, (bad_value) where it is broken,
-/// (truncated) where it does not end, (limit_exceeded) where it holds more than
+/// @throws FormatError: (bad_magic) if there is none, (bad_value) if it is broken,
+/// (truncated) if it does not end, (limit_exceeded) if it holds more than
 /// max_allocation_bytes, of which nothing is allocated where the frame says so itself.
 Unwrapped unwrap_front_frame(ByteSpan file, const ReadLimits& limits);
 

@@ -1,4 +1,4 @@
-// Chunks are encoded from the caller's memory where they lie in one piece; only a chunk that
+// Chunks are encoded from the caller's memory if they lie in one piece; only a chunk that
 // crosses from one piece into another is copied first. The CRC-32 of a chunk is of its stored
 // bytes, so damage shows before a decoder runs.
 #include "container/write/chunk_encoder.h"

@@ -92,7 +92,7 @@ void ChunkPipeline::add(std::uint32_t tensor) {
 
 // Copied from another file: compressed, digested and checked there.
 void ChunkPipeline::add_stored(std::uint32_t id) {
-  finish();  // its place is behind theirs
+  finish();  // its place is after theirs
   TensorPlan& tensor = plan_.tensors[id];
   tensor.stored_offset = layout_.begin_tensor(id);
   tensor.move_chunks(tensor.stored_offset);

@@ -13,7 +13,7 @@
 
 namespace thalia::container {
 
-/// What becomes known while the image is written, and where it stands.
+/// What becomes known while the image is written, and where it is.
 struct LateBytes {
   /// Absolute offset of a tensor's payload header.
   std::function<std::uint64_t(std::uint32_t tensor)> header_offset;

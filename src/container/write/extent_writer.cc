@@ -197,7 +197,7 @@ void ExtentWriter::write(std::uint64_t extent, WriteQueue& queue) {
 }
 
 void ExtentWriter::write_direct(std::uint64_t begin, std::uint64_t end, io::DirectWriter& queue) {
-  // Large payloads lie on pages in the file: where they do in memory too, no copy is needed.
+  // Large payloads lie on pages in the file: if they do in memory too, no copy is needed.
   if (const ByteSpan memory = image_.contiguous(begin, end); is_direct(memory)) {
     hash(begin, memory);
     queue.submit_borrowed(begin, memory);
@@ -253,7 +253,7 @@ std::optional<double> ExtentWriter::finish(std::uint64_t length) {
     image_.write_at(0, image_.contiguous(0, sizeof(format::Header)));
     return std::nullopt;
   }
-  // Whole pages: those behind the extents', then the first one, which may be among them.
+  // Whole pages: those after the extents', then the first one, which may be among them.
   const std::uint64_t from = std::max(end_ / kPage * kPage, kPage);
   // The threads' queues are gone. A ring may be denied by now, after direct writes went well.
   const WriteQueue queue = make_last_queue(1);

@@ -17,7 +17,7 @@
 
 namespace thalia::container {
 
-/// What one thread writes with: its own queue, or none where extents go through the page cache.
+/// What one thread writes with: its own queue, or none if extents go through the page cache.
 using WriteQueue = std::unique_ptr<io::DirectWriter>;
 
 /// First put() whole extents of payloads that come one after the other; then set_end(); then
@@ -32,14 +32,14 @@ class ExtentWriter {
 
   std::uint64_t extent_bytes() const noexcept { return extent_bytes_; }
 
-  /// False where extents are too large to be gathered in memory, because the blocks of the tree
+  /// False if extents are too large to be gathered in memory, because the blocks of the tree
   /// are.
   bool can_put() const noexcept;
   /// Hashes and writes one extent, which is whole in `bytes`. The caller has `bytes` back on
   /// return. Externally synchronised. @throws IoError.
   void put(std::uint64_t begin, ByteSpan bytes, WriteQueue& queue);
   /// Ends the first part: what write() writes is [0, end) without the extents that were put.
-  /// @param block_log2 of the tree, where there is one: what the options or the size say.
+  /// @param block_log2 of the tree, if there is one: what the options or the size say.
   /// @throws IoError.
   void set_end(std::uint64_t end, unsigned block_log2);
 
@@ -68,8 +68,8 @@ class ExtentWriter {
   const std::string& io_fallback() const noexcept { return io_fallback_; }
 
   /// After all extents are written. Writes what the image has from `end` to `length`, the file's
-  /// length; then the first page, with the header; then syncs as the options say, linked behind it.
-  /// @return seconds of the sync; nullopt where the caller still has to sync. @throws IoError.
+  /// length; then the first page, with the header; then syncs as the options say, linked after it.
+  /// @return seconds of the sync; nullopt if the caller still has to sync. @throws IoError.
   std::optional<double> finish(std::uint64_t length);
 
  private:

@@ -31,7 +31,7 @@ class FileDigest {
   /// When all extents are final: waits for the thread, and the image may change again.
   /// @throws IoError.
   void finish_extents();
-  /// After that, with the image complete: what lies behind the extents, up to `length`.
+  /// After that, with the image complete: what lies after the extents, up to `length`.
   /// @throws IoError.
   Digest256 finish(std::uint64_t length);
 
@@ -52,8 +52,8 @@ class FileDigest {
   std::jthread thread_;  ///< destroyed first
 };
 
-/// Before a save, not after it. @throws IoError (ENAMETOOLONG) where PATH.sha256 is no name;
-/// UsageError (exists) where it is there and is not to be replaced.
+/// Before a save, not after it. @throws IoError (ENAMETOOLONG) if PATH.sha256 is no name;
+/// UsageError (exists) if it is there and is not to be replaced.
 void check_sha256_name(const std::filesystem::path& path, const OutputOptions& output);
 
 /// Before a file takes the place of another one: removes PATH.sha256, which belongs to the old one,

@@ -25,7 +25,7 @@ class FilePieces {
   void add(std::uint64_t offset, std::span<const ByteSpan> pieces);
   /// A piece that is in the file already.
   void add_written(std::uint64_t offset, std::uint64_t length);
-  /// To be called after the last piece was added and before the calls below. Pieces behind all
+  /// To be called after the last piece was added and before the calls below. Pieces after all
   /// others may still follow.
   void sort();
 
@@ -37,9 +37,9 @@ class FilePieces {
   /// The same into `out`.
   void copy(std::uint64_t begin, std::uint64_t end, MutableByteSpan out) const;
 
-  /// The bytes of [begin, end) where they lie in one piece in memory; else an empty span.
+  /// The bytes of [begin, end) if they lie in one piece in memory; else an empty span.
   ByteSpan contiguous(std::uint64_t begin, std::uint64_t end) const;
-  /// True where a part of [begin, end) is in the file already.
+  /// True if a part of [begin, end) is in the file already.
   bool has_written(std::uint64_t begin, std::uint64_t end) const;
   /// Writes what is not in the file yet of [begin, end), in few calls. @throws IoError.
   void write(std::uint64_t begin, std::uint64_t end) const;
@@ -60,7 +60,7 @@ class FilePieces {
     std::uint64_t length;
     const std::byte* bytes;  ///< null: in the file
   };
-  // First piece that ends behind `offset`.
+  // First piece that ends after `offset`.
   std::vector<Piece>::const_iterator first_piece(std::uint64_t offset) const;
   // Calls visit(offset, bytes), with a null pointer for a piece in the file.
   template <typename Visit>

@@ -46,8 +46,8 @@ using ImageSink = std::function<double(const FilePieces& image, std::uint64_t le
 
 /// Digests the borrowed payloads that are not digested yet, writes everything that is not in the
 /// file yet, the header last, syncs, and gives the file its name.
-/// @param file null where it has no name: then it is neither synced nor put anywhere.
-/// @param sink where the image is in memory alone: gets it once it is complete.
+/// @param file null if it has no name: then it is neither synced nor put anywhere.
+/// @param sink if the image is in memory alone: gets it once it is complete.
 /// @return what SaveResult says, but for `seconds`. @throws IoError, UsageError.
 SaveResult finalize(io::AtomicFile* file, FilePlan& plan, PayloadStore& store,
                     const SaveOptions& options, const ImageSink& sink = {});
@@ -90,7 +90,7 @@ class Finalizer {
     checksum_ = closing_checksum(header_, extents_.leaves(), [&](const auto& visit) {
       image_.for_each(sizeof header_, header_.integrity_offset, visit);
     });
-    // Behind all other pieces, so the image stays sorted.
+    // After all other pieces, so the image stays sorted.
     if (digest_) digest_->finish_extents();  // its thread reads the image, which grows now
     image_.add(header_.integrity_offset, extents_.leaves());
     image_.add(header_.file_length - sizeof checksum_, as_byte_span(checksum_.bytes));

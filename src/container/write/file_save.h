@@ -30,7 +30,7 @@ struct FramesTarget {
 /// file or none of it. Destroyed before commit(), it leaves nothing. Externally synchronised.
 class FileSave {
  public:
-  /// @throws as io::AtomicFile; IoError (ENAMETOOLONG) where
+  /// @throws as io::AtomicFile; IoError (ENAMETOOLONG) if
   /// a SHA-256 is asked for and its file cannot have its name.
   FileSave(const std::filesystem::path& target, CheckedOptions options, FilePlan plan = {});
   /// Into an empty file that is open for writing, is not synced, and gets no name. `name` is for
@@ -69,7 +69,7 @@ class FileSave {
   const io::OwnProcess process_;
   SaveOptions options_;
   std::optional<io::AtomicFile> target_;  ///< where the file gets a name
-  std::optional<OutputFile> frames_;      ///< where it is compressed as a whole
+  std::optional<OutputFile> frames_;      ///< if it is compressed as a whole
   FrameForm form_;                        ///< of these frames
   int fd_ = -1;
   std::filesystem::path name_;

@@ -28,7 +28,7 @@ using format::Extent;
 using format::MetaExtent;
 using format::MetaHeader;
 
-// Bytes of the source, verified where the block tree covers them. What lies behind is the tree
+// Bytes of the source, verified where the block tree covers them. What lies after is the tree
 // itself, with the closing checksum.
 ByteSpan source_bytes(const detail::OpenFile& file, const Extent& extent) {
   const std::uint64_t covered_end = file.header().integrity_offset;

@@ -24,7 +24,7 @@ class PayloadDigest {
 
   std::size_t piece_count() const noexcept { return pieces_.size(); }
   std::uint64_t length(std::size_t piece) const noexcept { return pieces_[piece].length; }
-  /// The first piece that begins at or behind an offset of the file, where payloads lie raw.
+  /// The first piece that begins at or after an offset of the file, where payloads lie raw.
   std::size_t first_piece(std::uint64_t offset) const noexcept;
   /// Tensors that wait for pieces, in file order.
   std::span<const std::uint32_t> tensors() const noexcept { return tensors_; }

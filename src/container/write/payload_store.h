@@ -31,7 +31,7 @@ class PayloadStore {
 
   /// Appends to a streamed payload. @throws UsageError (size_mismatch, wrong_state), IoError.
   void write(std::uint32_t tensor, ByteSpan piece);
-  /// Stores what is borrowed where it has to be compressed, and ends the layout.
+  /// Stores what is borrowed if it has to be compressed, and ends the layout.
   /// @throws UsageError (size_mismatch) naming a streamed tensor that is incomplete.
   void finish();
 
@@ -52,7 +52,7 @@ class PayloadStore {
   struct Stream {
     std::uint64_t written = 0;
     integrity::ContentHasher hasher;
-    std::unique_ptr<PayloadSink> sink;  ///< null where too many are in use
+    std::unique_ptr<PayloadSink> sink;  ///< null if too many are in use
   };
 
   // A delta's parts are compressed too, so their stored lengths are not known beforehand.

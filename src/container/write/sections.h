@@ -1,5 +1,5 @@
 // A plan as pieces of a file's image, before the integrity table: metadata, regions,
-// connectivity, payloads, and the tables behind them. What is kept in place, and the header, are no
+// connectivity, payloads, and the tables after them. What is kept in place, and the header, are no
 // part of it. docs/format/format.md, "Layout".
 #pragma once
 
@@ -36,7 +36,7 @@ class Sections {
   /// Directory, region index and commit record, where the header says. @param header borrowed.
   void add_tables(FilePieces& image, const format::Header& header);
 
-  /// Where the header before a tensor's payload stands.
+  /// Where the header before a tensor's payload is.
   std::uint64_t header_offset(std::uint32_t tensor) const noexcept;
   void complete_header(std::uint32_t tensor);
   void complete_directory();

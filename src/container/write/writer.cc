@@ -25,7 +25,7 @@ class Writer::Impl {
       : save_(std::forward<Target>(target)..., options),
         steps_("the save", save_.path().string(), [this] { save_.discard(); }) {}
 
-  /// @param call takes the plan, which changes nothing where it throws UsageError.
+  /// @param call takes the plan, which changes nothing if it throws UsageError.
   template <typename Call>
   auto declare(const char* what, Call call) {
     return steps_.check_and_run([&] {

@@ -9,12 +9,12 @@ namespace thalia::io {
 
 enum class DirectAccess { read, write };
 
-/// A second, O_DIRECT descriptor of an open file (through /proc/self/fd); empty where the file
+/// A second, O_DIRECT descriptor of an open file (through /proc/self/fd); empty if the file
 /// system has none.
 UniqueFd open_direct(int fd, DirectAccess access);
 
 /// Addresses of direct transfers have to be multiples of this, as the kernel says for this file
-/// (statx, Linux 6.1); kDirectAlignment where it does not say.
+/// (statx, Linux 6.1); kDirectAlignment if it does not say.
 std::size_t direct_memory_alignment(int direct_fd) noexcept;
 
 /// True for tmpfs and ramfs, where "direct" only adds a copy.

@@ -1,7 +1,7 @@
 // A ring of slots: count_ reads from first_ on have been started and not released, and they are
 // handed out in that order whatever order they end in. A slot owns the piece of memory_ with its
 // number. Reads never fail where they end: the result waits in its slot until oldest() looks at it,
-// so an error is thrown for the read that the caller is at, and reads behind it may still fill
+// so an error is thrown for the read that the caller is at, and reads after it may still fill
 // their memory.
 //
 // The destructor's order matters: ring_ and pool_ are the last members, so they go first and wait
@@ -42,7 +42,7 @@ ReadPool::~ReadPool() {
     ending_ = true;
     jobs_.clear();
   }
-  // The threads are joined when threads_ is destroyed, right behind this.
+  // The threads are joined when threads_ is destroyed, right after this.
   wanted_.notify_all();
 }
 
@@ -160,7 +160,7 @@ void DirectReader::reap() {
 MutableByteSpan DirectReader::oldest() {
   const Slot& slot = slots_[first_];
   while (!slot.ended) reap();
-  // A direct read may end short: at the end of the file, above all, or where it was cancelled. The
+  // A direct read may end short: at the end of the file, above all, or if it was cancelled. The
   // ordinary descriptor reads the rest, or says what is wrong.
   const auto got = static_cast<std::size_t>(std::max<std::int64_t>(slot.result, 0));
   if (got < slot.bytes.size()) {

@@ -24,7 +24,7 @@ namespace thalia::io {
 class ReadPool {
  public:
   /// Starts as many threads as reads may be in flight, or as many as the system allows. @throws
-  /// IoError where it allows none.
+  /// IoError if it allows none.
   explicit ReadPool(unsigned threads);
   ~ReadPool();
   ReadPool(const ReadPool&) = delete;
@@ -74,7 +74,7 @@ class DirectReader {
   enum class Location { disk, page_cache };
 
   /// @param depth reads in flight, each with a buffer of `buffer_bytes`, a multiple of
-  /// kDirectAlignment. @return null where io_uring is asked for and the system has none.
+  /// kDirectAlignment. @return null if io_uring is asked for and the system has none.
   static std::unique_ptr<DirectReader> create(const ReadFile& file, ReadMethod way, unsigned depth,
                                               std::size_t buffer_bytes);
   /// Waits for what is in flight: no memory is written to afterwards.
@@ -92,7 +92,7 @@ class DirectReader {
   void start_into(std::uint64_t offset, MutableByteSpan out, Location location);
 
   /// Waits for the read that was started first. @return its bytes, all of them, valid until
-  /// release(). @throws IoError with path and offset; FormatError (truncated) where the file ends
+  /// release(). @throws IoError with path and offset; FormatError (truncated) if the file ends
   /// first.
   MutableByteSpan oldest();
   /// Frees that read's buffer. oldest() has returned.

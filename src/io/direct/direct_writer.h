@@ -18,7 +18,7 @@ namespace thalia::io {
 class DirectWriter {
  public:
   /// @param direct_fd of open_direct(), @param fd the file's ordinary descriptor, for what a
-  /// direct write leaves over; both borrowed. @return null where the system has no io_uring, or no
+  /// direct write leaves over; both borrowed. @return null if the system has no io_uring, or no
   /// memory for its buffers.
   static std::unique_ptr<DirectWriter> create(int direct_fd, int fd, std::filesystem::path path,
                                               unsigned depth, std::size_t buffer_bytes);
@@ -26,7 +26,7 @@ class DirectWriter {
   ~DirectWriter();
 
   /// A buffer to fill: the same one until it is given to submit(), or submit_borrowed() is called.
-  /// Waits for a write to end where none is free.
+  /// Waits for a write to end if none is free.
   /// @throws IoError of a write that ended.
   MutableByteSpan acquire();
   /// Writes a part of the buffer that acquire() gave; offset, length, and where the part lies in

@@ -136,7 +136,7 @@ Uring::Completion Uring::wait() {
   do {
     error = io_uring_wait_cqes(ring_.get(), &entry, 1, nullptr, nullptr);
   } while (error == -EINTR);
-  // Where the kernel does not let us wait, the operations go on all the same, in memory that is not
+  // If the kernel does not let us wait, the operations go on all the same, in memory that is not
   // ours. We look every millisecond until one has ended.
   while (error != 0 && io_uring_peek_cqe(ring_.get(), &entry) != 0)
     std::this_thread::sleep_for(kLookInterval);

@@ -17,7 +17,7 @@ namespace thalia::io {
 /// them, because they use memory that is not its own.
 class Uring {
  public:
-  /// nullopt where the kernel has no io_uring or denies it (ENOSYS, EPERM, EACCES), or lacks the
+  /// nullopt if the kernel has no io_uring or denies it (ENOSYS, EPERM, EACCES), or lacks the
   /// memory for it.
   static std::optional<Uring> create(unsigned entries);
   Uring(Uring&&) noexcept;
@@ -37,7 +37,7 @@ class Uring {
   /// The same for one read into `out`.
   int read(int fd, std::uint64_t offset, MutableByteSpan out, int buffer, std::uint64_t tag);
 
-  /// Hands over a write and, linked behind it, an fsync (fdatasync without metadata): the kernel
+  /// Hands over a write and, linked after it, an fsync (fdatasync without metadata): the kernel
   /// starts it when the write has ended whole, and cancels it (ECANCELED) otherwise. Two of the
   /// `entries`; their tags are `tag` and `tag + 1`. @return as write(), but where the kernel took
   /// the write alone, in_flight() counts that.

@@ -3,7 +3,7 @@
 // release after the bytes, says that the piece may be read by any thread without a lock. So spans
 // that were handed out stay valid and constant until the object goes.
 //
-// Where the process may not reserve address space for the file, bytes_ lies where nothing is
+// If the process may not reserve address space for the file, bytes_ lies where nothing is
 // mapped, and a group gets memory at its place in it when it is first filled. Nothing but the
 // claims below keeps others from such a range. The kernel looks for room from one end of the
 // address space, and comes to the middle of its largest gap last; what it put there nevertheless is
@@ -66,7 +66,7 @@ std::map<std::uintptr_t, std::uintptr_t> taken_ranges(const ClaimedRanges& claim
   return taken;
 }
 
-// A range in the middle of the largest gap that has as much room on both sides; 0 where there is
+// A range in the middle of the largest gap that has as much room on both sides; 0 if there is
 // none.
 std::uintptr_t claim(std::size_t size) {
   const std::lock_guard lock(claimed_ranges().lock);

@@ -17,13 +17,13 @@ namespace thalia::io {
 /// the call costs less than the copy.
 inline constexpr std::uint64_t kCopiedPiece = 64 << 10;
 
-/// Reserves address space for the whole file; only pieces that were touched cost memory. Where the
+/// Reserves address space for the whole file; only pieces that were touched cost memory. If the
 /// process may not have as much (ulimit -v, or vm.overcommit_memory 2), address space too is taken
 /// for what is touched alone; touching more than there is is an IoError then (ENOMEM, mmap).
 /// Internally synchronised: each piece is read once, whatever many threads touch it.
 class CopiedFile final : public FileBytes {
  public:
-  /// @throws IoError; UsageError (bad_argument) where the path is no regular file.
+  /// @throws IoError; UsageError (bad_argument) if the path is no regular file.
   static std::shared_ptr<const CopiedFile> open(const std::filesystem::path& path);
   /// The same for a regular file that is open; `path` is only for messages.
   static std::shared_ptr<const CopiedFile> open(UniqueFd fd, const std::filesystem::path& path);

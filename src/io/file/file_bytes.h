@@ -26,7 +26,7 @@ enum class Advice { will_need, dont_need, sequential, random };
 /// As long as the file was when it was opened. Any number of threads may use it.
 class FileBytes {
  public:
-  /// @throws IoError; UsageError (bad_argument) where the path is no regular file.
+  /// @throws IoError; UsageError (bad_argument) if the path is no regular file.
   static std::shared_ptr<const FileBytes> open(const std::filesystem::path& path, Access access);
   /// The same, after touch_whole().
   static std::shared_ptr<const FileBytes> open_whole(const std::filesystem::path& path,
@@ -51,7 +51,7 @@ class FileBytes {
   /// The bytes before a window, which have been touched. Empty for a whole file.
   ByteSpan before() const noexcept { return {bytes_.data() - begin_, begin_}; }
   /// Makes an extent, which lies in the file, readable. Does nothing to a mapped file.
-  /// @throws IoError; FormatError (truncated) where the file has become shorter.
+  /// @throws IoError; FormatError (truncated) if the file has become shorter.
   void touch(std::uint64_t offset, std::uint64_t length) const {
     if (access_ == Access::copied) fill(offset, length);
   }
@@ -66,7 +66,7 @@ class FileBytes {
   /// Reads an extent, which lies in the file, past bytes(). @throws as touch(); also of a mapped
   /// file.
   void read(std::uint64_t offset, MutableByteSpan out) const;
-  /// Makes an extent readable through fd(). Does nothing where that is the file itself.
+  /// Makes an extent readable through fd(). Does nothing if that is the file itself.
   void fill_descriptor(std::uint64_t offset, std::uint64_t length) const {
     if (backing() != Backing::file) touch(offset, length);
   }

@@ -17,13 +17,13 @@ class LockedFile {
   /// Locks the file that is at the path once the lock is held: where a rename replaced it
   /// meanwhile, the new one. @param wait for as long as another holds the lock.
   /// @throws IoError, with EWOULDBLOCK where another holds the lock and `wait` is false; UsageError
-  /// (bad_argument) where the path is no regular file; CancelledError while it waits.
+  /// (bad_argument) if the path is no regular file; CancelledError while it waits.
   LockedFile(const std::filesystem::path& path, Access access, bool wait,
              const std::stop_token& cancel = {});
 
   int fd() const noexcept { return fd_.get(); }
   const std::filesystem::path& path() const noexcept { return path_; }
-  /// False where the path names another file by now, or none. @throws IoError.
+  /// False if the path names another file by now, or none. @throws IoError.
   bool is_at_path() const;
 
  private:

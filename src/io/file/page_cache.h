@@ -17,7 +17,7 @@ class PageCacheView {
   PageCacheView(const PageCacheView&) = delete;
   PageCacheView& operator=(const PageCacheView&) = delete;
 
-  /// True where the first, the middle and the last page of an extent that is not empty are there: a
+  /// True if the first, the middle and the last page of an extent that is not empty are there: a
   /// look at each page would cost more than it saves.
   bool holds(std::uint64_t offset, std::uint64_t length) const noexcept;
 

@@ -14,13 +14,13 @@ namespace thalia::io {
 /// What to say of a path of this st_mode where a regular file is expected. Static storage.
 const char* not_a_file(unsigned mode) noexcept;
 
-/// Opens for reading (O_CLOEXEC). @throws IoError; UsageError (bad_argument) where the path is no
+/// Opens for reading (O_CLOEXEC). @throws IoError; UsageError (bad_argument) if the path is no
 /// regular file.
 UniqueFd open_for_reading(const std::filesystem::path& path);
 /// The same for reading and writing; what is in the file stays.
 UniqueFd open_for_update(const std::filesystem::path& path);
 std::uint64_t file_size(int fd, const std::filesystem::path& path);
-/// False where the path leads to another file than the one that is open, or to none. @throws
+/// False if the path leads to another file than the one that is open, or to none. @throws
 /// IoError.
 bool is_at_path(int fd, const std::filesystem::path& path);
 
@@ -28,7 +28,7 @@ bool is_at_path(int fd, const std::filesystem::path& path);
 void set_file_size(int fd, std::uint64_t size, const std::filesystem::path& path);
 
 /// Reserves disk space for the whole file now, so that a full disk shows before the work.
-/// Does nothing where the file system cannot, or signals do not let it. @throws IoError, with
+/// Does nothing if the file system cannot, or signals do not let it. @throws IoError, with
 /// ENOSPC or EDQUOT above all.
 void reserve_space(int fd, std::uint64_t size, const std::filesystem::path& path);
 
@@ -45,7 +45,7 @@ void drop_cache(int fd) noexcept;
 /// Asks the kernel to start reading an extent into the page cache. Best effort.
 void start_readahead(int fd, std::uint64_t offset, std::uint64_t length) noexcept;
 
-/// @throws IoError; FormatError (truncated) where the file ends first.
+/// @throws IoError; FormatError (truncated) if the file ends first.
 void pread_all(int fd, std::uint64_t offset, MutableByteSpan out,
                const std::filesystem::path& path);
 void pwrite_all(int fd, std::uint64_t offset, ByteSpan bytes, const std::filesystem::path& path);

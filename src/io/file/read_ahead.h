@@ -17,7 +17,7 @@ void will_need(ByteSpan mapped) noexcept;
 /// Any number of threads that share a walk through a file.
 class ReadAhead {
  public:
-  /// Asked for at most, behind what is read.
+  /// Asked for at most, after what is read.
   static constexpr std::uint64_t kMost = 16 << 20;
   /// Less than this at a time is left to page faults.
   static constexpr std::uint64_t kLeast = 128 << 10;

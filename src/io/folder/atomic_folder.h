@@ -17,13 +17,13 @@
 namespace thalia::io {
 
 /// Made beside the target under a temporary name, until commit(). Destroyed before, it is
-/// removed. A folder that is at the target already is replaced only where it is empty, whatever the
+/// removed. A folder that is at the target already is replaced only if it is empty, whatever the
 /// options say: what else is in it is not known here. Externally synchronised. A forked child,
 /// which shares it with its parent, can neither write to it nor remove it.
 class AtomicFolder {
  public:
-  /// @throws IoError; UsageError: (exists) where an empty folder is at the target, and is not to be
-  /// replaced; (bad_argument) where one with something in it is, or something else.
+  /// @throws IoError; UsageError: (exists) if an empty folder is at the target, and is not to be
+  /// replaced; (bad_argument) if one with something in it is, or something else.
   AtomicFolder(const std::filesystem::path& path, const OutputOptions& output,
                const std::stop_token& cancel);
   ~AtomicFolder();

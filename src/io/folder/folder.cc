@@ -32,7 +32,7 @@ EntryKind kind_of_mode(mode_t mode) {
   return S_ISDIR(mode) ? EntryKind::folder : EntryKind::other;
 }
 
-// nullopt where the file system does not say it with the name.
+// nullopt if the file system does not say it with the name.
 std::optional<EntryKind> kind_of_entry(unsigned char type) {
   switch (type) {
     case DT_REG:
@@ -180,7 +180,7 @@ MadeFolders::MadeFolders(const std::filesystem::path& folder, Durability durabil
   }
   made_.reserve(missing.size());
   try {
-    // A path that ends with a slash stands there twice.
+    // A path that ends with a slash is there twice.
     for (auto at = missing.rbegin(); at != missing.rend(); ++at)
       if (make_folder(*at, durability)) made_.push_back(*at);
   } catch (...) {

@@ -33,7 +33,7 @@ class Folder {
   /// @param within a folder that the path begins with: below it no link is followed. Empty: links
   /// are. @throws IoError; UsageError, as open_beneath().
   explicit Folder(const std::filesystem::path& path, const std::filesystem::path& within = {});
-  /// nullopt where there is none. @throws as above.
+  /// nullopt if there is none. @throws as above.
   static std::optional<Folder> find(const std::filesystem::path& path,
                                     const std::filesystem::path& within = {});
 
@@ -42,17 +42,17 @@ class Folder {
 
   /// Without "." and "..", in no order. @throws IoError.
   std::vector<FolderEntry> entries() const;
-  /// nullopt where there is nothing of that name. @throws IoError.
+  /// nullopt if there is nothing of that name. @throws IoError.
   std::optional<EntryFacts> facts(const std::string& name) const;
-  /// What a link says; nullopt where the name is no link, or there is none. @throws IoError.
+  /// What a link says; nullopt if the name is no link, or there is none. @throws IoError.
   std::optional<std::string> link_target(const std::string& name) const;
-  /// Puts a symbolic link in place of what is there, in one step. @return false where the file
+  /// Puts a symbolic link in place of what is there, in one step. @return false if the file
   /// system has no such links. @throws IoError.
   bool replace_link(const std::string& name, const std::string& target) const;
   /// A file of the folder, as openat(2) opens it. @throws IoError; UsageError (bad_argument) for a
   /// link.
   UniqueFd open(const std::string& name, int flags, unsigned mode = 0) const;
-  /// @return false where there was none. @throws IoError.
+  /// @return false if there was none. @throws IoError.
   bool remove(const std::string& name) const;
   /// What was done to names is on the disk afterwards. @throws IoError.
   void sync() const;
@@ -66,7 +66,7 @@ class Folder {
 /// Makes a folder and those above it that are missing; with Durability::full, the folders that got
 /// a new name are synced. @throws IoError.
 void make_folders(const std::filesystem::path& folder, Durability durability);
-/// The same for one whose parent is there. @return false where the folder is. @throws IoError.
+/// The same for one whose parent is there. @return false if the folder is. @throws IoError.
 bool make_folder(const std::filesystem::path& folder, Durability durability);
 
 /// A folder and those above it, as by make_folders(), for something that may fail: those that were
@@ -85,7 +85,7 @@ class MadeFolders {
   std::vector<std::filesystem::path> made_;  ///< the outermost first
 };
 
-/// That the folder has its name is on the disk afterwards, no matter who made it. Where this
+/// That the folder has its name is on the disk afterwards, no matter who made it. If this
 /// process must not read the folder above, that is left to who may. @throws IoError.
 void sync_name(const std::filesystem::path& folder);
 

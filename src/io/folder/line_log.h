@@ -10,10 +10,10 @@
 
 namespace thalia::io {
 
-/// Adds `lines`, each of which ends in a line end, behind what is there; a torn line at the end
-/// gets a line end first. Makes the file where there is none, and syncs it, and its folder if the
+/// Adds `lines`, each of which ends in a line end, after what is there; a torn line at the end
+/// gets a line end first. Makes the file if there is none, and syncs it, and its folder if the
 /// file is new, as the durability says. One writer at a time. @throws IoError; UsageError
-/// (bad_argument) where the name is a link, or of no regular file.
+/// (bad_argument) if the name is a link, or of no regular file.
 void append_lines(const Folder& folder, const std::string& name, std::string_view lines,
                   Durability durability);
 

@@ -102,7 +102,7 @@ bool is_unsupported(int errno_value) {
          errno_value == EINVAL || errno_value == EBADF;  // the last is NFS's answer for folders
 }
 
-// False where somebody else has it.
+// False if somebody else has it.
 bool try_lock(int fd, const std::filesystem::path& path, std::optional<std::string>& missing) {
   if (retry_interrupted([&] { return ::flock(fd, LOCK_EX | LOCK_NB); }) == 0) return true;
   if (errno == EWOULDBLOCK) return false;

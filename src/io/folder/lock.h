@@ -23,7 +23,7 @@ class FolderLock {
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
-  /// Why there is no lock, on a file system that has none; nullopt where it is held.
+  /// Why there is no lock, on a file system that has none; nullopt if it is held.
   const std::optional<std::string>& missing() const noexcept { return missing_; }
 
  private:
@@ -56,9 +56,9 @@ class HeldFolder {
 };
 
 /// What the holder, or the last one, of a folder's lock wrote: "process 4242 (train) on node7,
-/// since 2026-01-15T14:30:22Z". Empty where nobody did.
+/// since 2026-01-15T14:30:22Z". Empty if nobody did.
 std::string lock_holder(const std::filesystem::path& folder);
-/// True where some process holds it now; false also where that is not known.
+/// True if some process holds it now; false also if that is not known.
 bool is_locked(const std::filesystem::path& folder) noexcept;
 
 }  // namespace thalia::io

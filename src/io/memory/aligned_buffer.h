@@ -14,7 +14,7 @@ namespace thalia::io {
 inline constexpr std::size_t kDirectAlignment = 4096;
 
 /// Uninitialised bytes, aligned to kDirectAlignment. Buffers of 2 MiB and more are in huge pages
-/// where the system has them: they take fewer page faults, and a device takes them in fewer
+/// if the system has them: they take fewer page faults, and a device takes them in fewer
 /// segments.
 class AlignedBuffer {
  public:

@@ -35,7 +35,7 @@ constexpr std::uint64_t kShortText = 1 << 20;
 // Any thread may set it. Nothing else depends on it, so relaxed order is enough.
 std::atomic<std::uint64_t> default_limit = 0;
 
-// The limit of the control group that a container runs in (version 2, then version 1), where there
+// The limit of the control group that a container runs in (version 2, then version 1), if there
 // is one. It reads into the stack: opening the first file of a process costs no more than opening
 // the next.
 std::uint64_t cgroup_memory() noexcept {

@@ -37,7 +37,7 @@ void check_json_length(std::string_view section, std::uint64_t bytes, const Read
 /// taken counts until the call ends, as its parts are in memory together. Any number of threads.
 class MemoryBudget {
  public:
-  /// @param stored_bytes on disk, of all that the call reads: compressed where it is compressed.
+  /// @param stored_bytes on disk, of all that the call reads: compressed if it is compressed.
   /// @param held what the file that the call reads from has in memory already.
   MemoryBudget(const ReadLimits& limits, std::uint64_t stored_bytes,
                std::uint64_t held = 0) noexcept

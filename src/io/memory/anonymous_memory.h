@@ -1,4 +1,4 @@
-// Large memory from the operating system, in huge pages where it has them.
+// Large memory from the operating system, in huge pages if it has them.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ class AnonymousMemory {
   void* mapping_ = nullptr;
 };
 
-/// Bytes of memory that the machine has; 0 where it does not say.
+/// Bytes of memory that the machine has; 0 if it does not say.
 std::uint64_t machine_memory() noexcept;
 
 }  // namespace thalia::io

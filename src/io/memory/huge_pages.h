@@ -10,7 +10,7 @@ namespace thalia::io {
 inline constexpr std::size_t kHugePage = 2 << 20;
 
 /// At which memory of `size` bytes is to begin, so that huge pages can hold all of it; `least`
-/// where it is smaller than one.
+/// if it is smaller than one.
 constexpr std::size_t huge_page_alignment(std::size_t size, std::size_t least) noexcept {
   return size < kHugePage ? least : kHugePage;
 }

@@ -59,7 +59,7 @@ std::filesystem::path target_of(const std::filesystem::path& path, const OutputO
   return output.follows_link() && !is_descriptor_path(path) ? follow_links(path) : path;
 }
 
-// False where it is not permitted, or the owner has no number in this user namespace (EINVAL).
+// False if it is not permitted, or the owner has no number in this user namespace (EINVAL).
 bool change_owner(int fd, uid_t user, gid_t group, const std::filesystem::path& path) {
   if (::fchown(fd, user, group) == 0) return true;
   if (errno != EPERM && errno != EINVAL) throw_errno("fchown", path);
@@ -145,7 +145,7 @@ std::filesystem::path AtomicFile::folder() const {
   return target_.has_parent_path() ? target_.parent_path() : std::filesystem::path(".");
 }
 
-// False where the file system has no unnamed files, or where /proc, through which one gets its
+// False if the file system has no unnamed files, or if /proc, through which one gets its
 // name, is not mounted.
 bool AtomicFile::open_unnamed(unsigned mode) {
   fd_.reset(retry_interrupted(
@@ -192,8 +192,8 @@ void AtomicFile::take_over_owner_and_mode() {
     throw_errno("fchmod", target_);
 }
 
-// True where the file has its name: there was none of that name. rename() replaces a file and
-// linkat() does not, hence the detour over a temporary name where there was one.
+// True if the file has its name: there was none of that name. rename() replaces a file and
+// linkat() does not, hence the detour over a temporary name if there was one.
 bool AtomicFile::link_unnamed() {
   const std::string source = proc_path(fd_.get());
   const auto link_as = [&](const char* name) {
@@ -209,7 +209,7 @@ bool AtomicFile::link_unnamed() {
 void AtomicFile::rename_temporary() {
   const int folder = folder_fd_.get();
   if (!options_.output.replace) {
-    // A link is refused where the name is taken, on every file system; renameat2() is not on all.
+    // A link is refused if the name is taken, on every file system; renameat2() is not on all.
     if (::linkat(folder, temporary_.c_str(), folder, name_.c_str(), 0) == 0) {
       ::unlinkat(folder, temporary_.c_str(), 0);
       return;
@@ -256,8 +256,8 @@ double AtomicFile::commit(bool synced) {
     }
     const bool in_place = temporary_.empty() && link_unnamed();
     // Closed before the rename, because network file systems, which have no unnamed files, report
-    // late write errors here. EINTR is none: Linux closes all the same. A file that was linked in
-    // place has its name already, so an error would come too late to undo anything.
+    // late write errors here. EINTR is not one: Linux closes all the same. A file that was linked
+    // in place has its name already, so an error would come too late to undo anything.
     if (::close(fd_.release()) != 0 && errno != EINTR && !in_place) throw_errno("close", target_);
     // The old file vanishes in this call, and open readers keep it.
     if (!in_place) rename_temporary();

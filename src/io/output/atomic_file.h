@@ -16,7 +16,7 @@ struct AtomicFileOptions {
   OutputOptions output{};
   /// Write to an unnamed O_TMPFILE file first. If the process is killed before commit(), nothing of
   /// it is left; in commit() a temporary name exists only between the two calls that replace an old
-  /// file. Where the file system has no such files, or where this is false, the file is called
+  /// file. If the file system has no such files, or if this is false, the file is called
   /// `.NAME.PID-RANDOM.thalia-tmp` and lies beside the target.
   bool allow_unnamed = true;
   /// commit() puts nothing in place once a stop was requested. Anybody who makes a file for a
@@ -33,8 +33,8 @@ class AtomicFile {
   /// OutputOptions::link says so, and refused otherwise. Holds the target's folder open, so that a
   /// later change of the working directory does not matter. The path of a TemporaryFile without a
   /// name is written to as it is: commit() puts nothing in place then. @throws IoError; UsageError:
-  /// (bad_argument) where the target exists and is no regular file, or is a link that is not
-  /// followed, (exists) where it does and is not to be replaced.
+  /// (bad_argument) if the target exists and is no regular file, or is a link that is not
+  /// followed, (exists) if it does and is not to be replaced.
   explicit AtomicFile(const std::filesystem::path& path, AtomicFileOptions options = {});
   ~AtomicFile();
   AtomicFile(AtomicFile&&) noexcept;
@@ -60,8 +60,8 @@ class AtomicFile {
   /// @throws IoError: before the rename, the old file is in place and the temporary is gone; only
   /// when the sync of the folder fails (the error's path is the folder's) the new file is in place
   /// but may be lost with the power. UsageError: (wrong_state) after a commit or discard; (exists)
-  /// where a file that is not to be replaced appeared.
-  /// CancelledError where a stop was requested before the rename.
+  /// if a file that is not to be replaced appeared.
+  /// CancelledError if a stop was requested before the rename.
   double commit(bool synced = false);
   void discard() noexcept;
 
@@ -84,11 +84,11 @@ class AtomicFile {
 };
 
 /// What AtomicFile would refuse of the file's name, for outputs that are written at the end.
-/// @throws UsageError: (exists) where a file is there and is not to be replaced, (bad_argument)
-/// where a link is there that is not followed; IoError (ENAMETOOLONG) where no file can have this
+/// @throws UsageError: (exists) if a file is there and is not to be replaced, (bad_argument)
+/// if a link is there that is not followed; IoError (ENAMETOOLONG) if no file can have this
 /// path.
 void check_output_name(const std::filesystem::path& path, const OutputOptions& output);
-/// @throws UsageError (bad_argument) where the path leads to one of the files that are read: it
+/// @throws UsageError (bad_argument) if the path leads to one of the files that are read: it
 /// would take the place of what is needed to make it, or to read it again.
 void refuse_read(const std::filesystem::path& path, std::span<const std::filesystem::path> read);
 /// @throws UsageError (exists): of a file that is not to be replaced, or to go.

@@ -1,5 +1,5 @@
 // An AtomicFile with a buffer before it. Bytes [0, written) are in the file, `gathered` holds
-// what comes behind them; anybody who reads or changes earlier bytes flushes first. All calls go
+// what comes after them; anybody who reads or changes earlier bytes flushes first. All calls go
 // through `steps`: once one has thrown, or found that a stop was requested, the temporary is
 // removed and commit() refuses, so a file with a hole is never put in place.
 //

@@ -1,4 +1,4 @@
-// Bytes [0, file_begin_) are in chunks of memory, all behind them in the file; without a file all
+// Bytes [0, file_begin_) are in chunks of memory, all after them in the file; without a file all
 // are in memory. The file is started by the first append that would exceed the limit, and appends
 // go to it from then on, even after a truncate() made room: so each byte has one place, which
 // follows from its position.
@@ -53,7 +53,7 @@ void Spool::append(ByteSpan bytes) {
 void Spool::truncate(std::uint64_t size) {
   assert(taken_ == 0 && size <= size_);
   size_ = size;
-  // The file keeps what lies behind: later appends write over it.
+  // The file keeps what lies after: later appends write over it.
   if (file_) file_begin_ = std::min(file_begin_, size);
   const std::uint64_t in_memory = file_ ? file_begin_ : size;
   while (chunks_.size() > (in_memory + kChunk - 1) / kChunk) chunks_.pop_back();

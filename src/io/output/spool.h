@@ -23,7 +23,7 @@ class Spool {
   std::uint64_t size() const noexcept { return size_; }
   /// Not after take(). @throws IoError.
   void append(ByteSpan bytes);
-  /// Forgets what is behind byte `size`; there are at least that many bytes. Not after take().
+  /// Forgets what is after byte `size`; there are at least that many bytes. Not after take().
   void truncate(std::uint64_t size);
   /// Hands on the next `length` bytes in pieces, beginning with the first, and frees them. At least
   /// that many are left. @throws IoError; what the sink throws.
@@ -36,7 +36,7 @@ class Spool {
   std::uint64_t taken_ = 0;
   /// All of one length, so that nothing moves when one is added.
   std::vector<AnonymousMemory> chunks_;
-  std::uint64_t file_begin_ = 0;  ///< bytes in memory, where there is a file
+  std::uint64_t file_begin_ = 0;  ///< bytes in memory, if there is a file
   UniqueFd file_;                 ///< without a name
   std::vector<std::byte> piece_;  ///< of the file, while it is read
 };

@@ -73,7 +73,7 @@ UniqueFd open_unnamed_file(const std::filesystem::path& folder) {
   UniqueFd fd(retry_interrupted(
       [&] { return ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); }));
   if (fd) return fd;
-  // Where the file system has none: EISDIR from kernels that take O_TMPFILE for O_DIRECTORY.
+  // If the file system has none: EISDIR from kernels that take O_TMPFILE for O_DIRECTORY.
   if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
     throw_errno("open with O_TMPFILE", folder);
   const UniqueFd folder_fd = open_folder(folder);

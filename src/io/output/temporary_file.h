@@ -26,7 +26,7 @@ std::optional<std::int64_t> temporary_process(std::string_view name) noexcept;
 inline constexpr int kMaxNameTries = 100;  // 64 random bits: a second try is already a miracle
 
 /// Calls make(name) with new temporary names until it is true; returns that name. make() leaves
-/// errno, EEXIST where the name is taken. @throws IoError of `operation` on `target`.
+/// errno, EEXIST if the name is taken. @throws IoError of `operation` on `target`.
 template <typename Make>
 std::string with_free_name(int folder_fd, const std::string& name,
                            const std::filesystem::path& target, const char* operation, Make make) {
@@ -51,7 +51,7 @@ UniqueFd open_unnamed_again(const std::filesystem::path& path);
 
 /// A file on the file system of `target`, empty and for the owner alone, for what opens files by
 /// their paths; gone with this. It has no name, so that nothing of it is left however the process
-/// ends: its path is good in this process alone, for as long as this lives. Where the file system
+/// ends: its path is good in this process alone, for as long as this lives. If the file system
 /// has no such files, or /proc is not mounted, it has a temporary name beside the target, which a
 /// forked child does not remove.
 class TemporaryFile {

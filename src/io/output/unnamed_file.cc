@@ -1,5 +1,5 @@
 // Resolved deltas go here. A folder that cannot be written to is no reason to fail, so memory
-// stands in; a full disk or a lack of descriptors is one, as memory would only hide it.
+// takes its place; a full disk or a lack of descriptors is one, as memory would only hide it.
 #include "io/output/unnamed_file.h"
 
 #include <fcntl.h>

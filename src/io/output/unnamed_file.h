@@ -10,7 +10,7 @@ namespace thalia::io {
 
 /// Open for reading and writing, on the file system of `folder`, or of the temporary folder if that
 /// is empty. In memory if there is no such folder, or it cannot have such a file. @throws IoError
-/// where the process or the machine is out of something.
+/// if the process or the machine is out of something.
 UniqueFd create_unnamed_file(const std::filesystem::path& folder);
 
 }  // namespace thalia::io

@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where the folder is not there, nothing lies in it.
+// If the folder is not there, nothing lies in it.
 bool is_below(const fs::path& real, const fs::path& folder) {
   std::error_code error;
   const fs::path real_folder = fs::canonical(folder, error);
@@ -66,7 +66,7 @@ std::vector<fs::path> base_places(const fs::path& from, std::string_view named,
   const fs::path base(named);
   std::vector<fs::path> folders{from.parent_path()};
   std::error_code unknown;
-  // A link's file has neighbours of its own: its folder counts too where it is another one.
+  // A link's file has neighbours of its own: its folder counts too if it is another one.
   const fs::path real = fs::weakly_canonical(from, unknown).parent_path();  // of a link's file
   if (!unknown && !fs::equivalent(real, folders[0].empty() ? "." : folders[0], unknown) && !unknown)
     folders.push_back(real);

@@ -26,13 +26,13 @@ std::vector<std::filesystem::path> base_places(const std::filesystem::path& from
                                                const BasePolicy& policy);
 
 struct BaseFile {
-  std::shared_ptr<const FileBytes> bytes;  ///< null where the place has none
-  std::string reason{};                    ///< why it has none; empty where nothing is there
+  std::shared_ptr<const FileBytes> bytes;  ///< null if the place has none
+  std::string reason{};                    ///< why it has none; empty if nothing is there
   bool outside = false;                    ///< of the policy's folder: that is the reason
 };
 
 /// The regular file at a place that base_places() gave. Whether it is the base is not known yet,
-/// and until then nothing may be told about it. @throws IoError where the process or the machine is
+/// and until then nothing may be told about it. @throws IoError if the process or the machine is
 /// out of something.
 BaseFile open_base(const std::filesystem::path& place, Access access, const BasePolicy& policy);
 

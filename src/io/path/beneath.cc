@@ -33,7 +33,7 @@ std::vector<std::string> names_of(const fs::path& path) {
   return names;
 }
 
-// The names of `path` behind `within`.
+// The names of `path` after `within`.
 std::vector<std::string> names_below(const fs::path& within, const fs::path& path) {
   const std::vector<std::string> front = names_of(within), all = names_of(path);
   const auto [at, behind] = std::ranges::mismatch(front, all);

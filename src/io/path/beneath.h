@@ -13,14 +13,14 @@ namespace thalia::io {
 bool is_inner_name(std::string_view name) noexcept;
 
 /// Opens one name of a folder as openat(2) does, and never through a link. `path` is for messages.
-/// @return no descriptor where it fails, and errno. @throws UsageError (bad_argument) for a link.
+/// @return no descriptor if it fails, and errno. @throws UsageError (bad_argument) for a link.
 UniqueFd open_name(int folder_fd, const char* name, int flags, unsigned mode,
                    const std::filesystem::path& path);
 
 /// Opens a path as open(2) does. Where `within` is not empty, the path has to begin with it, and
 /// what follows it is opened one name after the other, each in the folder that the one before
 /// has opened: whatever changes meanwhile, what is opened lies in that folder. Links that lead to
-/// the folder itself are followed. @return no descriptor where it fails, and errno. @throws
+/// the folder itself are followed. @return no descriptor if it fails, and errno. @throws
 /// UsageError (bad_argument) for a link below the folder, and for a path that leads out of it.
 UniqueFd open_beneath(const std::filesystem::path& within, const std::filesystem::path& path,
                       int flags, unsigned mode = 0);
@@ -30,7 +30,7 @@ UniqueFd open_beneath(const std::filesystem::path& within, const std::filesystem
 void make_folders_beneath(const std::filesystem::path& within, const std::filesystem::path& folder,
                           Durability durability);
 
-/// @throws UsageError (bad_argument): of a link where none is followed.
+/// @throws UsageError (bad_argument): of a link if none is followed.
 [[noreturn]] void refuse_link(const std::filesystem::path& path);
 
 }  // namespace thalia::io

@@ -11,7 +11,7 @@ namespace thalia::io {
 std::filesystem::path follow_links(std::filesystem::path path);
 
 /// The absolute path, without links, `.` and `..`, of something that exists or could be made: only
-/// its folder has to exist. @throws IoError, ENOENT where the folder is missing.
+/// its folder has to exist. @throws IoError, ENOENT if the folder is missing.
 std::filesystem::path real_path(const std::filesystem::path& path);
 
 /// Whether the first real path is the second one, a folder, or lies below it.

@@ -108,7 +108,7 @@ void LocalStorage::put_on_disk(const std::filesystem::path& folder) {
 }
 
 // The path of an object to be put. Folders are made and checked one name at a time, so that none is
-// made behind a link that leads out of the storage.
+// made beyond a link that leads out of the storage.
 std::filesystem::path LocalStorage::new_object_path(std::string_view key) {
   io::make_folders(folder_, output_.durability);
   const std::filesystem::path root = io::real_path(folder_);

@@ -14,12 +14,12 @@ namespace thalia::io {
                               std::optional<std::uint64_t> offset = std::nullopt,
                               int errno_value = errno);
 
-/// As throw_errno() of a mapping of `size` bytes. Where the process is not given so much address
+/// As throw_errno() of a mapping of `size` bytes. If the process is not given so much address
 /// space, the error says how much it may have. @throws IoError.
 [[noreturn]] void throw_mapping(const std::filesystem::path& path, std::uint64_t size,
                                 int errno_value = errno);
 
-/// True where errno says that the disk or the file refused a transfer or a sync. Any other value,
+/// True if errno says that the disk or the file refused a transfer or a sync. Any other value,
 /// above all of a cancelled or interrupted one, says that it was not done: the ordinary way then
 /// does it, or says why not.
 constexpr bool is_final(int errno_value) noexcept {

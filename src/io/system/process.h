@@ -69,7 +69,7 @@ using detail::ThreadLock;
 /// damaged file, the next call would wait for good.
 class Once {
  public:
-  /// Back when `work` was done, by this call or another, and what it wrote may be read. Where it
+  /// Back when `work` was done, by this call or another, and what it wrote may be read. If it
   /// throws, this call throws the same, and the next one tries again. @throws as
   /// ThreadLock::lock().
   template <typename Work>

@@ -50,7 +50,7 @@ TensorAxes axes_of_metadata(std::string_view region, const Value& metadata) {
   return axes;
 }
 
-// K of "neurons/K"; 0 where that is no number.
+// K of "neurons/K"; 0 if that is no number.
 std::uint64_t number_behind(std::string_view axis, std::string_view prefix) noexcept {
   std::uint64_t count = 0;
   const char* end = axis.data() + axis.size();

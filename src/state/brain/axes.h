@@ -26,13 +26,13 @@ struct AxisName {
 };
 AxisName parse_axis(std::string_view axis) noexcept;
 
-/// The axes of one region's tensors, as `axes` or the metadata say; where neither does, by names
+/// The axes of one region's tensors, as `axes` or the metadata say; if neither does, by names
 /// and shapes. Refers to the region and the names.
 class RegionAxes {
  public:
   /// @param axes by patterns of tensors go before the metadata. @param population of a region with
   /// several: the one meant.
-  /// @throws UsageError (bad_argument) where the "axes" of the metadata are no object of arrays of
+  /// @throws UsageError (bad_argument) if the "axes" of the metadata are no object of arrays of
   /// texts; (not_found) for a pattern that fits no tensor of the region.
   RegionAxes(std::string_view name, const BrainRegion& region, const TensorAxes& axes = {},
              std::string_view population = {});
@@ -42,13 +42,13 @@ class RegionAxes {
     std::uint64_t per_element = 1;  ///< neurons that one index stands for
   };
   /// The axes of neurons; in a region with populations, those of the population that was named.
-  /// @throws UsageError (wrong_state) where the shape leaves open which axes these are, or the
-  /// region has populations and none is named; (size_mismatch) where an axis has another extent
+  /// @throws UsageError (wrong_state) if the shape leaves open which axes these are, or the
+  /// region has populations and none is named; (size_mismatch) if an axis has another extent
   /// than the region neurons.
   Neurons neurons(const std::string& path, const Shape& shape) const;
-  /// @throws UsageError (size_mismatch) where "axes" has another number of them than the tensor.
+  /// @throws UsageError (size_mismatch) if "axes" has another number of them than the tensor.
   AxisSet source(const std::string& path, const Shape& shape, std::string_view source) const;
-  /// @throws UsageError (size_mismatch, wrong_state) where declared axes do not fit their tensors,
+  /// @throws UsageError (size_mismatch, wrong_state) if declared axes do not fit their tensors,
   /// the region's neurons or each other.
   void check_declared() const;
   /// Some axis is one of "neurons:NAME".

@@ -59,7 +59,7 @@ const Value* find_below(const Value& tree, std::string_view path) {
   if (!tree.is_object() || path.front() != '.') return nullptr;
   const std::string_view rest = path.substr(1);
   for (const auto& [name, member] : tree.members()) {
-    // Not split at the dots: a name may have some. Where this member leads nowhere, the next is
+    // Not split at the dots: a name may have some. If this member leads nowhere, the next is
     // tried.
     if (!rest.starts_with(name)) continue;
     if (const Value* found = find_below(member, rest.substr(name.size()))) return found;

@@ -45,7 +45,7 @@ bool take_history(const Value& value, std::vector<GrowthEvent>& events) {
   return true;
 }
 
-// False where the schema does not know the member, or not with such a value.
+// False if the schema does not know the member, or not with such a value.
 bool take(const Value::Member& member, CheckpointMetadata& metadata) {
   const auto& [name, value] = member;
   if (name == "version") return take_text(value, metadata.version);

@@ -1,4 +1,4 @@
-// Where the input is not long enough for its tables, or they come from a side file, a copy without
+// If the input is not long enough for its tables, or they come from a side file, a copy without
 // a name is made as long as the file once was, with the side file's extents laid over it. From then
 // on all cases are one: an open file, and how many of its bytes are real.
 #include "state/brain/damaged_file.h"
@@ -89,7 +89,7 @@ class SalvageInput {
     return {.input = options_.input, .verification = verification, .work = options_.save.work};
   }
 
-  // nullopt where that fails for the bytes that are there. The first fault is the file's own.
+  // nullopt if that fails for the bytes that are there. The first fault is the file's own.
   template <typename Open>
   std::optional<DamagedFile> attempt(const Open& open) {
     try {
@@ -130,7 +130,7 @@ class SalvageInput {
     return over_copy(side->bytes().size(), side.get(), SalvageTables::side_file);
   }
 
-  // By the header of a file that ends before its end: where its directory is there, it may do.
+  // By the header of a file that ends before its end: if its directory is there, it may do.
   std::optional<DamagedFile> open_cut() const {
     const auto file = io::FileBytes::open(path_, options_.input.access);
     if (file->bytes().size() < sizeof(format::Header)) return std::nullopt;
@@ -175,7 +175,7 @@ class SalvageInput {
     return {file, available, tables};
   }
 
-  // Whether every table, name and text is what was written: by the blocks of the tree, or where the
+  // Whether every table, name and text is what was written: by the blocks of the tree, or if the
   // file has none by its one checksum.
   bool tables_hold(const DamagedFile& damaged) {
     try {

@@ -25,7 +25,7 @@ struct DamagedFile {
   bool tables_verified = false;  ///< as SalvageResult's
 };
 
-/// By the file's own tables where they hold, else by the best of what there is. A copy that it
+/// By the file's own tables if they hold, else by the best of what there is. A copy that it
 /// needs has no name, and lies on the file system of `output`. @throws as salvage().
 DamagedFile open_damaged(const std::filesystem::path& input, const std::filesystem::path& output,
                          const SalvageOptions& options);

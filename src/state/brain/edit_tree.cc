@@ -23,7 +23,7 @@ bool is_pair(const Value& value) {
   return value.is_array() && value.size() == 2;
 }
 
-// What a node holds by keys, as members or as pairs; both null where it holds nothing by keys.
+// What a node holds by keys, as members or as pairs; both null if it holds nothing by keys.
 // docs/format/states.md: what an `object` stands for is no tensor itself, whatever its own `_type`.
 struct Keyed {
   std::vector<Value::Member>* members = nullptr;
@@ -59,7 +59,7 @@ Value* marked(Value& node) {
   return value != nullptr && tensor_in_tree(*value) != nullptr ? value : nullptr;
 }
 
-// True where the value goes with its tensor.
+// True if the value goes with its tensor.
 bool edit_value(Value& value, const NewNames& names) {
   Value* const mark = marked(value);
   Value& node = mark == nullptr ? value : *mark;

@@ -24,7 +24,7 @@ class FreePlaces {
   explicit FreePlaces(const Value& state) : state_(state) {}
 
   /// A member of the component of the role, under its own name as a rule. "~2" and so on follow
-  /// a name that is taken, and behind that of a component that is no object.
+  /// a name that is taken, and after that of a component that is no object.
   Place take(Role role, std::string_view wanted);
 
  private:

@@ -42,7 +42,7 @@ bool set(std::optional<double>& field, const Member& member) {
   return field.has_value();
 }
 
-// Also takes "5.0" and "5e0" where the number is whole: NumPy's and JavaScript's writers have such
+// Also takes "5.0" and "5e0" if the number is whole: NumPy's and JavaScript's writers have such
 // counts.
 template <typename T>
 bool set(std::optional<T>& field, const Member& member) {
@@ -71,7 +71,7 @@ bool set_object(std::string& field, const Member& member) {
 
 struct Field {
   std::string_view key;
-  std::string_view alias;  ///< in the third shape; empty where it has none or the same
+  std::string_view alias;  ///< in the third shape; empty if it has none or the same
   bool (*set)(GrowthEvent& event, const Member& member);
 };
 

@@ -63,7 +63,7 @@ class FileQuantization {
         });
     include_.check();
     exclude_.check();
-    // Nothing was lost where nothing was quantized: the generation stays.
+    // Nothing was lost if nothing was quantized: the generation stays.
     if (!quantizer_.reports().empty()) {
       state::set_lossy_generation(metadata_, quantizer_.generation());
       file.plan().metadata = state::metadata_text(metadata_);

@@ -54,7 +54,7 @@ class Reading {
 
  private:
   // Which regions of the file belong to the state, and which of them are read now. All belong to it
-  // where it is lazy.
+  // if it is lazy.
   struct Wanted {
     std::vector<std::uint32_t> regions;
     std::unordered_set<std::string> at_once;  ///< read now
@@ -64,7 +64,7 @@ class Reading {
   Wanted names_wanted() const {
     Wanted wanted;
     for (const std::string& name : options_.regions) {
-      reader_.region(name);  // throws where there is none
+      reader_.region(name);  // throws if there is none
       wanted.at_once.insert(name);
     }
     wanted.everything = options_.lazy || options_.regions.empty();
@@ -156,7 +156,7 @@ class Reading {
                            .value = printable(view.source + " to " + view.target)});
       }
       const Value none;
-      // What the matrix was before it was stored, by the number of its connection; null where
+      // What the matrix was before it was stored, by the number of its connection; null if
       // nothing is told.
       const auto reported = [&](std::string_view member) -> const Value& {
         if (!reported_connections.is_array() || i >= reported_connections.size()) return none;

@@ -2,7 +2,7 @@
 // were checked by all their rules; a tensor is taken where its bytes lie in the file and have the
 // digests of its entry, so whatever was damaged, nothing gets into the output that was not written.
 //
-// Tensors behind the bytes that are real are lost without being read. No more bytes are read than
+// Tensors after the bytes that are real are lost without being read. No more bytes are read than
 // the file has: tables that name the same bytes many times are wrong.
 #include "thalia/recover.h"
 
@@ -262,7 +262,7 @@ class Salvage {
       lose(name + ".weights", matrices.weights.logical_length, reason_of(error));
       return;
     }
-    // What they are follows from where they stand, whatever their entries said.
+    // What they are follows from where they are, whatever their entries said.
     matrices.weights.spec.role = Role::weights;
     if (matrices.delays) matrices.delays->spec.role = Role::other;
     container::set_matrices(plan_, std::move(matrices.weights), std::move(matrices.delays));

@@ -104,7 +104,7 @@ StoredBrain store_brain(const BrainState& brain, const StoreOptions& options) {
     }
     stored.connections.push_back(std::move(tensors));
   }
-  // After the connections, of whose matrices it tells; left out where it would say nothing.
+  // After the connections, of whose matrices it tells; left out if it would say nothing.
   BrainRegion own{.state = brain.state, .metadata = brain.state_metadata};
   if (own.metadata.find(kConnectionsMember) != nullptr) {
     fail_argument(ErrorCode::bad_argument, "state_metadata", std::string(kConnectionsMember),

@@ -19,7 +19,7 @@
 namespace thalia::state {
 namespace {
 
-// A tensor of shape [] for the number; nullopt where no i64 or f64 has the same shortest text, so
+// A tensor of shape [] for the number; nullopt if no i64 or f64 has the same shortest text, so
 // that reading back gives the number digit for digit.
 std::optional<Tensor> scalar_tensor(const Value& number) {
   const std::string& text = number.number_text();
@@ -163,7 +163,7 @@ class Storing {
   }
 
   // A name that is free in the region, out of a path that begins with the component's name: without
-  // the component if that is free, else with it, else with "~2" and so on behind.
+  // the component if that is free, else with it, else with "~2" and so on after it.
   std::string free_name(const std::string& component, const std::string& path) {
     std::string name = path;
     if (path.size() > component.size() && path[component.size()] == '.')

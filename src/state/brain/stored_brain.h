@@ -65,7 +65,7 @@ struct BrainReadOptions {
   /// Regions of the file, pathways as "pathway:NAME"; empty: all. Connections among them, and the
   /// brain-wide state, are always there.
   std::vector<std::string> regions{};
-  /// All regions are there, and those that `regions` does not name are read on first access; where
+  /// All regions are there, and those that `regions` does not name are read on first access; if
   /// it names none, all of them are. So are the connections.
   bool lazy = false;
   StateLoadOptions state{};

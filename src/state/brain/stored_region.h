@@ -25,7 +25,7 @@ struct StoredRegion {
 
 /// The region as a file holds it. Tensors that are stored as they are share their bytes with the
 /// region's. `path` is the region's from the state's root: "regions.cortex". @throws UsageError
-/// where the state has text that is no UTF-8, or a tensor in the metadata, naming region and path.
+/// if the state has text that is no UTF-8, or a tensor in the metadata, naming region and path.
 StoredRegion store_region(std::string name, const BrainRegion& region, const std::string& path,
                           const StoreOptions& options);
 

@@ -35,20 +35,20 @@ struct StoreOptions {
 
 struct StoredTensor {
   TensorSpec spec;
-  Tensor tensor;  ///< as it is stored: its layout is the spec's; where it is quantized, before that
+  Tensor tensor;  ///< as it is stored: its layout is the spec's; if it is quantized, before that
   std::shared_ptr<const QuantizedPayload> quantized{};  ///< what is stored in the tensor's place
   // What it was before.
-  std::optional<Encoding> was_encoding{};  ///< where it was another
-  std::optional<DType> was_dtype{};        ///< where one was chosen for it, be it the same
+  std::optional<Encoding> was_encoding{};  ///< if it was another
+  std::optional<DType> was_dtype{};        ///< if one was chosen for it, be it the same
   codec::ConversionLoss loss{};            ///< what that cost
 };
 
-/// `path` is what choose_dtype is asked with. The tensor shares its bytes with the given one where
+/// `path` is what choose_dtype is asked with. The tensor shares its bytes with the given one if
 /// it is stored as it is.
 StoredTensor store_tensor(const Tensor& tensor, std::string name, Role role,
                           const std::string& path, const StoreOptions& options);
 
-/// True where write_converted() has something to tell.
+/// True if write_converted() has something to tell.
 bool was_converted(const StoredTensor& tensor) noexcept;
 /// Writes the members `_dense`, `_encoding` and `_dtype`, as far as there is something to tell.
 void write_converted(JsonWriter& json, const StoredTensor& tensor);
@@ -66,7 +66,7 @@ struct LoadContext {
         budget(std::make_shared<io::MemoryBudget>(load.input.limits, stored_bytes)) {}
 
   StateLoadOptions options;
-  /// False: nothing of a tensor is read, and an empty one stands in its place. What the texts say
+  /// False: nothing of a tensor is read, and an empty one takes its place. What the texts say
   /// of it is checked.
   bool read_tensors = true;
   /// Tensors may have become narrower by a precision policy that only the metadata names.
@@ -80,12 +80,12 @@ struct LoadContext {
 };
 
 /// The tensor of a file as it was before it was stored, where the options want that. `reported` is
-/// an object with the members that write_converted() wrote, or null; where it does not tell the
+/// an object with the members that write_converted() wrote, or null; if it does not tell the
 /// element type and a policy was applied, f16 and bf16 become f32. @throws what `fetch` throws;
 /// FormatError for a bad member, and for a dense tensor larger than the limits allow.
 Tensor load_tensor(const TensorView& view, const Value& reported, const LoadContext& context);
 
-/// True where the metadata names a precision policy by which tensors may have become narrower.
+/// True if the metadata names a precision policy by which tensors may have become narrower.
 bool has_narrowing_policy(const Value& metadata) noexcept;
 
 }  // namespace thalia::state

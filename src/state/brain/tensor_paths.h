@@ -15,7 +15,7 @@ struct PlacedTensor {
   std::string_view name;
   const std::string& path;  ///< valid during the visit alone: paths together may be far longer than
                             ///< the text that they come from
-  const Value* found;       ///< what the state has there; nullptr where it has nothing
+  const Value* found;       ///< what the state has there; nullptr if it has nothing
 };
 
 /// Visits all tensors of a region: first those that the `thalia_state` of its metadata names, then

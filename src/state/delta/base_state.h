@@ -59,7 +59,7 @@ class BaseState {
   /// The files that the target may not replace.
   virtual std::vector<std::filesystem::path> files() const = 0;
   virtual BaseNames names() const = 0;
-  /// null where it has none. @throws FormatError, IntegrityError, naming the file.
+  /// null if it has none. @throws FormatError, IntegrityError, naming the file.
   virtual std::unique_ptr<BaseTensor> find(const TensorKey& key) const = 0;
 };
 

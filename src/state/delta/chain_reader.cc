@@ -42,7 +42,7 @@ struct Memory {
   std::byte* data;
 };
 
-// Runs `action`; an error gets the names of the tensor, and of the checkpoint where it has no file.
+// Runs `action`; an error gets the names of the tensor, and of the checkpoint if it has no file.
 template <typename Action>
 auto named(const state::FileChain& files, const TensorView& view, Action action) {
   return container::with_names(files.file(0), Reader::region_name(view), view.name(), action);

@@ -109,7 +109,7 @@ class ChainUnits {
  private:
   struct Tensor {
     TensorChain chain;
-    std::vector<integrity::PieceDigest> digests;  ///< none where it is not checked
+    std::vector<integrity::PieceDigest> digests;  ///< none if it is not checked
   };
 
   void prefetch(const StreamUnit& unit) const {

@@ -18,7 +18,7 @@ struct KeptWithin {
   DType dtype = DType::f32;
 
   bool is_exact() const noexcept { return threshold == 0; }
-  /// Gives elements of `bytes` the base's bits where they moved by less. Both hold the same whole
+  /// Gives elements of `bytes` the base's bits if they moved by less. Both hold the same whole
   /// elements.
   void apply(ByteSpan base, MutableByteSpan bytes) const;
 };

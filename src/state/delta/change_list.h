@@ -35,7 +35,7 @@ class ChangeList {
 
   /// The digest of what comes out.
   const integrity::ContentDigest& digest() const noexcept { return digest_; }
-  /// False where the entries reached the limit.
+  /// False if the entries reached the limit.
   bool is_complete() const noexcept { return complete_; }
   std::uint64_t count() const noexcept { return count_; }
   std::uint64_t entry_bytes() const noexcept { return count_ * (2 + width_); }
@@ -56,7 +56,7 @@ class ChangeList {
   bool complete_ = false;
   std::uint64_t count_ = 0;
   std::vector<std::uint32_t> counts_;  ///< by block
-  std::vector<ListPart> parts_;        ///< by piece; none where it is not kept
+  std::vector<ListPart> parts_;        ///< by piece; none if it is not kept
 };
 
 }  // namespace thalia::state

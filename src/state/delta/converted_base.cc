@@ -53,7 +53,7 @@ constexpr std::uint64_t kSpan = 2 << 20;
 // Sources are read at multiples of 16 bytes.
 constexpr std::uint64_t kPieceAlignment = 16;
 
-// Where a row, which is one run of the last dimension, begins in the base, in elements; -1 where
+// Where a row, which is one run of the last dimension, begins in the base, in elements; -1 if
 // the base does not have it.
 std::int64_t base_row(const Shape& base, const Shape& shape, std::uint64_t row) {
   std::uint64_t place = 0;

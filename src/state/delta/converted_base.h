@@ -27,7 +27,7 @@ class ConvertedBase final : public PartwiseBytes {
   std::uint64_t size_;
 };
 
-/// True where a dense tensor of one layout can be made from one of the other by converting elements
+/// True if a dense tensor of one layout can be made from one of the other by converting elements
 /// and putting them in their places.
 bool can_be_fitted(const TensorLayout& base, const TensorLayout& result) noexcept;
 

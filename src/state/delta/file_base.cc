@@ -42,7 +42,7 @@ class FileBase final : public BaseState {
             .depth = chain_.depth()};
   }
 
-  // What stands before the container counts: the base may be a delta itself.
+  // What is before the container counts: the base may be a delta itself.
   std::uint64_t file_bytes() const override {
     return top_.mapping().begin() + top_.mapping().bytes().size();
   }

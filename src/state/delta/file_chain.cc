@@ -90,7 +90,7 @@ bool is_wanted_beyond_limits(const std::shared_ptr<const io::FileBytes>& bytes,
   }
 }
 
-// Opens the file, or returns null where it is not the base. A damaged file is not the base as far
+// Opens the file, or returns null if it is not the base. A damaged file is not the base as far
 // as one can tell. That it exceeds a limit is told only once it is known to be the base.
 std::shared_ptr<const detail::OpenFile> open_if_wanted(
     const std::shared_ptr<const io::FileBytes>& bytes, const container::DeltaPrefix& prefix,

@@ -73,7 +73,7 @@ Distortions product_errors(Vector left, Vector right) {
   return errors;
 }
 
-// now - base in f32, as the decomposition takes it; nullopt where a number is not finite there.
+// now - base in f32, as the decomposition takes it; nullopt if a number is not finite there.
 // Numbers become f64 a piece at a time: of the whole they would take more than all else here.
 std::optional<std::vector<float>> difference(DType dtype, ByteSpan base, ByteSpan now) {
   const std::size_t width = dtype_bits(dtype) / 8, count = base.size() / width;
@@ -111,7 +111,7 @@ void append_codes(std::vector<std::byte>& out, unsigned bits,
   codec::pack_codes(bits, codes, MutableByteSpan(out).subspan(begin));
 }
 
-// The products that got bits: as the payload's arrays behind its header, and as factors.
+// The products that got bits: as the payload's arrays after its header, and as factors.
 struct Products {
   std::vector<std::byte> arrays;
   codec::LowRankFactors factors;

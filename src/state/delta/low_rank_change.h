@@ -20,7 +20,7 @@ struct LowRankChange {
   LowRankReport report;           ///< but for region and name
 };
 
-/// From `base` to `now`, both the elements of a matrix that may be changed so. nullopt where a
+/// From `base` to `now`, both the elements of a matrix that may be changed so. nullopt if a
 /// number is not finite, nothing changed, or more is lost than the options allow. Deterministic.
 std::optional<LowRankChange> low_rank_change(DType dtype, const Shape& shape, ByteSpan base,
                                              ByteSpan now, const LowRankOptions& options,

@@ -11,7 +11,7 @@ namespace thalia::state {
 
 /// A tensor as patterns and roles see it. Borrows the source's names.
 QuantizationTarget target_of(const KeyedTensor& source);
-/// True where a pattern says that nothing may be lost of it.
+/// True if a pattern says that nothing may be lost of it.
 bool is_excluded(const QuantizationTarget& target, const DeltaOptions& options);
 /// @throws UsageError (not_found) for a pattern of the options that fits no tensor of the state.
 void check_patterns(const std::vector<KeyedTensor>& sources, const DeltaOptions& options);

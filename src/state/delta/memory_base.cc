@@ -41,7 +41,7 @@ class MemoryTensor final : public BaseTensor {
 };
 
 std::string text_of(const TensorKey& key) {
-  // Unambiguous, since names of regions hold no NUL: what stands before the first one is the
+  // Unambiguous, since names of regions hold no NUL: what is before the first one is the
   // region.
   const std::string what = key.delays ? "delays" : "weights";
   return key.region.empty() ? std::string(1, '\0') + key.source + '\0' + key.target + '\0' + what

@@ -1,4 +1,4 @@
-// What one file of a chain stores for a tensor, decompressed where it is asked for.
+// What one file of a chain stores for a tensor, decompressed when it is asked for.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ namespace thalia::state {
 /// chunks that it remembers; any number of threads.
 class StoredTensorBytes final : public PartwiseBytes {
  public:
-  /// What it remembers counts in `budget`, which it borrows. @throws FormatError where the chunks
+  /// What it remembers counts in `budget`, which it borrows. @throws FormatError if the chunks
   /// are wrong.
   StoredTensorBytes(const detail::OpenFile& file, std::uint32_t number, io::MemoryBudget& budget);
 
   std::uint64_t size() const noexcept override { return entry_.logical_length; }
   bool is_raw() const noexcept { return !chunks_; }
-  /// Bytes that are decoded at a time; 1 where it lies raw.
+  /// Bytes that are decoded at a time; 1 if it lies raw.
   std::uint64_t piece_bytes() const noexcept { return chunks_ ? chunks_->chunk_bytes() : 1; }
   /// Bytes of a raw tensor where they lie in the file, verified.
   ByteSpan view(std::uint64_t begin, std::uint64_t length) const;

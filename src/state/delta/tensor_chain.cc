@@ -38,7 +38,7 @@ namespace {
 // elements are restored as they are asked for. QuantizedArrays restores whole pieces, so that a
 // part of one goes through a buffer.
 
-/// The codes are in memory from the first read on; elements are restored where they are asked for.
+/// The codes are in memory from the first read on; elements are restored when they are asked for.
 /// Borrows the file. Immutable but for that; any number of threads.
 class RestoredBytes final : public PartwiseBytes {
  public:
@@ -107,7 +107,7 @@ void RestoredBytes::read(std::uint64_t begin, MutableByteSpan out) const {
 struct Description {
   ChainTensor tensor;
   std::uint32_t crc32;
-  Digest128 base_hash;  ///< where it needs a base
+  Digest128 base_hash;  ///< if it needs a base
 };
 
 Description describe(const detail::OpenFile& file, const TensorView& view, std::uint32_t number) {

@@ -27,7 +27,7 @@ constexpr std::uint64_t content_pieces(std::uint64_t bytes) noexcept {
 /// Borrows the chain of files. Immutable but for what it remembers; any number of threads.
 class TensorChain final : public PartwiseBytes {
  public:
-  /// The tensor as link `top` and those below it have it; nullopt where that link has none.
+  /// The tensor as link `top` and those below it have it; nullopt if that link has none.
   /// @throws FormatError, IntegrityError, naming the file.
   static std::optional<TensorChain> find(const FileChain& files, std::size_t top,
                                          const TensorKey& key);
@@ -65,7 +65,7 @@ class TensorChain final : public PartwiseBytes {
   /// multiple of that. None where `digests` is empty.
   void make(std::uint64_t begin, MutableByteSpan out,
             std::span<integrity::PieceDigest> digests) const;
-  /// @param digests of all pieces. @throws IntegrityError where they are not the tensor's.
+  /// @param digests of all pieces. @throws IntegrityError if they are not the tensor's.
   void check(std::span<const integrity::PieceDigest> digests) const;
 
  private:
@@ -76,8 +76,7 @@ class TensorChain final : public PartwiseBytes {
   std::uint32_t crc32_ = 0;
   std::vector<std::unique_ptr<ChainStage>> stages_;  ///< the lowest last
   std::unique_ptr<StoredTensorBytes> whole_;         ///< what the lowest stage changes,
-  std::shared_ptr<const PartwiseBytes>
-      made_;  ///< or this where it is of another shape, or quantized
+  std::shared_ptr<const PartwiseBytes> made_;  ///< or this if it is of another shape, or quantized
 };
 
 /// The tensor of the chain's top that `view` names. @throws UsageError (not_found).

@@ -1,6 +1,6 @@
 // Saves a delta in one pass over the state, in the order of the file: each tensor is stored before
 // the next one is asked for, so that the caller holds one at a time. The prefix that names the base
-// stands before the container and is written first; the file appears under its name at the commit,
+// comes before the container and is written first; the file appears under its name at the commit,
 // complete or not at all.
 #include <algorithm>
 #include <cmath>

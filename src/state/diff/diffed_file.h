@@ -11,7 +11,7 @@ namespace thalia::state {
 /// Borrows both.
 struct DiffedFile {
   const Reader& reader;
-  const ChainReader* chain = nullptr;  ///< where the state is compared, of a delta too
+  const ChainReader* chain = nullptr;  ///< if the state is compared, of a delta too
 
   FactsOf facts() const;
 };

@@ -62,7 +62,7 @@ TensorDiff on_one_side(const TensorView& tensor, thalia::Change change, const Fa
   return diff;
 }
 
-// A key as it stands in FieldDiff::field.
+// A key as it is in FieldDiff::field.
 std::string field_key(const std::string& key) {
   return key.empty() || key.find_first_of(".\"") != std::string::npos ? json_text(key) : key;
 }

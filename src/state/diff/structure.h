@@ -30,7 +30,7 @@ std::vector<FieldDiff> diff_objects(std::string_view before, std::string_view af
 /// The tensors that somebody wants to have compared. Externally synchronised.
 class TensorFilter {
  public:
-  /// Everything, where there are no patterns.
+  /// Everything, if there are no patterns.
   explicit TensorFilter(std::vector<std::string> patterns = {});
 
   bool takes_everything() const noexcept { return patterns_.empty(); }
@@ -48,7 +48,7 @@ class TensorFilter {
   PatternUse use_;
 };
 
-/// nullopt where nothing differs.
+/// nullopt if nothing differs.
 std::optional<TensorDiff> diff_tensors(const TensorView& before, const TensorView& after,
                                        const Facts& facts = {});
 /// What the filter takes of a region that both files have; differs() tells whether that is

@@ -1,6 +1,6 @@
 // Counts differences between two runs of elements. A difference that is infinite or NaN is counted
 // as not finite and left out of the sums. Squares are summed with a
-// scale where they would overflow or vanish (SquareSum). The order of every addition is fixed,
+// scale if they would overflow or vanish (SquareSum). The order of every addition is fixed,
 // whatever the compiler makes of it.
 
 #include "state/diff/tally.h"

@@ -22,11 +22,11 @@ namespace thalia::state {
 namespace {
 
 constexpr std::uint64_t kPieceBytes = 256 << 10;  // of the wider side; both fit into a core's cache
-// Entries of a piece where both sides are sparse.
+// Entries of a piece if both sides are sparse.
 constexpr std::uint64_t kPieceEntries = 16 << 10;
 constexpr std::size_t kBlock = 1024;  // elements decoded at once
 
-// The part that both have; nullopt where they have different ranks.
+// The part that both have; nullopt if they have different ranks.
 std::optional<Shape> common_corner(const Shape& a, const Shape& b) {
   if (a.rank() != b.rank()) return std::nullopt;
   std::array<std::uint64_t, Shape::kMaxRank> extents{};
@@ -143,7 +143,7 @@ void ValueComparison::compare(std::uint64_t piece) {
   if (before_.load || after_.load) loading_.run([this] { load(); });
   const DType a = before_.dtype;
   const DType b = after_.dtype;
-  // Integers of 64 bits as integers where both are: as doubles those beyond 2^53 would look alike.
+  // Integers of 64 bits as integers if both are: as doubles those beyond 2^53 would look alike.
   if (dtype_is_complex(a) || dtype_is_complex(b)) {
     tallies_[piece] = compare_as<std::complex<double>>(piece);
   } else if (a == DType::i64 && b == DType::i64) {

@@ -52,7 +52,7 @@ class ValueComparison {
   std::uint64_t piece_bytes_ = 0;
   std::vector<DifferenceTally> tallies_;  ///< one a piece
   io::Once loading_;
-  std::unique_ptr<Loaded> loaded_;  ///< null where both sides are read in parts
+  std::unique_ptr<Loaded> loaded_;  ///< null if both sides are read in parts
   std::atomic<std::uint64_t> left_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // Loads an older, smaller state into a larger model: old elements go to the corner of each tensor
 // of the target, what is beyond keeps the target's initial numbers. Nothing is dropped silently:
-// each tensor of either side that found no counterpart is named in the result. Where the older
+// each tensor of either side that found no counterpart is named in the result. If the older
 // state is the larger one, the target grows by the rules of growth (rule.cc) or the call is
 // refused. Loading works on a copy, and the target is replaced only at the end.
 

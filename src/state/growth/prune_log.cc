@@ -24,7 +24,7 @@ constexpr std::uint64_t kVersion = 1;
                 std::move(bound), "this is no log of a pruning");
 }
 
-// nullopt where there is none: negative, with a fraction, or no number at all.
+// nullopt if there is none: negative, with a fraction, or no number at all.
 std::optional<std::uint64_t> whole_number(const Value* value) {
   if (value == nullptr || value->kind() != Value::Kind::number) return std::nullopt;
   const std::string& text = value->number_text();

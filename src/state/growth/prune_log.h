@@ -39,7 +39,7 @@ const Value& require_member(const Value& entry, std::string_view member, Value::
 /// thalia::prune_synapses() as a step of an edit, which is to be given up after an error.
 PruneResult prune_synapses(BrainEdit& edit, std::string_view region, const PruneOptions& options);
 
-/// Why synapses and neurons of a brain are left alone now; empty where they are not. The task is
+/// Why synapses and neurons of a brain are left alone now; empty if they are not. The task is
 /// changing, as the caller or the state's `task_change` says; or it has changed within the window;
 /// or the state does not say.
 std::string task_change_reason(const BrainState& brain, bool is_changing, std::uint64_t window);

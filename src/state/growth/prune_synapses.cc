@@ -33,7 +33,7 @@ void check_options(const PruneOptions& options) {
   check("importance_threshold", options.importance_threshold);
 }
 
-// Why none of the region's synapses may go; empty where some may.
+// Why none of the region's synapses may go; empty if some may.
 std::string reason_to_spare(const BrainState& brain, const BrainRegion& region,
                             std::string_view name, const PruneOptions& options) {
   if (std::ranges::find(options.guard.protected_names, name) != options.guard.protected_names.end())
@@ -51,7 +51,7 @@ std::string reason_to_spare(const BrainState& brain, const BrainRegion& region,
   return {};
 }
 
-// What a region's learning state says of each synapse of a matrix; nullptr where it says nothing.
+// What a region's learning state says of each synapse of a matrix; nullptr if it says nothing.
 const Tensor* tracked(const BrainRegion& region, std::string_view region_name,
                       std::string_view member, std::string_view matrix, const Tensor& weights) {
   const Value* found = region.find_path(fmt::format("learning_state.{}.{}", member, matrix));

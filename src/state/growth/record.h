@@ -10,7 +10,7 @@
 
 namespace thalia::state {
 
-/// Adds the event to the end of `growth_history`. @throws UsageError (wrong_state) where that is
+/// Adds the event to the end of `growth_history`. @throws UsageError (wrong_state) if that is
 /// there and neither an array nor null.
 void append_event(Value& metadata, const GrowthEvent& event);
 

@@ -121,7 +121,7 @@ struct Orientation {
 Orientation orientation_of(const BrainConnection& connection, std::string_view which,
                            const Tensor& tensor, const Ends& ends) {
   const Shape& shape = tensor.shape();
-  // First, and so also where both ends have as many neurons.
+  // First, and so also if both ends have as many neurons.
   if (shape == Shape{ends.source, ends.target}) return {0, 1};
   if (shape == Shape{ends.target, ends.source}) return {1, 0};
   throw UsageError(

@@ -23,11 +23,11 @@ GrowthResult grow_region_source(BrainRegion& region, std::string_view name, std:
 GrowthResult grow_output(BrainEdit& edit, std::string_view region, std::uint32_t n_new,
                          const GrowthOptions& options);
 
-/// True if some tensor has an axis of that source; false where the region's "axes" are wrong and
+/// True if some tensor has an axis of that source; false if the region's "axes" are wrong and
 /// tell nothing.
 bool takes_inputs_from(const BrainRegion& region, std::string_view name, std::string_view source);
-/// Inputs that the region has from a source; nullopt where no tensor has an axis of it. @throws
-/// UsageError (size_mismatch) where tensors disagree.
+/// Inputs that the region has from a source; nullopt if no tensor has an axis of it. @throws
+/// UsageError (size_mismatch) if tensors disagree.
 std::optional<std::uint64_t> find_source(const BrainRegion& region, std::string_view name,
                                          std::string_view source, const GrowthOptions& options);
 /// @throws UsageError (not_found) naming the sources that there are.
@@ -42,13 +42,13 @@ struct Ends {
 };
 /// The connection's matrices from ends of one size to ends of another. Matrices lie as
 /// [source, target], or the other way round where only that fits. What was grown is appended to
-/// `result`. @throws UsageError (size_mismatch) where neither fits.
+/// `result`. @throws UsageError (size_mismatch) if neither fits.
 BrainConnection grown_connection(const BrainConnection& connection, const Ends& old_ends,
                                  const Ends& new_ends, const GrowthOptions& options,
                                  GrowthResult& result);
 
 /// n_neurons, and the members of the config that repeat it. @throws UsageError (size_mismatch)
-/// where the count leaves 1 to 2^32 - 1.
+/// if the count leaves 1 to 2^32 - 1.
 void change_neurons(BrainRegion& region, std::int64_t change);
 /// As change_neurons(), for n_inputs; a count of 0 means that none is kept, and stays 0.
 void change_inputs(BrainRegion& region, std::int64_t change);

@@ -10,8 +10,8 @@
 
 namespace thalia::state {
 
-/// The fill for a tensor of the region's state that grows to `shape`; none where new elements are
-/// zero. @throws UsageError (dtype_mismatch) where they are not zero and the element type holds no
+/// The fill for a tensor of the region's state that grows to `shape`; none if new elements are
+/// zero. @throws UsageError (dtype_mismatch) if they are not zero and the element type holds no
 /// numbers.
 ElementFill fill_of(std::string_view region_name, const BrainRegion& region, std::string_view path,
                     const Tensor& tensor, const Shape& shape, const GrowthOptions& options);

@@ -26,7 +26,7 @@ bool same(char pattern, char c) {
 bool matches_path(std::string_view glob, std::string_view path) noexcept {
   // Greedy matching without recursion. Before the first '*' a mismatch moves the start to the next
   // separator of the path. After a '*' a mismatch lets the last '*' take one character more, and
-  // never an earlier one: what stood before the last '*' already took as little of the path as it
+  // never an earlier one: what was before the last '*' already took as little of the path as it
   // could.
   std::size_t g = 0, p = 0, start = 0, after_star = std::string_view::npos, star_end = 0;
   while (true) {

@@ -19,7 +19,7 @@ struct TensorNames {
   std::string_view region;  ///< empty: it is a matrix of a connection
   std::string_view name;
 
-  /// REGION/NAME, as tensors are printed; the path where there is no region.
+  /// REGION/NAME, as tensors are printed; the path if there is no region.
   std::string shown() const;
   /// True if the pattern fits the path, or REGION/NAME.
   bool fit(std::string_view glob) const;

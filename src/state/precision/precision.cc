@@ -104,7 +104,7 @@ bool is_pattern(std::string_view key) {
   return key.find_first_of("*?./") != std::string_view::npos;
 }
 
-// A pattern as a key, in quotes where it could be read as something else.
+// A pattern as a key, in quotes if it could be read as something else.
 std::string pattern_key(const std::string& glob) {
   if (is_pattern(glob) && glob.find_first_of(",\"") == std::string::npos) return glob;
   std::string key = "\"";

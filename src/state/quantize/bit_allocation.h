@@ -1,4 +1,4 @@
-// How many bits each group of a tensor's weights gets, where the whole has a number of them to
+// How many bits each group of a tensor's weights gets, if the whole has a number of them to
 // spend. include/thalia/state/quantization.h, QuantizationOptions::adaptive.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace thalia::state {
 
-/// The squared error of a group for each number of bits of its codes, 0 to 8; not finite where it
+/// The squared error of a group for each number of bits of its codes, 0 to 8; not finite if it
 /// cannot have so many.
 using Distortions = std::array<double, 9>;
 
@@ -30,14 +30,14 @@ std::vector<std::uint8_t> spend_bits(
 double group_mean(DType dtype, ByteSpan group, std::span<const double> importance);
 
 /// The errors of a tensor whose elements all share one minimum and scale, for 1 to 8 bits; there
-/// are no codes of 0 bits. nullopt where a number is NaN or infinite. Deterministic, whatever
+/// are no codes of 0 bits. nullopt if a number is NaN or infinite. Deterministic, whatever
 /// `threads`.
 std::optional<Distortions> uniform_errors(DType dtype, ByteSpan dense,
                                           std::span<const double> importance, unsigned threads);
 
 /// Bits of each group's codes, 0 to 8, with at most `mean_bits` × elements bits of codes together.
 /// `importance` is what a squared error counts, one an element (empty: all alike). Deterministic,
-/// whatever `threads`. nullopt where a number is NaN or infinite.
+/// whatever `threads`. nullopt if a number is NaN or infinite.
 std::optional<std::vector<std::uint8_t>> allocate_bits(DType dtype, ByteSpan dense,
                                                        std::uint32_t group_size, double mean_bits,
                                                        std::span<const double> importance,

@@ -40,7 +40,7 @@ class GroupEncoder {
         importance_(importance),
         restored_(dense.size()) {}
 
-  // Fills the arrays, all of whose bytes are zero. False where a group cannot be quantized.
+  // Fills the arrays, all of whose bytes are zero. False if a group cannot be quantized.
   bool run(const format::QuantizedParts& parts, MutableByteSpan out, unsigned threads) {
     if (!widths_.empty())
       std::memcpy(out.data() + parts.widths.offset, widths_.data(), widths_.size());

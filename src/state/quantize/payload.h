@@ -25,7 +25,7 @@ struct LossyGeneration {
 };
 
 /// Quantizes the elements of a dense tensor as `options` say, which are checked; `importance` is
-/// what a squared error counts, one an element, or empty. nullopt where a number is NaN or
+/// what a squared error counts, one an element, or empty. nullopt if a number is NaN or
 /// infinite, or numbers lie too far apart.
 std::optional<QuantizedPayload> quantize_payload(DType dtype, const Shape& shape, ByteSpan dense,
                                                  const QuantizationOptions& options,

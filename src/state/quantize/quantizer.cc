@@ -27,7 +27,7 @@ namespace {
   fail_argument(ErrorCode::bad_argument, option, std::move(value), std::move(bound));
 }
 
-// 0 where the member is missing or is no number of 16 bits: metadata is the application's.
+// 0 if the member is missing or is no number of 16 bits: metadata is the application's.
 std::uint16_t small_number(const Value& metadata, std::string_view member) noexcept {
   const Value* value = metadata.find(member);
   if (value == nullptr || value->kind() != Value::Kind::number) return 0;

@@ -24,7 +24,7 @@ void require_quantizable(const Tensor& tensor) {
 
 QuantizedView QuantizedTensor::arrays() const {
   const std::uint64_t elements = shape.element_count().value_or(0);
-  // The codes are what is left behind the other arrays, whose lengths do not depend on them.
+  // The codes are what is left after the other arrays, whose lengths do not depend on them.
   auto parts = format::quantized_parts(dtype, shape, bits, group_size, 0);
   if (!parts || parts->codes.offset > bytes.size()) {
     fail_argument(ErrorCode::size_mismatch, "bytes", std::to_string(bytes.size()),

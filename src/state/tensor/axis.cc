@@ -89,7 +89,7 @@ struct Stored {
 };
 
 // The same for stored elements. They come out unordered where two tensors are put together, or
-// where the axis is not the first.
+// if the axis is not the first.
 void place_sparse(const SparseElements& from, const Split& source, const Split& target,
                   std::size_t width, const std::vector<std::uint64_t>& places,
                   std::vector<Stored>& stored) {

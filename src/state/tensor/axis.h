@@ -15,7 +15,7 @@ Tensor without_indices(const Tensor& tensor, unsigned axis, std::span<const std:
 /// The tensor with these indices of the axis alone.
 Tensor only_indices(const Tensor& tensor, unsigned axis, std::span<const std::uint64_t> indices);
 /// Puts together what without_indices() left and what only_indices() took: bit for bit the tensor
-/// as it was. @throws UsageError (size_mismatch) where the shapes do not fit.
+/// as it was. @throws UsageError (size_mismatch) if the shapes do not fit.
 Tensor with_indices(const Tensor& rest, unsigned axis, std::span<const std::uint64_t> indices,
                     const Tensor& taken);
 

@@ -13,7 +13,7 @@ namespace thalia::state {
 namespace {
 
 // Elements that one thread converts at a time: small enough for the nearest caches, as they are
-// read twice where the loss is measured.
+// read twice if the loss is measured.
 constexpr std::uint64_t kConversionPiece = 16 << 10;
 // Elements that one thread has at a time: some hundred microseconds of work.
 constexpr std::uint64_t kShare = 1 << 20;

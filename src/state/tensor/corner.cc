@@ -67,7 +67,7 @@ class Corner {
     for (std::uint64_t i = 0; i < inner_[d]; ++i)
       inside(d + 1, at + i * strides_[d], inner_at + i * inner_strides_[d], visit);
   }
-  // At each dimension first what lies within the corner's extent, then the rest behind it:
+  // At each dimension first what lies within the corner's extent, then the rest after it:
   // ascending.
   template <typename Visit>
   void outside(unsigned d, std::uint64_t at, const Visit& visit) const {
@@ -118,7 +118,7 @@ Tensor grown_dense(const Tensor& old, const Shape& shape, const ElementFill& fil
   return larger;
 }
 
-// Where an element of one shape stands in another, both having at least its indices.
+// Where an element of one shape is in another, both having at least its indices.
 std::uint64_t moved(std::uint64_t position, const Shape& from, const Shape& to) {
   std::uint64_t at = 0;
   std::uint64_t stride = 1;
@@ -187,7 +187,7 @@ Tensor grown_sparse(const Tensor& old, const Shape& shape, const ElementFill& fi
 }
 
 // Checks the memory that growth takes against the limits, since shapes come from files. A dense
-// tensor holds every new element, and a fill looks at each of them even where the tensor is sparse.
+// tensor holds every new element, and a fill looks at each of them even if the tensor is sparse.
 // Without a fill a sparse tensor takes only the row pointers of a csr and the elements that it had.
 void check_growth(const Tensor& old, const Shape& shape, bool filled) {
   std::optional<std::uint64_t> all = shape.byte_length(old.dtype());

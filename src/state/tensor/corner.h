@@ -16,7 +16,7 @@ using ElementFill = std::function<void(std::uint64_t first, std::span<double> va
 /// The tensor in a shape that is nowhere smaller, in its element type and encoding. Old elements
 /// keep their indices and their bits; new ones get what `fill` says, or zero bits without one. A
 /// sparse tensor does not store new elements of zero bits. @throws UsageError (size_mismatch) for
-/// another rank, a smaller extent, or more elements than 2^64 - 1; (dtype_mismatch) where there is
+/// another rank, a smaller extent, or more elements than 2^64 - 1; (dtype_mismatch) if there is
 /// a fill and the type holds no numbers; FormatError on a bad index.
 Tensor grown(const Tensor& old, const Shape& shape, const ElementFill& fill = {});
 
@@ -25,7 +25,7 @@ Tensor grown(const Tensor& old, const Shape& shape, const ElementFill& fill = {}
 /// FormatError on a bad index.
 Tensor with_corner(const Tensor& whole, const Tensor& corner);
 
-/// True where ranks agree and no extent of `inner` is larger.
+/// True if ranks agree and no extent of `inner` is larger.
 bool fits_into(const Shape& inner, const Shape& outer) noexcept;
 
 }  // namespace thalia::state

@@ -1,4 +1,4 @@
-// Cuts a dense shape along one dimension, the split: dimensions behind it are whole in every piece,
+// Cuts a dense shape along one dimension, the split: dimensions after it are whole in every piece,
 // those before it are stepped through one index at a time. Pieces are therefore consecutive
 // elements, cover the shape once and in order, and each is a slice that a reader can ask for. A
 // piece is smaller than `largest` where the split's rows do not divide evenly.

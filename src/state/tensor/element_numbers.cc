@@ -37,7 +37,7 @@ bool use_as(DType dtype, const Use& use) {
   return true;
 }
 
-// Calls use(T{}) for the integer type T of a dtype. False where it is none.
+// Calls use(T{}) for the integer type T of a dtype. False if it is not one.
 template <typename Use>
 bool with_integer(DType dtype, const Use& use) {
   return use_as<std::int8_t>(dtype, use) || use_as<std::int16_t>(dtype, use) ||

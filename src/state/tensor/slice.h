@@ -18,7 +18,7 @@ std::uint64_t range_elements(std::span<const SliceRange> ranges);
 std::uint64_t packed_bytes(DType dtype, std::uint64_t elements);
 
 /// @throws UsageError (bad_argument) for ranges that are not one a dimension, each within the
-/// shape; (size_mismatch) where `bytes` is not packed_bytes() of their elements.
+/// shape; (size_mismatch) if `bytes` is not packed_bytes() of their elements.
 void check_slice(DType dtype, const Shape& shape, std::span<const SliceRange> ranges,
                  std::uint64_t bytes);
 
@@ -28,7 +28,7 @@ void check_slice(DType dtype, const Shape& shape, std::span<const SliceRange> ra
 void for_each_run(const Shape& shape, std::span<const SliceRange> ranges,
                   const std::function<void(std::uint64_t first, std::uint64_t count)>& visit);
 
-/// The bytes with the elements inside the ranges, which copy_slice() copies; nullopt where other
+/// The bytes with the elements inside the ranges, which copy_slice() copies; nullopt if other
 /// elements lie among them.
 std::optional<ByteSpan> consecutive(DType dtype, const Shape& shape, ByteSpan bytes,
                                     std::span<const SliceRange> ranges);

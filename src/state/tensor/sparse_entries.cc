@@ -1,7 +1,7 @@
 // Entries of a tensor, by number and by position, without a copy: csr_, coo_ and values_ point into
 // the tensor's bytes, which are never written. Indices are checked when the arrays are taken. Then
 // entries are in row-major order: where a part of the tensor begins is found by bisection, and a
-// visit stops behind its end.
+// visit stops after its end.
 
 #include "state/tensor/sparse_entries.h"
 

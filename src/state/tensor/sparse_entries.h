@@ -23,7 +23,7 @@ class SparseEntries {
   std::uint64_t position(std::uint64_t i) const;
   /// The positions of entries [first, first + out.size()).
   void positions(std::uint64_t first, std::span<std::uint64_t> out) const;
-  /// The first entry at `position` or behind it; count() where there is none.
+  /// The first entry at `position` or after it; count() if there is none.
   std::uint64_t first_at(std::uint64_t position) const;
 
   /// Called with an entry's coordinates and its number; returns whether to go on.
@@ -31,7 +31,7 @@ class SparseEntries {
   /// Visits the entries inside the ranges, one range for each dimension, in row-major order. It
   /// looks only at entries between the first and the last coordinate.
   void visit(std::span<const SliceRange> ranges, const Visit& visit) const;
-  /// The part of the tensor densely, zero where nothing is stored.
+  /// The part of the tensor densely, zero if nothing is stored.
   void read_dense(std::span<const SliceRange> ranges, MutableByteSpan out) const;
 
   const Tensor& tensor() const noexcept { return tensor_; }

@@ -23,7 +23,7 @@ using Substitute =
 void write_tree(JsonWriter& json, const Value& tree, std::string path,
                 const Substitute& substitute = {});
 
-/// The value that an object with a `_type` stands for; nullopt where that type has no meaning.
+/// The value that an object with a `_type` stands for; nullopt if that type has no meaning.
 using Resolve = std::function<std::optional<Value>(std::string_view type, const Value& object)>;
 
 /// Undoes write_tree: `number` and `object` are known here, the other types to `resolve`. @throws

@@ -1,6 +1,6 @@
 // Values of JSON plus tensors. A number is kept as its text, so that integers of any size and
 // digits of any precision survive a round trip; it is parsed when it is asked for. Members keep
-// their order and are searched one by one: objects are small, and where they are not, readers build
+// their order and are searched one by one: objects are small, and if they are not, readers build
 // an index (value_json.cc). A wrong kind is the caller's mistake and throws UsageError.
 
 #include "thalia/state/value.h"

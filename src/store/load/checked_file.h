@@ -24,13 +24,13 @@ struct CheckedFile {
   bool has_digest = false;
 };
 
-/// Digests in hexadecimal that something else than NAME.sha256 has for a file: asked for where
+/// Digests in hexadecimal that something else than NAME.sha256 has for a file: asked for if
 /// that is missing. One of them has to be the file's, unless there is none.
 using OtherDigests = std::function<std::vector<std::string>()>;
 
 /// Opens the file and, where the options ask for it, reads all of it: with calls that report a disk
 /// that fails. @throws IoError; IntegrityError (checksum_mismatch); FormatError for a digest that
-/// is none; CancelledError.
+/// is not one; CancelledError.
 CheckedFile open_checked(const RunFiles& files, const std::filesystem::path& path,
                          const LoadOptions& options, MissingDigest missing,
                          const OtherDigests& others = {});

@@ -93,7 +93,7 @@ void require_thalia(const RunConfig& config) {
                    {.field = "extension", .value = fmt::format("'{}'", config.extension)});
 }
 
-// What goes wrong with a gate says that it is one: nothing stands in for it.
+// What goes wrong with a gate says that it is one: nothing takes its place.
 template <typename Open>
 auto load_gate_with(const Run& run, std::string_view name, const Open& open) {
   const std::filesystem::path path = run.gate_path(name);

@@ -6,11 +6,11 @@
 // Members. The versions in the order of their numbers, then the anchors that the configuration
 // names, as the view has them.
 //
-// Kind. The kinds in their order are self, pool and baseline. The weight of pool is 0 where there
-// is no member, that of baseline where its gate is not there. With total = self + pool + baseline,
+// Kind. The kinds in their order are self, pool and baseline. The weight of pool is 0 if there
+// is no member, that of baseline if its gate is not there. With total = self + pool + baseline,
 // added from left to right, x = (w0 >> 11) · 2^-53 · total, and the kind is the first whose weight,
-// added to those before it, is more than x; the last one with a weight where none is, which
-// rounding can do. Where all weights are 0, it is self.
+// added to those before it, is more than x; the last one with a weight if none is, which
+// rounding can do. If all weights are 0, it is self.
 //
 // Member, of n. The first of w1, w2 and w3 that is less than 2^64 - (2^64 mod n) counts: the member
 // is that word modulo n, from 0 on. Each is as likely as any other. If none of them counts, which
@@ -42,7 +42,7 @@ OpponentKind draw_kind(std::uint64_t word, const std::array<double, 3>& weights)
   return static_cast<OpponentKind>(last);
 }
 
-// nullopt where no word counts.
+// nullopt if no word counts.
 std::optional<std::uint64_t> draw_below(std::span<const std::uint64_t> words, std::uint64_t n) {
   const std::uint64_t left_over = (~std::uint64_t{0} % n + 1) % n;  // 2^64 mod n
   for (const std::uint64_t word : words)

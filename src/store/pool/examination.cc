@@ -24,7 +24,7 @@ bool is_gone(const RunFiles& files, const IoError& error, const std::filesystem:
   return error.errno_value() == ENOENT && !files.has_file(path);
 }
 
-// What the file says of itself: the first of its errors; nullopt where it is whole, or nothing
+// What the file says of itself: the first of its errors; nullopt if it is whole, or nothing
 // looks into it.
 std::optional<std::string> own_failure(const FileCheck& file,
                                        const std::shared_ptr<const io::FileBytes>& bytes,

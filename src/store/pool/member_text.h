@@ -28,13 +28,13 @@ void rate(PoolMember& member, const PoolRating& now);
 /// JSON of NAME.meta.json.
 std::string meta_text(const PoolMember& member);
 /// Fills in what such a text says of the member, whose version and step are known by its name.
-/// @throws FormatError (bad_json, bad_value), and the member is as it was: also where the text is
+/// @throws FormatError (bad_json, bad_value), and the member is as it was: also if the text is
 /// of another version.
 void read_meta(std::string_view text, PoolMember& member);
 
 /// A line of the log, with all ratings that the member had.
 std::string eviction_text(const PoolMember& member, std::uint64_t now);
-/// The largest version in a log; 0 where it has none. Lines that are none are passed over.
+/// The largest version in a log; 0 if it has none. Other lines are passed over.
 std::uint64_t last_evicted(std::string_view log);
 
 std::string roster_text(const PoolView& view);

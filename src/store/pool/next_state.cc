@@ -17,7 +17,7 @@ namespace thalia::store {
 namespace {
 
 // What a path of names with dots leads to, through objects of the metadata or dictionaries of a
-// tree of Python's; nullptr where it leads nowhere.
+// tree of Python's; nullptr if it leads nowhere.
 const Value* find_path(const Value& root, std::string_view path) {
   if (const Value* const whole = root.find(path)) return whole;
   if (const Value* const whole = find_key(root, path)) return whole;
@@ -40,7 +40,7 @@ bool has_value(const Value& found, double value) {
                              [&](const Value& element) { return has_value(element, value); });
 }
 
-// True of "model_record", and of what goes on behind it: "model_record.stem", "model_record/stem".
+// True of "model_record", and of what goes on after it: "model_record.stem", "model_record/stem".
 bool begins_with(std::string_view name, std::string_view start) {
   if (!name.starts_with(start)) return false;
   return name.size() == start.size() || name[start.size()] == '.' || name[start.size()] == '/';

@@ -139,7 +139,7 @@ PoolMember Pool::rate(std::uint64_t version, const Rating& rating, std::uint64_t
     fail_argument(ErrorCode::bad_argument, "win_rate", fmt::format("{}", win_rate), "0 to 1");
   if (version == 0)
     fail_argument(ErrorCode::bad_argument, "version", "0", "a version",
-                  "the ratings of anchors stand");
+                  "the ratings of anchors stay");
   const auto& impl = store::impl_of(run_);
   const auto held = impl.lock();
   const store::SaveSession session = impl.session();

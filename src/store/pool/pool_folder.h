@@ -27,7 +27,7 @@ struct PoolListing {
   std::string roster;              ///< as it is there; empty: none
 };
 
-/// @throws IoError; UsageError (not_found) where the run has no pool.
+/// @throws IoError; UsageError (not_found) if the run has no pool.
 PoolListing list_pool(const RunFolder& run);
 
 // All of these are for the holder of the run's lock. @throws IoError.

@@ -67,7 +67,7 @@ class Parting {
     });
   }
 
-  // False where the region goes.
+  // False if the region goes.
   bool part_region(RegionSource& region) {
     const bool is_end = ends_.contains(region.spec.name);
     if (region.tensors.empty()) {

@@ -37,7 +37,7 @@ struct PlanRequest {
 };
 
 /// Plans, and reads those of what is to stay whose condition is not known; what is found to be
-/// damaged changes the plan. Where nothing is to go, nothing is read, and what a save under way
+/// damaged changes the plan. If nothing is to go, nothing is read, and what a save under way
 /// holds is left alone. @param lock held on entry and on return, and not while a file is read,
 /// which takes long. @throws IoError; CancelledError.
 RetentionPlan plan_whole(const PlanRequest& request, std::unique_lock<io::ProcessMutex>& lock);

@@ -74,7 +74,7 @@ class RetentionPlan {
  private:
   bool is_kept(std::size_t i) const { return decisions_[i].fate != Fate::remove; }
   bool is_protected(std::size_t i) const {
-    // The newest stays where nothing else would.
+    // The newest stays if nothing else would.
     return !entries_[i].protected_by.empty() || i == *newest_whole_;
   }
 

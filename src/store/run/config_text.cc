@@ -79,7 +79,7 @@ bool is_list_of_tables(const Value& value) {
   return value.is_array() && value.size() > 0 && value.elements().front().is_object();
 }
 
-// Plain members first: behind the heading of a table, they would be that table's.
+// Plain members first: after the heading of a table, they would be that table's.
 void write_table(std::string& out, const Value& table, const std::string& prefix) {
   for (const Value::Member& member : table.members()) {
     if (member.value.is_object() || is_list_of_tables(member.value)) continue;

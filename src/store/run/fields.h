@@ -20,7 +20,7 @@ class Fields {
   /// it is an object.
   explicit Fields(const Value& object, std::string place = {});
 
-  // nullopt where the member is not there, or null. @throws FormatError (bad_value) for one of
+  // nullopt if the member is not there, or null. @throws FormatError (bad_value) for one of
   // another kind, or out of bounds.
   std::optional<std::string> text(std::string_view name);
   std::optional<std::uint64_t> integer(std::string_view name, std::uint64_t least,

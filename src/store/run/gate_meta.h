@@ -13,14 +13,14 @@ namespace thalia::store {
 struct GateMeta {
   GateEntry gate;
   /// Set from before the gate's file gets its name until its digest is beside it. Its sha256 is
-  /// empty where there was none, and its phase where nothing was known of it.
+  /// empty if there was none, and its phase if nothing was known of it.
   std::optional<GateEntry> before{};
 
   /// Either is the digest of the file that is there.
   std::vector<std::string> digests() const;
 };
 
-/// nullopt where there is none, or nothing that can be read.
+/// nullopt if there is none, or nothing that can be read.
 std::optional<GateMeta> read_gate_meta(const RunFolder& run, const std::string& gate);
 std::string gate_text(const GateMeta& meta);
 

@@ -58,7 +58,7 @@ struct Journal {
   std::unordered_map<std::string, JournalCheck> checks;
   std::uint64_t lines = 0;
 };
-/// Lines that are none are passed over.
+/// Lines that are not entries are passed over.
 Journal parse_journal(std::string_view text);
 
 }  // namespace thalia::store

@@ -29,7 +29,7 @@ std::optional<std::uint64_t> number_of(std::string_view digits) noexcept {
   return number;
 }
 
-// Takes `part` off the front, where it is there.
+// Takes `part` off the front, if it is there.
 bool take(std::string_view& text, std::string_view part) noexcept {
   if (!text.starts_with(part)) return false;
   text.remove_prefix(part.size());

@@ -1,5 +1,5 @@
 // A tree may be anybody's: a NODE of another form than docs/use/python.md gives is passed over, and
-// no error. Which kinds hold others is in the four tables; a new kind of container has to stand in
+// no error. Which kinds hold others is in the four tables; a new kind of container has to be in
 // one of them.
 #include "store/run/python_tree.h"
 
@@ -29,7 +29,7 @@ bool is_pair(const Value& value) {
   return value.is_array() && value.size() == 2;
 }
 
-// The key of a pair; nullptr where it is no text.
+// The key of a pair; nullptr if it is no text.
 const std::string* key_of(const Value& pair) {
   if (!is_pair(pair) || pair.elements()[0].kind() != Value::Kind::string) return nullptr;
   return &pair.elements()[0].as_string();
@@ -44,7 +44,7 @@ Value* tensor_name(Value& node) {
   return nullptr;
 }
 
-// True where the NODE goes with what it held.
+// True if the NODE goes with what it held.
 bool goes_from_tree(Value& node, const std::set<std::string, std::less<>>& kept) {
   if (const Value* const name = tensor_name(node)) return !kept.contains(name->as_string());
   if (std::vector<Value>* const pairs = contents(node, kDictionaries)) {

@@ -21,8 +21,8 @@ namespace thalia::store {
 /// No text that a run keeps beside its checkpoints is longer, but for the journal.
 inline constexpr std::uint64_t kMaxTextBytes = 4 << 20;
 
-/// A text of a folder that is open; nullopt where there is no such file. @throws IoError;
-/// FormatError (limit_exceeded) for one of more than `limit` bytes; UsageError (bad_argument) where
+/// A text of a folder that is open; nullopt if there is no such file. @throws IoError;
+/// FormatError (limit_exceeded) for one of more than `limit` bytes; UsageError (bad_argument) if
 /// it is a link, or no regular file.
 std::optional<std::string> read_text(const io::Folder& folder, const std::string& name,
                                      std::uint64_t limit = kMaxTextBytes);
@@ -31,7 +31,7 @@ std::optional<std::string> read_text(const io::Folder& folder, const std::string
 Reader read_over(std::shared_ptr<const io::FileBytes> file, const ReadOptions& read = {});
 
 /// Immutable. Paths are of the run's folder, or below it. Every call may throw IoError, and
-/// UsageError (bad_argument) where a link stands in the way.
+/// UsageError (bad_argument) if a link is in the way.
 class RunFiles {
  public:
   /// @param folder of the run. Links that lead to it are followed: a caller has named it.
@@ -40,7 +40,7 @@ class RunFiles {
       : folder_(std::move(folder)), access_(access) {}
 
   io::Folder folder(const std::filesystem::path& path) const { return io::Folder(path, folder_); }
-  /// nullopt where there is none.
+  /// nullopt if there is none.
   std::optional<io::Folder> find_folder(const std::filesystem::path& path) const {
     return io::Folder::find(path, folder_);
   }
@@ -52,7 +52,7 @@ class RunFiles {
   bool has_file(const std::filesystem::path& path) const;
   /// The facts of the name itself, whatever it is; nullopt if it does not exist.
   std::optional<io::EntryFacts> facts(const std::filesystem::path& path) const;
-  /// @return false where there was none.
+  /// @return false if there was none.
   bool remove(const std::filesystem::path& path) const;
 
   /// How files are opened for the store's own needs.
@@ -70,7 +70,7 @@ class RunFiles {
   /// The same of a file that is open.
   ChainReader open_chain(std::shared_ptr<const io::FileBytes> file, const ReadOptions& read) const;
 
-  /// As read_text() of its folder; nullopt also where that is not there.
+  /// As read_text() of its folder; nullopt also if that is not there.
   std::optional<std::string> read_text(const std::filesystem::path& path,
                                        std::uint64_t limit = kMaxTextBytes) const;
   /// In place of the one that is there, whole.

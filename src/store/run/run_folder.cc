@@ -66,7 +66,7 @@ bool has_file(const RunListing& listing, const std::string& file) {
   return std::ranges::binary_search(listing.entries, file, {}, &CheckpointEntry::file);
 }
 
-// Behind which the run went back: something of a smaller step came later. The journal knows which,
+// After which the run went back: something of a smaller step came later. The journal knows which,
 // unless somebody led the link elsewhere.
 void find_left_behind(RunListing& listing) {
   const auto number_of = [&](const CheckpointEntry& entry) -> std::uint64_t {

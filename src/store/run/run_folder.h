@@ -47,12 +47,12 @@ class RunFolder {
   const RunFiles& files() const noexcept { return files_; }
   std::filesystem::path phase(std::string_view name) const;  ///< @throws UsageError (not_found)
   std::filesystem::path gates() const;
-  std::filesystem::path pool() const;  ///< @throws UsageError (not_found) where the run has none
+  std::filesystem::path pool() const;  ///< @throws UsageError (not_found) if the run has none
   std::string checkpoint(std::string_view phase, std::uint64_t step) const;
 
   /// @throws IoError; UsageError (not_found).
   RunListing list(std::string_view phase) const;
-  /// nullopt where there is none, or it cannot be read: the next finite metric is the best then.
+  /// nullopt if there is none, or it cannot be read: the next finite metric is the best then.
   std::optional<Best> best(std::string_view phase) const;
   std::vector<GateEntry> list_gates() const;
 
@@ -71,10 +71,10 @@ class RunFolder {
 Run change_config(const std::filesystem::path& folder, const RunConfig& config,
                   Durability durability, Access access);
 
-/// @throws UsageError (not_found) where the phase has none of that step.
+/// @throws UsageError (not_found) if the phase has none of that step.
 CheckpointEntry entry_of_step(const RunFolder& run, std::string_view phase, std::uint64_t step);
 
-/// When a file was last changed, as JournalLine has it; 0 where it is not there.
+/// When a file was last changed, as JournalLine has it; 0 if it is not there.
 std::uint64_t modified_ns(const io::Folder& folder, const std::string& file);
 
 /// JSON of best.meta.json.

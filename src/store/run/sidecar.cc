@@ -31,7 +31,7 @@ std::optional<std::string> read_sidecar(const io::Folder& folder, const std::str
   const std::optional<std::string> text = read_text(folder, sidecar_name(file), kLongestLine);
   if (!text) return std::nullopt;
   const std::string rest = "  " + file + "\n";
-  // sha256sum writes " *" before the name where it reads bytes on systems with text files.
+  // sha256sum writes " *" before the name if it reads bytes on systems with text files.
   const std::string binary = " *" + rest.substr(2);
   const bool is_line =
       text->size() == kDigits + rest.size() && (text->ends_with(rest) || text->ends_with(binary)) &&

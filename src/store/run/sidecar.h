@@ -16,7 +16,7 @@ namespace thalia::store {
 
 std::string sidecar_name(std::string_view file);
 
-/// The digest in hexadecimal that lies beside `file`; nullopt where nothing does. @throws
+/// The digest in hexadecimal that lies beside `file`; nullopt if nothing does. @throws
 /// IoError; FormatError (bad_value) for a text that is no such line, or of another file; UsageError
 /// (bad_argument) for what is no file.
 std::optional<std::string> read_sidecar(const io::Folder& folder, const std::string& file);

@@ -24,7 +24,7 @@ bool is_too_dear(const DeltaPolicy& policy, const DeltaChoice& choice, std::uint
                  std::optional<double> read_factor);
 
 /// Time of reading a chain by that of reading its full file, both from the disk, of a sample;
-/// nullopt where it cannot be measured.
+/// nullopt if it cannot be measured.
 std::optional<double> measure_read_factor(const RunFiles& files,
                                           const std::filesystem::path& delta);
 

@@ -128,7 +128,7 @@ class RunWriter::Impl {
   /// Held by whatever lists the run and changes it by what it found.
   std::unique_lock<io::ProcessMutex> lock() const { return std::unique_lock(mutex_); }
 
-  /// @param may_be_delta the policy is asked. @throws UsageError (exists) where the step is there.
+  /// @param may_be_delta the policy is asked. @throws UsageError (exists) if the step is there.
   store::SavePlace place(std::string_view phase, std::uint64_t step, const SaveInfo& info,
                          bool may_be_delta = false) const;
   /// Just before the save: of a file that is replaced, nothing is told from here on.
@@ -141,9 +141,9 @@ class RunWriter::Impl {
   /// Options of a save into the run, made of those that the caller gave.
   SaveOptions save_options(SaveOptions options, bool replace) const;
 
-  /// Digest, where it is missing; then what publish() does.
+  /// Digest, if it is missing; then what publish() does.
   StoredCheckpoint publish(const store::SavePlace& place, const store::SavedFile& file);
-  /// Saves by `full`, or by `delta` where that is the place's, and then publishes.
+  /// Saves by `full`, or by `delta` if that is the place's, and then publishes.
   StoredCheckpoint save(store::SavePlace place, const store::SaveAt& full,
                         const store::SaveAt& delta = {});
   /// publish() on a thread of its own, once the save is done. @param full makes a full file of a
@@ -159,7 +159,7 @@ class RunWriter::Impl {
   /// In a forked child.
   bool is_foreign() const noexcept { return !mutex_.process().is_this(); }
   /// Within a callback that would wait for itself: leaves this to the publisher, which destroys it
-  /// once all saves are published. @return false anywhere else, and where there is no publisher.
+  /// once all saves are published. @return false anywhere else, and if there is no publisher.
   bool end_later() noexcept;
   /// Says of entries that saves under way make or need them.
   void protect_held(store::RunListing& listing) const;
@@ -168,7 +168,7 @@ class RunWriter::Impl {
   void sweep() const;
   bool is_too_dear(const store::SavePlace& place, store::SavedFile& delta);
   /// For a delta that is in place and has not been reported yet: one that is too dear goes, and
-  /// what `full` makes takes its place. Where that fails the delta is there still.
+  /// what `full` makes takes its place. If that fails the delta is there still.
   store::SavedFile replace_if_dear(store::SavePlace& place, store::SavedFile delta,
                                    const store::SaveAt& full);
   store::SavedFile replace_or_keep(store::SavePlace& place, store::SavedFile delta,

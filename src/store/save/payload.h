@@ -31,7 +31,7 @@ WrittenPayload write_payload(const SaveSession& session, const std::filesystem::
                              ByteSpan bytes, const OutputOptions& output);
 /// @param from open for reading, whose path is for messages. @param expected in hexadecimal, empty:
 /// any. @param announce called before anything that was there changes, with what will be. @throws
-/// IntegrityError where the file has another digest.
+/// IntegrityError if the file has another digest.
 WrittenPayload copy_payload(const SaveSession& session, const std::filesystem::path& path,
                             const PayloadFile& from, const OutputOptions& output,
                             const std::string& expected = {},

@@ -49,7 +49,7 @@ WrittenPayload copy_checkpoint(const store::SaveSession& session, const RunConfi
     if (store::open_chain_checked(files, from, look, store::MissingDigest::warn).depth() != 0) {
       const ChainReader checked =
           store::open_chain_checked(files, from, load, store::MissingDigest::warn);
-      // Where it is announced, its digest has to be known before it gets its name.
+      // If it is announced, its digest has to be known before it gets its name.
       std::optional<io::TemporaryFile> first;
       if (announce) first.emplace(to, output.within);
       const SaveResult saved = state::save_state(
@@ -104,7 +104,7 @@ PromoteResult RunWriter::promote(std::string_view phase, const PromoteOptions& o
                           gate.sha256 = hex(made.sha256.bytes);
                           write_meta({.gate = gate, .before = before});
                         });
-    // Behind the file and its digest: which of the two is there has not to be told any more.
+    // After the file and its digest: which of the two is there has not to be told any more.
     write_meta({.gate = gate});
     return {.gate = std::move(gate), .is_cloned = written.is_cloned};
   } catch (...) {

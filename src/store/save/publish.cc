@@ -46,7 +46,7 @@ class Phase {
     if (session_.syncs_folders()) folder_.sync();
   }
 
-  // True where the checkpoint is the best now.
+  // True if the checkpoint is the best now.
   bool compare(const JournalLine& line, const RunListing& listing) const {
     if (!config_.metric) return false;
     const std::optional<Best> best = session_.run.best(config_.name);
@@ -66,7 +66,7 @@ class Phase {
   }
 
   // The best one is gone, or another one of its step is there: of those that are, the oldest of the
-  // best. Its file; empty where there is none.
+  // best. Its file; empty if there is none.
   std::string choose_again(const RunListing& listing) const {
     const CheckpointEntry* chosen = nullptr;
     for (const CheckpointEntry& entry : listing.entries)

@@ -10,7 +10,7 @@
 
 namespace thalia::store {
 
-/// Where the file is the one that the line names, the line is written again, and true returned.
+/// If the file is the one that the line names, the line is written again, and true returned.
 /// @throws IoError.
 bool restore_line(const SaveSession& session, const std::filesystem::path& path,
                   const JournalLine& line);
