@@ -36,7 +36,7 @@ namespace {
 /// Works on one chunk. Neither function is called by two threads at once.
 struct ChunkCodec {
   std::string name;
-  /// Replaces `out`; where it is not smaller than the raw bytes, the chunk would be stored.
+  /// Replaces `out`; if it is not smaller than the raw bytes, the chunk would be stored.
   std::function<void(ByteSpan raw, std::vector<std::byte>& out)> encode;
   /// Decodes what encode() made, if it was smaller.
   std::function<void(ByteSpan stored, MutableByteSpan raw)> decode;
@@ -235,7 +235,7 @@ std::string with_ratio(const ChunkCodec& codec, const CodedChunks& chunks) {
 
 using Direction = void (CodedChunks::*)();
 
-// Beside memcpy where there is no other codec.
+// Beside memcpy if there is no other codec.
 void add_comparison(PairedSuite& suite, const Weights& weights, const ChunkCodec& ours,
                     const ChunkCodec* other, Direction direction, const char* what) {
   const std::string of = weights.name + ", " + what + ", " + ours.name + " beside ";

@@ -22,7 +22,7 @@ void hash_all(ByteSpan bytes, unsigned threads);
 enum class Sync {
   none,           ///< into the page cache
   at_end,         ///< fsync when all is written
-  early_and_end,  ///< sync_file_range(WRITE) behind every 8 MiB, then fsync
+  early_and_end,  ///< sync_file_range(WRITE) after every 8 MiB, then fsync
 };
 /// Writes a new file with calls of 1 MiB on `threads` threads (0: one a core).
 void write_file(const std::filesystem::path& path, ByteSpan bytes, Sync sync, unsigned threads);
@@ -34,7 +34,7 @@ void write_file_direct(const std::filesystem::path& path, const measure::PageMem
 /// measure::read_raw() in the same way.
 void read_file_direct(const std::filesystem::path& path, const measure::PageMemory& memory);
 
-/// The same over one io_uring, into `out`, which starts on a page. @throws Skipped where that is
+/// The same over one io_uring, into `out`, which starts on a page. @throws Skipped if that is
 /// not to be had.
 void read_file_ring(const std::filesystem::path& path, MutableByteSpan out);
 

@@ -19,7 +19,7 @@ class TensorMemory {
  public:
   /// Aligned to 64 bytes, as tensors of the usual frameworks are.
   explicit TensorMemory(std::size_t size) : TensorMemory(size, std::align_val_t{64}) {}
-  /// On a page, as a server's pinned buffers are; in huge pages where there are any.
+  /// On a page, as a server's pinned buffers are; in huge pages if there are any.
   static TensorMemory pages(std::size_t size);
   MutableByteSpan bytes() const { return {memory_.get(), size_}; }
 

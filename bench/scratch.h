@@ -14,7 +14,7 @@ struct ScratchFolder : measure::ScratchFolder {
   explicit ScratchFolder(const std::filesystem::path& parent);
 };
 
-/// True for a file system without a disk behind it.
+/// True for a file system without a disk under it.
 bool is_in_memory(const std::filesystem::path& folder);
 
 /// Waits until the disk has nothing left to do, and leaves `bytes` of memory for its page cache.

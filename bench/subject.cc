@@ -1,5 +1,5 @@
 // What every benchmark program does: environment, Google Benchmarks, paired comparisons. The
-// environment is printed first, so that no figure stands without it.
+// environment is printed first, so that no figure is shown without it.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>

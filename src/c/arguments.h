@@ -16,7 +16,7 @@ inline void require(const void* pointer, std::string_view argument) {
   }
 }
 
-/// @throws UsageError (bad_argument) that names the argument where it is NULL.
+/// @throws UsageError (bad_argument) that names the argument if it is NULL.
 template <typename Object>
 Object& required(Object* pointer, std::string_view argument) {
   require(pointer, argument);

@@ -34,7 +34,7 @@ std::uint32_t number_of(const std::array<Enum, count>& choices, Enum value) noex
   return number;
 }
 
-/// A code of the format. @throws UsageError (bad_argument) where it has none of that number.
+/// A code of the format. @throws UsageError (bad_argument) if it has none of that number.
 template <typename Enum>
 Enum code(std::uint32_t number, std::uint32_t count, std::string_view option) {
   check_option(option, number, 0, count - 1);

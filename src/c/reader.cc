@@ -14,7 +14,7 @@
 #include "thalia/reader.h"
 #include "thalia/region.h"
 
-// The functions of C stand in no namespace.
+// The functions of C are in no namespace.
 using namespace thalia;
 using namespace thalia::c;
 

@@ -31,7 +31,7 @@ std::size_t checked_size(const Struct& theirs, std::string_view argument) {
   return size;
 }
 
-/// A struct that the caller has filled in, or the default where there is none.
+/// A struct that the caller has filled in, or the default if there is none.
 template <typename Struct>
 Struct taken(const Struct* theirs, std::string_view argument) {
   Struct ours{};

@@ -96,7 +96,7 @@ void convert_flat(const io::InputFile& input, FileFormat from, const std::filesy
 }
 
 // From or to files of version 0.1. Only .thalia files convert to and from these, tensor by tensor
-// as they are. For other formats, and for a precision policy, one stands in between, and what each
+// as they are. For other formats, and for a precision policy, one is in between, and what each
 // of the two steps lost is listed.
 void run_v01(const io::InputFile& input, FileFormat from, const std::filesystem::path& output,
              FileFormat to, const ConvertOptions& options, ConvertResult& result) {

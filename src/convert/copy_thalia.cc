@@ -1,4 +1,4 @@
-// Regions before connections: a connection is kept only where both of its regions were copied.
+// Regions before connections: a connection is kept only if both of its regions were copied.
 #include <string>
 
 #include "convert/conversions.h"

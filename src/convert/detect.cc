@@ -1,7 +1,7 @@
 // Tells formats apart by their first bytes, and by the name only where these say nothing. The order
 // matters: formats with a magic come first; then archives and texts, which have to be looked into;
 // then those without any, which are guessed from what they begin with: safetensors from a plausible
-// length and the brace behind it, ONNX from the field that its models begin with.
+// length and the brace after it, ONNX from the field that its models begin with.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -101,7 +101,7 @@ FileFormat format_in_zip(const io::InputFile& input, Access access) {
   if (path.extension() == ".distcp") refuse(path, std::string(kDistributedPart));
   const auto directory = formats::ZipDirectory::parse(input.whole(access, {})->bytes());
   // An archive without members is what numpy.savez() writes of no arrays. Beside arrays anything
-  // may stand: it is named as lost.
+  // may be there: it is named as lost.
   bool arrays = directory.members().empty() ||
                 formats::format_of_name(path) == std::optional(FileFormat::npz);
   for (const formats::ZipMember& member : directory.members()) {
@@ -155,7 +155,7 @@ FileFormat format_in_frame(const Path& path, int fd, Codec codec) {
   return FileFormat::thalia;
 }
 
-// The text behind the JSON string that `text` begins with, and that string as it is escaped.
+// The text after the JSON string that `text` begins with, and that string as it is escaped.
 std::optional<std::string_view> take_json_string(std::string_view& text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n{:");
   if (begin == std::string_view::npos || text[begin] != '"') return std::nullopt;
@@ -167,7 +167,7 @@ std::optional<std::string_view> take_json_string(std::string_view& text) {
   return found;
 }
 
-// By the first file that it names; where that is not in what was read of it, by its own name.
+// By the first file that it names; if that is not in what was read of it, by its own name.
 FileFormat format_of_index(const Path& path, std::string_view weight_map) {
   take_json_string(weight_map);  // "weight_map"
   take_json_string(weight_map);  // the first tensor
@@ -241,7 +241,7 @@ std::optional<FileFormat> format_of_content(const io::InputFile& input, Access a
 }  // namespace
 
 std::optional<FileFormat> detect_format(const std::filesystem::path& path, Access access) {
-  // Where there is no file yet, or its content says nothing, the name has to do.
+  // If there is no file yet, or its content says nothing, the name has to do.
   if (is_file(path)) {
     if (const auto format = format_of_content(path, access)) return format;
   } else if (io::Folder::find(path)) {

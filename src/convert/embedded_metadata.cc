@@ -1,4 +1,4 @@
-// The text is {"training_steps":N,"metadata":{…}}, the first member only where there is a count.
+// The text is {"training_steps":N,"metadata":{…}}, the first member only if there is a count.
 // Somebody may have edited it, or what lies beside it: one of another form is a text like any
 // other, and so is one that is not all that the file has to say.
 #include "convert/embedded_metadata.h"

@@ -1,4 +1,4 @@
-// Names come first: a tensor keeps its name where no other region has one like it. Otherwise the
+// Names come first: a tensor keeps its name if no other region has one like it. Otherwise the
 // region's name is put in front, for all of the namesakes, so that no name depends on the order of
 // regions. Nothing is decoded before it is read.
 #include "convert/flat_thalia.h"
@@ -60,7 +60,7 @@ void list_region_losses(const Reader& reader, const RegionGrouping& grouping,
     bool matches = true;
     for (std::uint32_t t = 0; t < region.tensor_count(); ++t) {
       const TensorView tensor = region.tensor(t);
-      // The way back groups tensors by their names: a region is no loss where that finds it again.
+      // The way back groups tensors by their names: a region is no loss if that finds it again.
       matches = matches && region_for_name(tensor.name(), grouping) == name;
       const unsigned rank = tensor.shape().rank();
       if (likely_role(tensor.role(), tensor.name(), rank) != role_of_name(tensor.name(), rank)) {

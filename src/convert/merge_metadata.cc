@@ -32,7 +32,7 @@ struct Step {
 };
 
 // An event without a step happened after the one before it: it inherits that step, and so stays
-// behind it when the events of several files are sorted.
+// after it when the events of several files are sorted.
 std::vector<Step> steps_of(std::vector<GrowthEvent> events) {
   std::vector<Step> steps;
   std::uint64_t step = 0;

@@ -49,7 +49,7 @@ std::vector<Taken> plan_regions(const std::vector<Reader>& inputs, const ReadLim
                                 MergeConflicts& conflicts);
 std::vector<Taken> plan_connections(const std::vector<Reader>& inputs, MergeConflicts& conflicts);
 
-/// Empty where no input has any. @throws FormatError that names the file.
+/// Empty if no input has any. @throws FormatError that names the file.
 std::string merge_metadata(const std::vector<Reader>& inputs, const ReadLimits& limits,
                            MergeConflicts& conflicts);
 

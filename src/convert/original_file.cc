@@ -70,7 +70,7 @@ std::string shown_json(const Value& value) {
   return text;
 }
 
-// By the component that it is in, where that is one of those that every state has.
+// By the component that it is in, if that is one of those that every state has.
 std::optional<Role> role_of_path(std::string_view path) {
   const std::string_view component = path.substr(0, path.find('.'));
   const Role role = role_of_component(component);
@@ -107,7 +107,7 @@ class OriginalFile final : public OpenedFile {
     }
   }
 
-  /// REGION/PATH, a path in the state, or the end of one, where no other has that.
+  /// REGION/PATH, a path in the state, or the end of one, if no other has that.
   std::optional<std::size_t> find(std::string_view name) const override {
     if (!as_stored_) return OpenedFile::find(name);
     const std::vector<AnyTensor>& tensors = facts_.tensors;

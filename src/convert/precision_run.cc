@@ -138,10 +138,10 @@ void PrecisionRun::convert(std::string_view label, const TensorSpec& spec, ByteS
   }
   const format::SparseParts from_parts = sparse_parts(spec, spec.dtype);
   const format::SparseParts to_parts = sparse_parts(spec, to);
-  // Indices are copied as they are; only the values behind them are converted.
+  // Indices are copied as they are; only the values after them are converted.
   const std::uint64_t indices_end = from_parts.indices.offset + from_parts.indices.length;
   if (indices_end != 0) sink(payload.first(indices_end));
-  // Values begin at a multiple of their width, so the gap behind the indices depends on the dtype.
+  // Values begin at a multiple of their width, so the gap after the indices depends on the dtype.
   constexpr std::array<std::byte, 8> kPadding{};
   const std::uint64_t padding = to_parts.values.offset - indices_end;
   if (padding != 0) sink(ByteSpan(kPadding).first(padding));

@@ -44,7 +44,7 @@ class PrecisionRun {
 
   /// A metadata object with the policy in it, once all tensors are chosen; unchanged where the
   /// policy keeps all. Keys keep their order, and views in a tree have the types of what they are
-  /// views of. @throws FormatError where it is no JSON object.
+  /// views of. @throws FormatError if it is no JSON object.
   std::string note_in(std::string metadata_json, unsigned max_json_depth) const;
 
  private:

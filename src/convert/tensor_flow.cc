@@ -49,7 +49,7 @@ TensorSpec spec_of_source(const AnyTensor& tensor) {
                         role_of_name(tensor.name, tensor.layout.shape.rank()));
 }
 
-// Under its own name and role, where it has them of a file with regions.
+// Under its own name and role, if it has them of a file with regions.
 TensorSpec spec_in_region(const AnyTensor& tensor, const std::optional<RegionPlace>& place) {
   return place ? TensorSpec::of(place->name, tensor.layout, place->role) : spec_of_source(tensor);
 }

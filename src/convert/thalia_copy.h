@@ -24,7 +24,7 @@ class ThaliaCopy {
   void set_metadata(std::string metadata_json) { metadata_ = std::move(metadata_json); }
   void set_training_steps(std::uint64_t steps) { writer_.set_training_steps(steps); }
   void copy_region(const Reader& reader, std::uint32_t number);
-  /// Left out where one of its regions was not copied, which finish() notes as a loss.
+  /// Left out if one of its regions was not copied, which finish() notes as a loss.
   void copy_connection(const ConnectionView& connection);
   /// Puts the output in its place, and sets its bytes and tensors in the result.
   void finish();

@@ -60,7 +60,7 @@ OpenedFacts facts_of(const Reader& reader, const io::FileBytes& file) {
   facts.version = header.version.to_string();
   facts.is_side_file = container::file_of(reader).mapping().backing() == io::Backing::partial;
   // Bytes on disk differ where the file is compressed as a whole, or an interrupted append has
-  // left debris behind its end.
+  // left debris after its end.
   facts.file_bytes = reader.file_bytes();
   facts.disk_bytes = file.bytes().size();
   facts.dead_bytes = reader.dead_bytes();

@@ -1,5 +1,5 @@
 // Tensors are numbered region by region, as the directory has them, matrices of connections last.
-// Nothing is read of a table before somebody asks for what stands in it: a look-up of one tensor
+// Nothing is read of a table before somebody asks for what is in it: a look-up of one tensor
 // among a million passes a few entries.
 #include "convert/thalia_file.h"
 
@@ -104,7 +104,7 @@ class ThaliaFile final : public OpenedFile {
   }
 
   // A path is one in the state, as policies spell it and growth prints it: REGION.COMPONENT.NAME
-  // with dots or slashes, or SOURCE->TARGET.weights of a connection, behind its kind or without it.
+  // with dots or slashes, or SOURCE->TARGET.weights of a connection, after its kind or without it.
   std::optional<std::size_t> find(std::string_view name) const override {
     try {
       return number_of(reader_.tensor(name));

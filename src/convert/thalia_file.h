@@ -1,4 +1,4 @@
-// .thalia files of both versions as they stand: their tables, and of a delta what comes out.
+// .thalia files of both versions as they are: their tables, and of a delta what comes out.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace thalia::formats {
 
-/// With OpenOptions::as_stored as the file stands, deltas too, which find their bases once a tensor
+/// With OpenOptions::as_stored as the file is, deltas too, which find their bases once a tensor
 /// is read; else the state of it, with the names of formats without regions.
 std::shared_ptr<const OpenedFile> open_thalia(const io::InputFile& input,
                                               const OpenOptions& options);

@@ -1,6 +1,6 @@
 // Each file is opened as one by itself, and what it has is held against the index. An index that is
 // replaced meanwhile is opened anew: a save puts its index in place in one step, and removes files
-// of the older model only behind that.
+// of the older model only after that.
 #include "convert/thalia_shards.h"
 
 #include <fmt/format.h>

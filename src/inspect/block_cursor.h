@@ -15,13 +15,13 @@ namespace thalia::inspect {
 class BlockCursor {
  public:
   BlockCursor(std::vector<SliceRange> ranges, DType dtype, std::uint64_t limit);
-  /// nullopt after the last one. There is none where the ranges are empty.
+  /// nullopt after the last one. There is none if the ranges are empty.
   std::optional<std::vector<SliceRange>> next();
 
  private:
   std::vector<SliceRange> whole_;
   std::vector<std::uint64_t> position_;  ///< where the next block begins, one a dimension
-  std::size_t split_ = 0;                ///< the dimension that is cut; those behind stay whole
+  std::size_t split_ = 0;                ///< the dimension that is cut; those after it stay whole
   std::uint64_t step_ = 1;               ///< indices of that dimension in one block
   bool done_ = false;
 };

@@ -122,7 +122,7 @@ std::string name_of(const ShownTensor& tensor) {
   return names.region.empty() ? std::string(names.name) : names.shown();
 }
 
-// nullopt where nothing differs.
+// nullopt if nothing differs.
 std::optional<TensorDiff> diff_pair(const TensorPair& pair, const DiffOptions& options) {
   const ShownTensor& known = pair.before ? *pair.before : *pair.after;
   TensorDiff diff{.name = name_of(known)};

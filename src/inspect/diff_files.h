@@ -17,7 +17,7 @@ namespace thalia::inspect {
 struct FilesDiff {
   FileFormat before_format = FileFormat::thalia;
   FileFormat after_format = FileFormat::thalia;
-  /// Where not both are .thalia files, with tensors, and metadata where both have one format.
+  /// If not both are .thalia files, with tensors, and metadata if both have one format.
   Diff diff{};
   /// Whether metadata were compared: formats lay them out in different ways, and patterns ask for
   /// tensors alone.

@@ -17,7 +17,7 @@ namespace {
 
 constexpr unsigned kWordBits = 32;
 
-// What lies beside packed weights, and is none.
+// What lies beside packed weights, and is not one of them.
 constexpr std::array<std::string_view, 15> kCompanions{
     "scales",           "qzeros",       "g_idx",
     "absmax",           "quant_map",    "nested_absmax",

@@ -71,7 +71,7 @@ class TensorTotals {
   /// weights, these.
   PackedWords::Count parameters() const { return parameters_.count(); }
   std::uint64_t logical_bytes() const noexcept { return logical_bytes_; }
-  /// nullopt where that of one tensor is not known.
+  /// nullopt if that of one tensor is not known.
   const std::optional<std::uint64_t>& stored_bytes() const noexcept { return stored_bytes_; }
   const std::optional<std::uint64_t>& value_bytes() const noexcept { return value_bytes_; }
 
@@ -117,7 +117,7 @@ struct DescribedFile : FileFacts {
 /// 8-4-4-4-12 hexadecimal digits.
 std::string uuid_text(const Uuid& uuid);
 
-/// nullopt where the metadata have another kind of growth_history: it is then shown as it stands.
+/// nullopt where the metadata have another kind of growth_history: it is then shown as it is.
 std::optional<std::vector<GrowthEvent>> growth_events(std::string_view metadata);
 
 }  // namespace thalia::inspect

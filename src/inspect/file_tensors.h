@@ -35,13 +35,13 @@ class Selection {
   /// nothing, with the name that it may have been meant to be.
   void check() const { use_.check(some_regions_); }
 
-  /// True where it is one whole region, so that names of tensors tell them apart.
+  /// True if it is one whole region, so that names of tensors tell them apart.
   bool is_one_region() const noexcept { return globs_.empty() && regions_.size() == 1; }
 
  private:
   struct Glob {
     std::string typed;
-    std::string unescaped;  ///< empty where it is the same
+    std::string unescaped;  ///< empty if it is the same
   };
 
   bool everything_;

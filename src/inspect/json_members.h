@@ -9,7 +9,7 @@
 
 namespace thalia::inspect {
 
-/// A member that is null where nothing is known of it.
+/// A member that is null if nothing is known of it.
 template <typename T>
 void add_known(JsonWriter& json, std::string_view key, const std::optional<T>& value) {
   json.key(key);

@@ -1,4 +1,4 @@
-// Memory as a training program would hand it over: on whole pages, huge ones where there are any,
+// Memory as a training program would hand it over: on whole pages, huge ones if there are any,
 // and touched, so that no measurement pays for page faults or for the kernel's zeroing.
 #include "measure/memory.h"
 
@@ -22,7 +22,7 @@ std::byte* allocate(std::uint64_t size) {
   const std::uint64_t whole = (size + page - 1) / page * page;
   void* const memory = std::aligned_alloc(page, whole);
   if (memory == nullptr) throw std::bad_alloc();
-  static_cast<void>(::madvise(memory, whole, MADV_HUGEPAGE));  // where there are none: as it was
+  static_cast<void>(::madvise(memory, whole, MADV_HUGEPAGE));  // if there are none: as it was
   return static_cast<std::byte*>(memory);
 }
 

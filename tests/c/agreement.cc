@@ -141,7 +141,7 @@ namespace {
 void check_older_callers() {
   Grown theirs{.size = 16, .first = 7, .added = 9};
   const Grown ours = c::taken(&theirs, "older");
-  check(ours.first == 7 && ours.added == 0, "an older struct has nothing behind its end");
+  check(ours.first == 7 && ours.added == 0, "an older struct has nothing after its end");
   c::give(theirs, {.size = 0, .first = 1, .added = 2}, "older");
   check(theirs.size == 16 && theirs.first == 1 && theirs.added == 9, "nor is written there");
   theirs.size = 15;

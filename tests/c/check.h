@@ -20,7 +20,7 @@ void check_status(const char* file, int line, const char* call, thalia_status st
 
 /// A file in the program's folder; overwritten by the next call.
 const char* path_of(const char* name);
-/// The length of such a file, -1 where there is none.
+/// The length of such a file, -1 if there is none.
 long length_of(const char* name);
 /// Copies such a file as far as `length`, with the byte at `flipped` inverted unless that is -1.
 void copy_file(const char* from, const char* to, long length, long flipped);

@@ -18,5 +18,5 @@ void fill_sample(void);
 void declare_sample(thalia_writer* writer);
 /// Saves it under a name in the program's folder.
 void save_sample(const char* name, const thalia_save_options* options);
-/// True where both tensors of region cortex of such a file are as in the sample.
+/// True if both tensors of region cortex of such a file are as in the sample.
 int is_sample(const char* name);

@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(what_a_policy_made_of_numbers_is_told_by_every_save) {
   BrainState brain = sample_brain();
   brain.regions.at("cortex").state["weights"]["tiny"] =
       Tensor::copy_of({5}, std::array{1e-9f, 1e-6f, 1e9f, 0.1f, 0.0f});
-  // A pattern that fits nothing is none of a training's errors.
+  // A pattern that fits nothing is not an error of a training.
   const BrainSaveOptions options{.precision_policy =
                                      parse_precision_policy(R"("none.*"=bf16,"cortex/*"=fp16)")};
   AsyncSaver saver;
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(larger_files_than_the_limit_are_refused_and_the_error_says_
   BOOST_TEST(std::string(error.what()).find("max_file_bytes") != std::string::npos);
   BOOST_TEST(std::string(error.what()).find("raise it") != std::string::npos);
   BOOST_TEST(BrainLoadOptions().max_file_bytes == 10'000'000'000u);
-  // What lies behind the end that the header names is of the file, too.
+  // What lies after the end that the header names is of the file, too.
   const std::uint64_t size = std::filesystem::file_size(path);
   const auto load = [&](std::uint64_t most) {
     BrainCheckpoint::load(path, {.max_file_bytes = most});

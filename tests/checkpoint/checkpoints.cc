@@ -12,7 +12,7 @@
 namespace thalia::test {
 namespace {
 
-// Arrays behind one another, each at a multiple of its element's alignment.
+// Arrays one after the other, each at a multiple of its element's alignment.
 class Arrays {
  public:
   template <typename T>

@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(extract_copies_the_named_regions_and_the_connections_among_
   BOOST_TEST(part.region("v1").tensor_count() == whole.region("v1").tensor_count());
   const std::string text = describe(folder / "b.thalia");
   const std::string all = describe(whole);
-  // Each line of the extract stands in the original.
+  // Each line of the extract is in the original.
   for (std::size_t start = 0; start < text.size();) {
     const std::size_t end = text.find('\n', start) + 1;
     BOOST_TEST((all.find(text.substr(start, end - start)) != std::string::npos));

@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(a_folder_is_opened_by_the_first_name_that_is_there) {
       BOOST_TEST(find_model(folder.path()) == first);
     }
   }
-  // A link that leads nowhere does not become another model, and a folder is none.
+  // A link that leads nowhere does not become another model, and a folder is not one.
   std::filesystem::remove(folder / "model.thalia");
   std::filesystem::create_symlink("gone", folder / "model.thalia");
   BOOST_TEST(find_model(folder.path()) == folder / "model.thalia");

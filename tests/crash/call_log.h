@@ -45,7 +45,7 @@ struct CallLog {
 /// @throws std::runtime_error where something happened that the recorder could not follow.
 CallLog read_log(const std::filesystem::path& log, Tree before);
 
-/// The folder when all is done. Where it differs from the folder that is there, calls were missed.
+/// The folder when all is done. If it differs from the folder that is there, calls were missed.
 Tree played_back(const CallLog& log);
 
 /// What a call does to a tree when all of it reaches the disk.

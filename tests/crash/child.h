@@ -20,10 +20,10 @@ int perform_in_child(const Operation& operation, const std::filesystem::path& fo
 /// @throws std::runtime_error unless it is 0.
 void check_ended(const Operation& operation, int status);
 
-/// What a program does for `--perform`: the operation, told to the recorder where there is one.
+/// What a program does for `--perform`: the operation, told to the recorder if there is one.
 void perform(const Operation& operation, const std::filesystem::path& folder);
 
-/// Temporary folders of this process lie in memory from now on, where there is room for that, or
+/// Temporary folders of this process lie in memory from now on, if there is room for that, else
 /// where they lay before. What is there is not on a disk, and is not written directly.
 void use_memory(bool wanted);
 

@@ -14,7 +14,7 @@ test::Sample network(unsigned step);
 test::Sample large_network(unsigned step);
 
 /// Everything that a file says, as a hash, read by a reader that was opened with defaults; kAbsent
-/// where there is no file. @throws thalia::Error where it is not valid; std::logic_error where
+/// if there is no file. @throws thalia::Error if it is not valid; std::logic_error where
 /// verify() finds fault with what the reader takes.
 std::string content_of(const std::filesystem::path& path);
 /// The same after recover() where the file as it is is not valid.

@@ -6,7 +6,7 @@
 //   crash_test RECORDER --broken       savers that are wrong: each must be found out
 //
 // N is of an operation and a mode, M of all: fewer are a failure. The last lines are a table of
-// what was found; the exit status is 0 only where nothing was violated.
+// what was found; the exit status is 0 only if nothing was violated.
 // docs/contribute/durability.md tells what the states are.
 #include <fmt/format.h>
 #include <unistd.h>

@@ -45,7 +45,7 @@ constexpr const char* kRefused = "THALIA_CRASH_REFUSED";
 
 struct Fault {
   const char* name;
-  std::string what;      ///< behind the number of the call
+  std::string what;      ///< after the number of the call
   int error = 0;         ///< 0: must not be noticed
   bool goes_on = false;  ///< later calls fail too, those that tidy up among them
 };
@@ -220,7 +220,7 @@ struct Tally {
   std::size_t faults = 0;
   std::map<std::string, std::size_t> ended;
 
-  // Returns false once the fault lies behind the operation's end.
+  // Returns false once the fault lies after the operation's end.
   bool add(const Run& run, bool struck, std::string_view what) {
     if (!struck && run.fault.empty()) return false;
     ++runs;

@@ -21,7 +21,7 @@ struct Learned {
   std::map<std::string, std::string> contents;  ///< what observe() says, by names that were told
   std::string last;                             ///< the name that was told last
 
-  /// The name of what was observed, those of `first` before all others; empty where it has none.
+  /// The name of what was observed, those of `first` before all others; empty if it has none.
   std::string name_of(const std::string& observed, const std::vector<std::string>& first) const;
   /// By Operation::fault().
   std::string fault_of(const Operation& operation, const std::string& observed,

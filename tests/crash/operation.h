@@ -40,23 +40,23 @@ struct Operation {
   /// In a process of its own, which is recorded.
   void (*run)(const std::filesystem::path& folder, Teller& teller);
   /// What a user finds after a crash, and how: recover() may be called. Everything is read.
-  /// @throws thalia::Error where there is nothing valid.
+  /// @throws thalia::Error if there is nothing valid.
   std::string (*observe)(const std::filesystem::path& folder);
-  /// The next piece of work, in the state that was observed. @throws where it fails.
+  /// The next piece of work, in the state that was observed. @throws if it fails.
   void (*go_on)(const std::filesystem::path& folder);
   /// A crash may leave nothing valid, but nothing invalid may pass as valid: Durability::none.
   bool may_be_lost = false;
   /// Where what observe() says need not be one of the allowed states as a whole: what is wrong with
-  /// it, empty where nothing is. @param allowed what was promised, then what was attempted since.
+  /// it, empty if nothing is. @param allowed what was promised, then what was attempted since.
   std::string (*fault)(const std::string& observed, std::span<const std::string> allowed) = nullptr;
 };
 
-/// What observe() returns where there is no file.
+/// What observe() returns if there is no file.
 inline constexpr const char* kAbsent = "absent";
 
 enum class Group { files, store, broken };
 std::vector<const Operation*> operations(Group group);
-/// @throws std::runtime_error where there is none of that name.
+/// @throws std::runtime_error if there is none of that name.
 const Operation& operation_named(std::string_view name);
 
 std::span<const Operation> save_operations();

@@ -124,7 +124,7 @@ void run_header_too_early(const fs::path& folder, Teller& teller) {
   teller.promise("2");
 }
 
-// A sync that goes to the ring beside the write, and not linked behind it.
+// A sync that goes to the ring beside the write, and not linked after it.
 void run_ring_without_link(const fs::path& folder, Teller& teller) {
   const std::string bytes = test::saved(network(2));
   teller.attempt("2");

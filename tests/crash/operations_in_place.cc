@@ -88,7 +88,7 @@ void run_compressed_append(const fs::path& folder, Teller& teller) {
   append(folder, teller, options);
 }
 
-// An append that a crash ended before its header was written: all else of it lies behind the end.
+// An append that a crash ended before its header was written: all else of it lies after the end.
 void prepare_with_debris(const fs::path& folder) {
   prepare(folder);
   const std::string header = test::read_file(folder / kFile).substr(0, 256);

@@ -49,7 +49,7 @@ std::string observe(const fs::path& folder) {
   return test::hex(hash.finish());
 }
 
-// Debris of a save that was cut short is gone behind the next one.
+// Debris of a save that was cut short is gone after the next one.
 void go_on(const fs::path& folder) {
   save_step(folder, 9, 2);
   const test::TemporaryFolder other;
@@ -70,7 +70,7 @@ void prepare(const fs::path& folder) {
   save_step(folder, 1, kInAShard, kKind);
 }
 
-// A whole file, and two models that come behind it: saves that were killed when they had removed
+// A whole file, and two models that come after it: saves that were killed when they had removed
 // nothing yet.
 void prepare_leftovers(const fs::path& folder) {
   save_step(folder, 1, 4, ShardKind::thalia);

@@ -15,7 +15,7 @@ std::atomic<long> allocations = 0;
 std::atomic<long> refusals = 0;
 std::atomic<bool> is_due = false;  ///< in place of one that must not fail
 
-// The C library ends the process where it cannot note the destructor of a thread's variable.
+// The C library ends the process if it cannot note the destructor of a thread's variable.
 bool must_not_fail(const void* caller) {
   Dl_info info;
   return ::dladdr(caller, &info) != 0 && info.dli_sname != nullptr &&

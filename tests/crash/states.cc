@@ -160,7 +160,7 @@ std::size_t visit_states(const CallLog& log, Mode mode, std::size_t wanted, std:
           Systematic(moment, [&](const Choice& choice) { take(moment, choice, place); }).run();
         }
       };
-  // They get two thirds of what is wanted; where there are more of them, evenly spread ones do.
+  // They get two thirds of what is wanted; if there are more of them, evenly spread ones do.
   std::size_t all = 0;
   systematic([&](const Moment&, const Choice&, std::size_t) { ++all; });
   const std::size_t share = std::max<std::size_t>(1, wanted * 2 / 3);

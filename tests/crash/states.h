@@ -9,7 +9,7 @@
 
 namespace thalia::crash {
 
-/// Gets a state, and the place in the log of its crash. Returns true where it had not met it.
+/// Gets a state, and the place in the log of its crash. Returns true if it had not met it.
 using Visit = std::function<bool(const Tree& tree, std::size_t place)>;
 
 /// Hands `wanted` states that are new to `visit`, or as many as there are to be found.

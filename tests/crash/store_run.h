@@ -15,11 +15,11 @@
 
 namespace thalia::crash {
 
-/// The items, by reading all: whatever is listed has to load with its digest checked. Empty where
+/// The items, by reading all: whatever is listed has to load with its digest checked. Empty if
 /// there is no run. @throws thalia::Error for what is listed and cannot be loaded.
 std::string description_of_run(const std::filesystem::path& folder);
 
-/// What is wrong with a description, as a sentence; empty where nothing is. @param allowed
+/// What is wrong with a description, as a sentence; empty if nothing is. @param allowed
 /// descriptions: the first is of what was promised, the others of what was attempted since.
 std::string fault_of_run(const std::string& observed, std::span<const std::string> allowed);
 

@@ -26,7 +26,7 @@ struct ModeResult {
 class Trial {
  public:
   /// Runs the operation in the current process and in a recorded one: `program --perform NAME
-  /// FOLDER`. @throws std::runtime_error where that fails, and where the log, played back, does not
+  /// FOLDER`. @throws std::runtime_error if that fails, and if the log, played back, does not
   /// give the folder that is there.
   Trial(const Operation& operation, const std::filesystem::path& recorder);
 

@@ -109,7 +109,7 @@ void write_sparse_brain(const Path& path, SparseStorage sparse) {
   BrainCheckpoint::save(brain, path, {.sparse = sparse, .save = saving()});
 }
 
-// The header of a 0.1 file with one region, and what is not one behind it.
+// The header of a 0.1 file with one region, and what is not one after it.
 void write_v01_bomb(const Path& path) {
   std::vector<std::byte> body(kHeld);
   format::V01FileHeader header = formats::to_disk({});

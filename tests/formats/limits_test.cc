@@ -302,7 +302,7 @@ const std::vector<Way>& ways() {
   return all;
 }
 
-// The error that a limit ends with; nullopt where it is enough.
+// The error that a limit ends with; nullopt if it is enough.
 std::optional<FormatError> beyond(const Way& way, const Path& folder,
                                   const Field<ReadLimits>& limit, std::uint64_t value) {
   ReadLimits limits;

@@ -1,7 +1,7 @@
 // Runs one of the fuzz targets, by its name, over the files of folders, and over mutations of each:
 // every truncation of small files, flips, overwritten, removed and repeated bytes from a fixed
 // seed. An ordinary test with any compiler; a finding ends the process after its input was written
-// down. Folders behind
+// down. Folders after
 // --seeds are shared with other tests and many: their files get a few mutations and no truncations.
 // --thin N leaves all but one in N of truncations and mutations out, where each takes long.
 

@@ -26,7 +26,7 @@ MckpReadOptions tight() {
   return options;
 }
 
-// With the right checksum in the footer: what is behind it is what has to stand anything.
+// With the right checksum in the footer: what comes after it has to withstand anything.
 std::vector<std::byte> sealed(ByteSpan bytes) {
   std::vector<std::byte> file(bytes.begin(), bytes.end());
   if (file.size() < sizeof(formats::MckpFooter)) return file;

@@ -1,4 +1,4 @@
-// Takes any bytes as the tree in the metadata of a file with some tensors. Where it fits them, each
+// Takes any bytes as the tree in the metadata of a file with some tensors. If it fits them, each
 // tensor of it can be read and has the size that it is said to have, and no policy's change of
 // types breaks it.
 

@@ -18,7 +18,7 @@ using namespace thalia::test;
 namespace {
 namespace recover_target {
 
-// True of what a reader may still meet behind a header that holds: it is not the header's fault.
+// True of what a reader may still meet after a header that holds: it is not the header's fault.
 bool opens(const std::string& path, bool use_commit_record) {
   try {
     Reader::open(path, {.input = {.limits = tight_limits()},

@@ -1,5 +1,5 @@
 // Decodes any bytes as a file of version 0.1, with its wrapper or without, its checksum made right
-// where there is no wrapper. What is accepted survives being written and read again.
+// if there is no wrapper. What is accepted survives being written and read again.
 
 #include <cstring>
 #include <vector>

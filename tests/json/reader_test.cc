@@ -15,7 +15,7 @@ BOOST_AUTO_TEST_SUITE(json_reader)
 
 namespace {
 
-// The error that a text is refused with, as "code: text"; "good" where it is not refused.
+// The error that a text is refused with, as "code: text"; "good" if it is not refused.
 std::string verdict(std::string_view text, unsigned max_depth = 16) {
   try {
     json::check_object(text, max_depth);

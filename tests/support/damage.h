@@ -25,7 +25,7 @@ namespace thalia::test {
 
 /// Writes every CRC and checksum of a file anew, from its bytes: directory header, header, commit
 /// record, leaves, closing checksum. They are put where `layout` says that they lie. Does nothing
-/// where that is outside the file.
+/// if that is outside the file.
 void reseal(std::span<char> file, const format::Header& layout);
 
 /// The bytes of a whole file with its structures laid over them, found as the file was before any

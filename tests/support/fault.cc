@@ -43,7 +43,7 @@ class FilterBuilder {
       const std::size_t high_word = argument + (kLittle ? 4 : 0);
       if (fault.when->kind == ArgumentCondition::Kind::at_least) {
         load(high_word);
-        // Greater: straight to the action behind the next three. Equal: the low word decides.
+        // Greater: straight to the action after the next three. Equal: the low word decides.
         code_.push_back(BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, high, 3, 0));
         exits.push_back(jump_unless(BPF_JEQ, high));
         load(low_word);

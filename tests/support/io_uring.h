@@ -12,7 +12,7 @@ enum class IoUring {
   denied,   ///< by tests/support/without_io_uring.cc: a fallback must be taken
   missing,  ///< otherwise: an old kernel, a container's policy
 };
-/// Throws std::runtime_error where it was to be denied and is usable all the same.
+/// Throws std::runtime_error if it was to be denied and is usable all the same.
 IoUring io_uring_here();
 
 }  // namespace thalia::test

@@ -14,7 +14,7 @@ std::uint64_t element_count(const Shape& shape) {
   return count;
 }
 
-// Random elements without illegal codes and without bits behind the last one.
+// Random elements without illegal codes and without bits after the last one.
 std::vector<std::byte> elements(DType dtype, std::uint64_t count, std::uint64_t seed) {
   const std::uint64_t bits = count * dtype_bits(dtype);
   std::vector<std::byte> bytes = random_bytes((bits + 7) / 8, seed);

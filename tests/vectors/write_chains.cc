@@ -1,4 +1,4 @@
-// Deltas that change more than elements, and bases that stand elsewhere.
+// Deltas that change more than elements, and bases that are elsewhere.
 #include <algorithm>
 #include <random>
 #include <span>
@@ -113,7 +113,7 @@ void write_changed(const fs::path& folder) {
   write_delta(state, chain, folder / "changed.delta.thalia", delta);
 }
 
-// Deltas whose bases stand elsewhere, or are wrapped.
+// Deltas whose bases are elsewhere, or are wrapped.
 void write_bases(const fs::path& folder) {
   const fs::path elsewhere = folder.parent_path() / "bases";
   fs::create_directories(elsewhere);

@@ -255,7 +255,7 @@ void write_deltas(const fs::path& folder) {
   save_delta(state(2, true), folder / "one.delta.thalia", folder / "two.delta.thalia", delta);
 }
 
-// Unused bits behind the last element, and a change that is stored as a difference.
+// Unused bits after the last element, and a change that is stored as a difference.
 void write_packed_delta(const fs::path& folder) {
   SampleState now{.regions = {{"a", {}}}, .steps = 100};
   std::mt19937_64 random(5);

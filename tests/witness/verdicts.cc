@@ -1,4 +1,4 @@
-// Says of each file whose path stands on a line of FOLDER/paths what verify() makes of it: "sound",
+// Says of each file whose path is on a line of FOLDER/paths what verify() makes of it: "sound",
 // or "broken" and the first error. For comparison with the witness.
 #include <algorithm>
 #include <fstream>

@@ -135,7 +135,7 @@ void print_tensor(Output& out, const inspect::OpenedTensor& source, const CatArg
   }
 }
 
-// The tensor of that very name; nullopt where there is none, and the name may be a pattern.
+// The tensor of that very name; nullopt if there is none, and the name may be a pattern.
 std::optional<inspect::OpenedTensor> open_named(const AnyFile& file,
                                                 const CatArguments& arguments) {
   try {

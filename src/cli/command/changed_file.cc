@@ -30,7 +30,7 @@ std::uint64_t take_hex(std::string_view& text) {
   return value;
 }
 
-// The path of the file that is mapped at an address; empty where there is none. Lines of
+// The path of the file that is mapped at an address; empty if there is none. Lines of
 // /proc/self/maps read "BEGIN-END PERMISSIONS OFFSET DEVICE INODE PATH".
 std::string path_at(std::uint64_t address) {
   std::ifstream maps("/proc/self/maps");

@@ -42,9 +42,9 @@ std::vector<Command> commands_of(std::string_view group);
 /// Takes the name of a command off the words: two where the first one is a group's and another
 /// follows. There is one word at least.
 std::string take_command_name(std::vector<std::string>& words);
-/// nullptr where no command has that name.
+/// nullptr if no command has that name.
 const Command* find_command(std::string_view name);
-/// @throws UsageError naming the nearest command where no command has the name.
+/// @throws UsageError naming the nearest command if no command has the name.
 const Command& require_command(std::string_view name);
 
 /// The command's options, and what to run once they are parsed.
@@ -57,7 +57,7 @@ Declared declare(const Command& command);
 
 /// Prints the names of a file that a shell can offer: KIND ("tensor", "region", or "regions" for a
 /// list with commas; of a run "phase" or "gate"), FILE, and how the names begin. @return kDone also
-/// where there are none.
+/// if there are none.
 int complete_names(const std::vector<std::string>& words, const Session& session);
 
 /// What `thalia help` prints.

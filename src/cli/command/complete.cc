@@ -96,7 +96,7 @@ int complete_names(const std::vector<std::string>& words, const Session& session
       offer_regions(file, begun, kind == "regions", session.out);
     }
   } catch (const std::exception&) {
-    // A name that is mistyped, a file that is none: there is nothing to offer.
+    // A name that is mistyped, a file that is no checkpoint: there is nothing to offer.
   }
   return kDone;
 }

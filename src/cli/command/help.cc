@@ -122,7 +122,7 @@ std::string last_words(const std::vector<Command>& listed) {
   return words;
 }
 
-// A command, and all of the group where it is the name of one.
+// A command, and all of the group if it is the name of one.
 std::vector<Command> with_group(const Command& command) {
   std::vector<Command> shown{command};
   for (const Command& one : commands_of(command.name)) shown.push_back(one);
@@ -213,7 +213,7 @@ Run declare_group(CLI::App& app) {
   offer(app.add_option("COMMAND", *word, "One of the group, with its own arguments behind it"),
         last_words(commands_of(name)));
   return [name, word](const Session& session) -> int {
-    // Behind an option; its arguments would not be known here.
+    // After an option; its arguments would not be known here.
     if (!word->empty())
       throw UsageError(
           ErrorCode::bad_argument,

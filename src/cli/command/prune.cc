@@ -52,7 +52,7 @@ struct Pruned {
   std::vector<SparedRegions> spared;
   bool is_tracked = false;  ///< some region says what is needed to tell what is unused
   std::vector<std::string> warnings;
-  double largest_error = 0;  ///< of the file's policy of precisions, where it rounds
+  double largest_error = 0;  ///< of the file's policy of precisions, if it rounds
   std::uint64_t input_bytes = 0;
   std::uint64_t output_bytes = 0;
   double seconds = 0;
@@ -114,7 +114,7 @@ std::vector<std::string> protected_names(const BrainState& brain,
   return names;
 }
 
-// Regions that are spared for one reason stand together.
+// Regions that are spared for one reason are listed together.
 void add(Pruned& pruned, const std::string& region, const PruneResult& result) {
   PruneResult& sum = pruned.sum;
   const auto append = [](auto& to, const auto& from) {
@@ -342,7 +342,7 @@ Run declare_prune(CLI::App& app) {
              "Steps over which importance must have been tracked, and since the task changed; "
              "default 50000");
   add_option(app, "--importance X", synapses.importance_threshold,
-             "Importance below it is none; default 0.001")
+             "Importance below it counts as none; default 0.001")
       ->excludes(neurons);
   add_option(app, "--protect NAME", synapses.guard.protected_names,
              "Leave this region, or this matrix, REGION/weights.NAME; may be repeated")

@@ -21,7 +21,7 @@ struct CompressionArguments {
   /// `by_default` is what help says about saving without --codec.
   void declare(CLI::App& app, std::span<const Codec> codecs, const std::string& by_default,
                bool with_auto = false);
-  /// @throws UsageError where the codec has no such level. Where none is named, `otherwise` counts,
+  /// @throws UsageError if the codec has no such level. If none is named, `otherwise` counts,
   /// and of nullopt the library, which chooses, checks the level.
   Compression compression(std::optional<Codec> otherwise) const;
 };

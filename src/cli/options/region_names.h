@@ -14,7 +14,7 @@ namespace thalia::cli {
 void add_region_names(CLI::App& app, std::string& list, const char* offers);
 
 /// The names in `list`, separated by commas, as the file at `path` has them: as they are typed
-/// where it has such a region, else with escapes undone, else those that they fit as patterns.
+/// if it has such a region, else with escapes undone, else those that they fit as patterns.
 /// @throws UsageError (not_found) for a pattern that fits none; what opening the file throws.
 std::vector<std::string> region_names(std::string_view list, const std::string& path,
                                       ReadOptions options);

@@ -17,7 +17,7 @@ int complain(std::string_view what, int status) {
 
 int complain_line(std::string line, int status) {
   line += "\n";
-  // Where this fails there is nobody left to tell.
+  // If this fails there is nobody left to tell.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
   return status;
 }

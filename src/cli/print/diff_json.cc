@@ -1,5 +1,5 @@
 // Each region and connection is handed on as soon as it is written, so that a long list of
-// differences does not stand in memory as text. JsonWriter allows its string to be cleared between
+// differences is not in memory as text. JsonWriter allows its string to be cleared between
 // two calls.
 #include "cli/print/diff_json.h"
 

@@ -28,7 +28,7 @@ struct StatLine {
   std::uint64_t changed = 0;
   std::uint64_t added = 0;
   std::uint64_t removed = 0;
-  std::string note{};  ///< what differs where no number does
+  std::string note{};  ///< what differs if no number does
 
   std::uint64_t numbers() const noexcept { return changed + added + removed; }
 };

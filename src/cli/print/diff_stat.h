@@ -11,7 +11,7 @@ namespace thalia::cli {
 /// the sums. The diff has to have the values of changed tensors.
 void print_diff_stat(Output& out, const Diff& diff, std::size_t columns);
 
-/// Columns of the terminal that standard output is; 80 where it is none.
+/// Columns of the terminal that standard output is; 80 if it is not one.
 std::size_t output_columns();
 
 }  // namespace thalia::cli

@@ -11,11 +11,11 @@
 
 namespace thalia::cli {
 
-/// A line of a description; one that goes on with what stands above it has no label.
+/// A line of a description; one that goes on with what is above it has no label.
 struct FactLine {
   std::string label;
   std::string text;
-  std::optional<Style> style{};  ///< of the label, where it has one
+  std::optional<Style> style{};  ///< of the label, if it has one
 };
 
 /// "a checkpoint, 12 tensors in 2 regions, 1 connection".

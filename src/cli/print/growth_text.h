@@ -11,9 +11,9 @@
 namespace thalia::cli {
 
 /// What an event changed: "+100 neurons", or "-234 synapses", or both in one list; the event's type
-/// where it counts nothing.
+/// if it counts nothing.
 std::string growth_change(const GrowthEvent& event);
-/// "45,000"; the timestamp where there is no step, "-" where there is neither. Escaped.
+/// "45,000"; the timestamp if there is no step, "-" if there is neither. Escaped.
 std::string growth_time(const GrowthEvent& event);
 
 /// One line for each event; of a long history only the last ones.

@@ -11,7 +11,7 @@
 
 namespace thalia::cli {
 
-/// Prints an object in a line of its own, with the members that fill(json) adds, behind the one
+/// Prints an object in a line of its own, with the members that fill(json) adds, after the one
 /// that says which object it is, and in which version: "thalia.ls.1".
 template <typename Fill>
 void print_object(Output& out, std::string_view schema, Fill fill) {
@@ -26,7 +26,7 @@ void print_object(Output& out, std::string_view schema, Fill fill) {
 using inspect::add_known;
 using inspect::add_list;
 
-/// The region that something is in; null where it is in none.
+/// The region that something is in; null if it is in none.
 inline void add_region(JsonWriter& json, std::string_view region) {
   json.key("region");
   region.empty() ? json.null() : json.value(as_utf8(region));

@@ -20,10 +20,10 @@ void print_pretty_json(Output& out, std::string_view json, std::string_view marg
 /// Under the line "metadata"; "none" where the text is empty.
 void print_metadata(Output& out, std::string_view json);
 /// A line for each of the first members of an object but its growth_history, long values cut;
-/// nothing where there are none.
+/// nothing if there are none.
 void print_short_metadata(Output& out, std::string_view json);
 
-/// The value of a member of a JSON object, compact; nullopt where there is none. If several
+/// The value of a member of a JSON object, compact; nullopt if there is none. If several
 /// members have one name, the last counts, as in Python.
 std::optional<std::string> json_member(std::string_view json, std::string_view key);
 

@@ -19,7 +19,7 @@ std::string exact_bytes(std::uint64_t bytes);
 std::string grouped(std::uint64_t number);
 /// Four digits: "0.01234", "1.235e+05".
 std::string short_number(double number);
-/// grouped(); "-" where there is none, so that what is there stands out.
+/// grouped(); "-" if there is none, so that what is there stands out.
 std::string count_or_dash(std::uint64_t count);
 /// 7241732096 as "7.24 billion (7,241,732,096)"; below a million only grouped().
 std::string human_count(std::uint64_t number);

@@ -29,7 +29,7 @@ class ProgressBar {
   void update(std::uint64_t done, std::uint64_t total);
   /// Wipes the bar, before something else is printed.
   void finish();
-  /// For the options of the library; must not be called once this bar is gone. Empty where nothing
+  /// For the options of the library; must not be called once this bar is gone. Empty if nothing
   /// would be drawn.
   Progress callback();
 

@@ -12,7 +12,7 @@
 
 namespace thalia::cli {
 
-/// REGION/NAME, escaped; the name alone where there is no region.
+/// REGION/NAME, escaped; the name alone if there is no region.
 std::string shown_name(std::string_view region, std::string_view name);
 
 /// The members "region", "name", "dtype" and "shape" of an object that is open.

@@ -56,7 +56,7 @@ std::string short_name(std::string_view name, std::size_t most) {
     return character(i) == '.' || character(i) == '/';
   };
   const auto is_digit = [&](std::size_t i) { return character(i) >= '0' && character(i) <= '9'; };
-  // The end is that of whole parts where it can be.
+  // The end is that of whole parts if it can be.
   const std::size_t room = most - 1;
   const std::size_t longest = room * 9 / 20;
   std::size_t tail = begins.size() - longest;

@@ -18,7 +18,7 @@ std::string whole_number(double value);
 /// "0.1 %", "12 %", "340 %", of a share or a relative change; "0" of zero.
 std::string percent_text(double share);
 
-/// At most `most` characters, the middle left out, where there are parts between two of them:
+/// At most `most` characters, the middle left out, if there are parts, between two of them:
 /// "transformer.h.11.a…c_proj.weight". No number is cut in its middle, as far as there is room.
 std::string short_name(std::string_view name, std::size_t most);
 

@@ -9,8 +9,8 @@
 
 namespace thalia::cli {
 
-/// `links` as AnyFile::links() has them, the newest first; drawn from the oldest on. They stand at
-/// their steps where these are known and rise, else side by side.
+/// `links` as AnyFile::links() has them, the newest first; drawn from the oldest on. They are at
+/// their steps if these are known and rise, else side by side.
 std::string chain_svg(std::span<const LinkFacts> links, const std::string& heading,
                       SvgPlace place = SvgPlace::document);
 

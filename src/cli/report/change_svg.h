@@ -14,7 +14,7 @@ namespace thalia::cli {
 /// Those `most` that changed most, in the order given; one that is no number before all others.
 std::vector<TensorChange> most_changed(std::vector<TensorChange> changes, std::size_t most);
 
-/// `note` stands below; empty: none.
+/// `note` is written below; empty: none.
 std::string changes_svg(std::span<const TensorChange> changes, const std::string& heading,
                         const std::string& note, SvgPlace place = SvgPlace::document);
 

@@ -19,7 +19,7 @@ namespace thalia::cli {
 
 struct ReportedTensor {
   AnyTensor listed;
-  std::optional<MeasuredTensor> measured{};  ///< nullopt where it could not be read
+  std::optional<MeasuredTensor> measured{};  ///< nullopt if it could not be read
   std::string damage{};                      ///< why
 };
 
@@ -27,7 +27,7 @@ struct ReportedTensor {
 struct Comparison {
   std::string base;
   std::vector<TensorChange> changes{};
-  std::optional<Diff> diff{};  ///< of tables and texts; nullopt where one is no .thalia file
+  std::optional<Diff> diff{};  ///< of tables and texts; nullopt if one is no .thalia file
 };
 
 struct PageReport {

@@ -17,7 +17,7 @@ struct RegionSize {
 };
 
 struct GrowthPoint {
-  double x;                  ///< a step, or the number of the event where no event has a step
+  double x;                  ///< a step, or the number of the event if no event has a step
   double neurons;            ///< from here on
   const GrowthEvent* event;  ///< nullptr of the first and the last point
   bool is_pruning;
@@ -37,7 +37,7 @@ struct GrowthChart {
 
 /// A series for each region that `events` name or that has neurons. What a region had before its
 /// first event follows from what it has now; for a region that no longer exists, from what the
-/// event says. An event without a step stands at the step of the one before it. The chart points
+/// event says. An event without a step is at the step of the one before it. The chart points
 /// into `events`.
 GrowthChart growth_chart(std::span<const GrowthEvent> events, std::span<const RegionSize> regions,
                          std::uint64_t training_steps);

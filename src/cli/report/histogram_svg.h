@@ -8,14 +8,14 @@
 
 namespace thalia::cli {
 
-/// A document: four panels a row, in the order given. `note` stands below; empty: none.
+/// A document: four panels a row, in the order given. `note` is written below; empty: none.
 std::string histograms_svg(std::span<const Histogram> histograms, const std::string& heading,
                            const std::string& note);
 
 /// One panel, for a page.
 std::string histogram_panel(const Histogram& histogram);
 
-// What stands above histograms.
+// What is written above histograms.
 inline constexpr const char* kHistogramScale =
     "Each panel has its own scale: values from left to right, the share of elements upwards.";
 inline constexpr const char* kHistogramBeyond =

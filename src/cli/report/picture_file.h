@@ -12,7 +12,7 @@ namespace thalia::cli {
 /// at all. A name that is taken is refused before anything is drawn. PNG is what rsvg-convert makes
 /// of it, two pixels a unit.
 /// @throws UsageError (bad_argument) for another ending; as print_into(); what draw() throws;
-/// UnsupportedError where rsvg-convert is not there; Error with what it says where it fails.
+/// UnsupportedError if rsvg-convert is not there; Error with what it says if it fails.
 void write_picture(const std::string& path, const Session& session,
                    const std::function<std::string()>& draw);
 

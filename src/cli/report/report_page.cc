@@ -258,7 +258,7 @@ class Page {
     html_.close();
   }
 
-  // One that is not finite is behind all others, however the table is sorted.
+  // One that is not finite is after all others, however the table is sorted.
   void write_number(const std::string& text, double number, bool is_loud = true) {
     Html::Attributes attributes{{"class", is_loud ? "number" : "number quiet"}};
     if (std::isfinite(number)) attributes.emplace_back("data-value", fmt::format("{}", number));

@@ -8,14 +8,14 @@
 
 namespace thalia::cli {
 
-/// What XML may not hold as it stands is escaped: & < > " by entities, control characters and bytes
+/// What XML may not hold unchanged is escaped: & < > " by entities, control characters and bytes
 /// that are not UTF-8 as cli/terminal/escape.h does. Also right in HTML.
 std::string xml_text(std::string_view text);
 
 /// A coordinate with two decimals at most: "12.5".
 std::string svg_number(double value);
 
-/// Where a picture stands: in a file of its own, which has its colours with it, or in a page that
+/// Where a picture is: in a file of its own, which has its colours with it, or in a page that
 /// has picture_style().
 enum class SvgPlace { document, page };
 

@@ -7,7 +7,7 @@
 namespace thalia::cli {
 
 /// Rules for the classes that pictures use: surface, ink, muted, grid, axis, main, second, warn,
-/// and what series_class() returns. Dark ones behind prefers-color-scheme; a program that does not
+/// and what series_class() returns. Dark ones under prefers-color-scheme; a program that does not
 /// know that, as rsvg-convert, draws the light ones.
 std::string picture_style();
 

@@ -49,7 +49,7 @@ void add_run_facts(JsonWriter& json, const RunFacts& facts);
 void add_pool(JsonWriter& json, const PoolView& pool);
 
 std::uint64_t seconds_since_1970();
-/// A metric, or another measure that people compare: six digits; "-" where there is none.
+/// A metric, or another measure that people compare: six digits; "-" if there is none.
 std::string measure_text(const std::optional<double>& value);
 
 }  // namespace thalia::cli

@@ -1,4 +1,4 @@
-// A run for people: what is asked first is what stands first, and what is the rule is not said.
+// A run for people: what is asked first comes first, and what is the rule is not said.
 #include <fmt/format.h>
 
 #include <algorithm>

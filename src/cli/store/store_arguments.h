@@ -27,7 +27,7 @@ void add_rating(CLI::App& app, std::optional<double>& mu, std::optional<double>&
 CLI::Option* add_master_seed(CLI::App& app, std::optional<std::uint64_t>& seed, std::string help);
 
 /// The phase that was named; else the run's current one, or its only one. @throws UsageError
-/// (not_found) for an unknown phase, or where it has to be named.
+/// (not_found) for an unknown phase, or if it has to be named.
 std::string chosen_phase(const thalia::Run& run, const std::string& named);
 /// The one that was named, or all.
 std::vector<std::string> chosen_phases(const thalia::Run& run, const std::string& named);

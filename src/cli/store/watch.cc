@@ -50,7 +50,7 @@ std::size_t rows_of_screen() {
 }
 
 // In the place of what is there, without a moment in which nothing is. What does not fit above the
-// last row is left out at the top, as the newest stands below.
+// last row is left out at the top, as the newest is below.
 void redraw(Output& out, std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
@@ -81,7 +81,7 @@ class Frames {
     if (session_.common.json) {
       if (is_new) session_.out.write(state);
     } else if (session_.out.is_terminal()) {
-      // Also where nothing is new, as ages are.
+      // Also if nothing is new, as ages are.
       redraw(session_.out, text_of(facts));
     } else if (is_new) {
       session_.out.write((shown_.empty() ? "" : "\n") + text_of(facts));
@@ -146,7 +146,7 @@ int run_watch(const WatchArguments& arguments, const Session& session) {
 Run declare_store_watch(CLI::App& app) {
   app.description(
       "Shows what 'store list' does, and again whenever the run has changed, until it is ended by "
-      "Ctrl-C. On a terminal in the place of what was shown before; else, and with --json, behind "
+      "Ctrl-C. On a terminal in the place of what was shown before; else, and with --json, after "
       "it. It takes no lock and opens no checkpoint.");
   const auto arguments = std::make_shared<WatchArguments>();
   add_run(app, arguments->run);

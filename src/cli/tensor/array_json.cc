@@ -1,5 +1,5 @@
 // Elements are read in blocks and printed one by one, so that the text of a large tensor never
-// stands in memory as a whole. Nesting follows the shape of the slice.
+// is in memory as a whole. Nesting follows the shape of the slice.
 #include "cli/tensor/array_json.h"
 
 #include <fmt/format.h>

@@ -16,7 +16,7 @@ struct Histogram {
   MeasuredTensor tensor{};
   double low = 0;  ///< where the bins begin, and end; within four deviations of the mean
   double high = 0;
-  std::vector<std::uint64_t> bins{};  ///< empty where no element is finite and not zero
+  std::vector<std::uint64_t> bins{};  ///< empty if no element is finite and not zero
   std::uint64_t outside = 0;          ///< not zero, and below `low` or above `high`
 
   std::uint64_t inside() const noexcept;

@@ -1,4 +1,4 @@
-// Which of many are shown where there is no room for all.
+// Which of many are shown if there is no room for all.
 #pragma once
 
 #include <algorithm>

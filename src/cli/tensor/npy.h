@@ -16,7 +16,7 @@ std::string npy_dtype(DType dtype);
 /// As numpy.save writes it.
 std::string npy_header(DType dtype, const Shape& shape);
 
-/// Elements [0, count) of row-major logical bytes as they stand in the .npy file. Appends.
+/// Elements [0, count) of row-major logical bytes as they are in the .npy file. Appends.
 void append_npy(std::string& out, DType dtype, ByteSpan bytes, std::uint64_t count);
 
 }  // namespace thalia::cli

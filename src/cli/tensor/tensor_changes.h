@@ -16,8 +16,8 @@ struct TensorChange {
   std::string region;  ///< empty: it is in none
   std::string name;
   Change change = Change::changed;
-  TensorLayout layout{};  ///< of the later one, where there is one
-  /// norm(after - before) / norm(before): 0 where nothing changed, infinite where only the later
+  TensorLayout layout{};  ///< of the later one, if there is one
+  /// norm(after - before) / norm(before): 0 if nothing changed, infinite if only the later
   /// one has something. Only elements that are finite in both count. nullopt if nothing could be
   /// compared.
   std::optional<double> relative{};
@@ -25,7 +25,7 @@ struct TensorChange {
 };
 
 /// Each tensor of `after` that one of options.tensors fits, in its order; then, without patterns,
-/// what only `before` has. Tensors belong together by region and name; by the name alone where one
+/// what only `before` has. Tensors belong together by region and name; by the name alone if one
 /// of the files has no regions. Elements are read in pieces, sparse tensors one at a time.
 /// @throws what opening and reading the files throws; UsageError (not_found) for a pattern that
 /// fits nothing in `after`; CancelledError.

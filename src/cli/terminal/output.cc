@@ -26,7 +26,7 @@ namespace thalia::cli {
 
 namespace {
 
-// Empty where the user wants none.
+// Empty if the user wants none.
 std::vector<std::string> pager_words() {
   for (const char* name : {"THALIA_PAGER", "PAGER"}) {
     const char* const value = std::getenv(name);
@@ -47,7 +47,7 @@ std::vector<std::string> pager_words() {
   return {"less", "-FRX"};
 }
 
-// 0 where it cannot be started.
+// 0 if it cannot be started.
 pid_t spawn_pager(const std::vector<std::string>& words, int input) {
   try {
     return spawn(words, {.input = input});

@@ -26,7 +26,7 @@ class Pager {
   Pager(const Pager&) = delete;
   Pager& operator=(const Pager&) = delete;
 
-  /// @return false where the user wants none, which an empty variable or "cat" says, or where it
+  /// @return false if the user wants none, which an empty variable or "cat" says, or if it
   /// cannot be started.
   bool start();
   bool is_running() const noexcept { return child_ != 0; }
@@ -60,10 +60,10 @@ class Output {
   /// Text or JSON in whole characters. Characters that would move the cursor or reorder a line on a
   /// terminal are written as \u0085 and the like, no matter who wrote them, so that no command can
   /// forget to do it. A carriage return, which JSON may be laid out with, is a space on a terminal.
-  /// @throws IoError naming the output where it cannot take the bytes (a full disk); what the sink
+  /// @throws IoError naming the output if it cannot take the bytes (a full disk); what the sink
   /// throws.
   void write(std::string_view text);
-  /// The same in a colour, where the terminal has some. Text of one line.
+  /// The same in a colour, if the terminal has some. Text of one line.
   void write(Style style, std::string_view text);
   /// Bytes as they are.
   void write(ByteSpan bytes);
@@ -78,11 +78,11 @@ class Output {
     print("{:{}}{}\n", "", 15 - label.size(), text);
   }
   /// From here on, what is longer than the screen of the terminal goes through the user's pager. No
-  /// effect where it is no terminal.
+  /// effect if it is no terminal.
   void page() noexcept { may_page_ = is_terminal(); }
   /// Must be called before the process ends: the destructor drops what is buffered.
   void flush();
-  /// Waits until the user leaves the pager, where there is one. What is buffered is dropped.
+  /// Waits until the user leaves the pager, if there is one. What is buffered is dropped.
   void leave_pager() noexcept { pager_.finish(); }
 
   bool closed() const noexcept { return closed_; }
@@ -92,7 +92,7 @@ class Output {
   void put(std::string_view text);
   void send(const char* data, std::size_t length);
 
-  Sink sink_;  ///< empty where it is the descriptor
+  Sink sink_;  ///< empty if it is the descriptor
   int descriptor_ = -1;
   std::string name_;
   std::string buffer_;

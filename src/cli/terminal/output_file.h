@@ -19,7 +19,7 @@ CLI::Option* add_output(CLI::App& app, const char* value, std::string& path);
 void refuse_input_as_output(const CLI::App& app, const Session& session);
 
 /// Runs print(out) with an output that appears at the path as a whole when print is done, and
-/// leaves nothing behind otherwise. If something other than a regular file stands at the path
+/// leaves nothing behind otherwise. If something other than a regular file is at the path
 /// (/dev/null, a pipe), that is written to. @throws IoError naming the path; UsageError (exists);
 /// CancelledError.
 void print_into(const std::filesystem::path& path, const Session& session,

@@ -17,7 +17,7 @@ struct ChildDescriptors {
 
 /// Starts words[0], which is looked for in PATH. It gets signals as a program expects them,
 /// whatever this one does with them (StopOnSignal holds some back, SIGPIPE is ignored). Who calls
-/// waits for it. @throws IoError naming it, with ENOENT where it is nowhere.
+/// waits for it. @throws IoError naming it, with ENOENT if it is nowhere.
 pid_t spawn(std::vector<std::string> words, const ChildDescriptors& descriptors);
 
 }  // namespace thalia::cli

@@ -32,7 +32,7 @@ class StopOnSignal {
   std::stop_source stop_;
   std::atomic<int> caught_ = 0;
   std::atomic<bool> finished_ = false;
-  std::optional<std::thread> listener_;  ///< none where all of them are ignored
+  std::optional<std::thread> listener_;  ///< none if all of them are ignored
 };
 
 /// While a pager runs, SIGINT is for it, and for nobody else.
@@ -42,7 +42,7 @@ void leave_interrupts_to_pager(bool runs) noexcept;
 /// tidy up: a signal that comes meanwhile ends the process at once.
 class LetSignalsEnd {
  public:
-  /// @throws CancelledError where one has come already.
+  /// @throws CancelledError if one has come already.
   LetSignalsEnd();
   ~LetSignalsEnd();
   LetSignalsEnd(const LetSignalsEnd&) = delete;

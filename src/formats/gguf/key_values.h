@@ -1,4 +1,4 @@
-// Key/values as they stand in a file: read, and written.
+// Key/values as they are in a file: read, and written.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace thalia::formats::gguf {
 /// @throws FormatError, UnsupportedError (an array of arrays), without the path.
 GgufKeyValues read_key_values(Cursor& cursor, std::uint64_t count);
 
-/// The alignment that the key/values ask for: kDefaultAlignment where they do not. @throws
+/// The alignment that the key/values ask for: kDefaultAlignment if they do not. @throws
 /// FormatError, UnsupportedError.
 std::uint32_t read_alignment(const GgufKeyValues& key_values);
 

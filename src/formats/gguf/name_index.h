@@ -31,7 +31,7 @@ class NameIndex {
     if (found == sorted_.end() || found->first != name) return std::nullopt;
     return found->second;
   }
-  /// The position of one whose name stands at an earlier one, too.
+  /// The position of one whose name an earlier one has, too.
   std::optional<std::size_t> repeated() const noexcept {
     const auto twice = std::ranges::adjacent_find(sorted_, {}, &Entry::first);
     if (twice == sorted_.end()) return std::nullopt;

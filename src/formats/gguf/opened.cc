@@ -125,7 +125,7 @@ class OpenedGguf final : public OpenedFile {
             .type = restored || facts.dtype ? std::string() : std::string(facts.name),
             .offset = tensor.offset,
             .stored_bytes = tensor.bytes.size(),
-            // Others are copied where they are read.
+            // Others are copied when they are read.
             .in_place = !restored && is_aligned(tensor.bytes, layout.dtype)};
   }
 

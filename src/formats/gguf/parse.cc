@@ -1,5 +1,5 @@
 // Checks a whole header before any tensor is handed out. After parse_file() every tensor lies in
-// the file behind the header, at a multiple of the alignment, and shares no byte with another; keys
+// the file after the header, at a multiple of the alignment, and shares no byte with another; keys
 // and names are different. ggml wants tensors to follow each other without gaps; gaps and another
 // order are read here, since files have them and nothing depends on it.
 #include "formats/gguf/parse.h"
@@ -168,7 +168,7 @@ std::uint64_t place_tensors(std::vector<GgufTensor>& tensors, const std::vector<
                             ByteSpan data, std::uint64_t data_offset, std::uint32_t alignment) {
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // Empty tensors stand at the offset of the next.
+  // Empty tensors are at the offset of the next.
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return std::pair(placed[a].begin, placed[a].bytes) <
            std::pair(placed[b].begin, placed[b].bytes);

@@ -17,7 +17,7 @@ struct Parsed {
   std::uint32_t alignment = 0;
   GgufKeyValues key_values;
   std::vector<GgufTensor> tensors;  ///< in the order of the header; bytes in the file
-  /// Bytes between tensors and behind the last one, beyond what the alignment asks for.
+  /// Bytes between tensors and after the last one, beyond what the alignment asks for.
   std::uint64_t unused_bytes = 0;
 };
 

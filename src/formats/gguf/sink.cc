@@ -1,5 +1,5 @@
 // Writes tensors of any format as a GGUF file. Blocks are u8 tensors that the metadata calls
-// blocks; where that does not fit the tensor's shape, it is an u8 tensor like any other, which GGUF
+// blocks; if that does not fit the tensor's shape, it is an u8 tensor like any other, which GGUF
 // lacks.
 #include <algorithm>
 #include <numeric>

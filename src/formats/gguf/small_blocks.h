@@ -30,7 +30,7 @@ struct BlockQ41 {
   }
 };
 
-// The fifth bits stand together, that of element i at bit i.
+// The fifth bits lie together, that of element i at bit i.
 struct BlockQ50 {
   static constexpr unsigned kElements = 32, kBytes = 22;
   THALIA_GGUF_KERNEL void expand(const std::uint8_t* in, float* out) noexcept {

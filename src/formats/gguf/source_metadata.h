@@ -27,8 +27,8 @@ struct GgufSourceMetadata {
   std::vector<std::string> lost{};          ///< members that GGUF has no place for
 };
 
-/// For the metadata of any .thalia file: what somebody has edited counts where it fits, and is lost
-/// where it does not. @throws FormatError where it is no JSON object.
+/// For the metadata of any .thalia file: what somebody has edited counts if it fits, and is lost
+/// if it does not. @throws FormatError if it is no JSON object.
 GgufSourceMetadata source_metadata_from_json(std::string_view metadata_json,
                                              unsigned max_json_depth);
 

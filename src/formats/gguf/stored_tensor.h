@@ -19,7 +19,7 @@ inline TensorLayout dequantized_layout(const Shape& shape) {
 /// Whether elements of the type can be read where the bytes lie.
 bool is_aligned(ByteSpan bytes, DType dtype) noexcept;
 
-/// A view of the bytes, or a copy where they are not aligned. @throws FormatError (limit_exceeded).
+/// A view of the bytes, or a copy if they are not aligned. @throws FormatError (limit_exceeded).
 Tensor stored_tensor(const GgufTensor& tensor, const std::shared_ptr<const void>& owner,
                      const ReadLimits& limits);
 /// @throws FormatError (limit_exceeded); UnsupportedError for a type that it cannot restore.

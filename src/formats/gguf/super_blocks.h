@@ -25,7 +25,7 @@ struct BlockQ2K {
 };
 
 // The low bits lie as in Q2_K. Bit k of 32 bytes is the third bit of elements 32k to 32k + 31, and
-// where it is not set, 4 is taken away. The 16 scales have 6 bits: the low 4 lie in 8 bytes, the
+// if it is not set, 4 is taken away. The 16 scales have 6 bits: the low 4 lie in 8 bytes, the
 // high 2 in 4 bytes.
 struct BlockQ3K {
   static constexpr unsigned kElements = 256, kBytes = 110;

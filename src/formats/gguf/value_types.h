@@ -13,7 +13,7 @@
 
 namespace thalia::formats::gguf {
 
-/// As they stand in files.
+/// As they are in files.
 enum class ValueCode : std::uint32_t {
   u8 = 0,
   i8 = 1,
@@ -69,7 +69,7 @@ bool any_value_type(const Visit& visit) {
 template <typename T>
 using Identity = typename T::type;
 
-/// What names an array's type behind that of its elements.
+/// What names an array's type after that of its elements.
 inline constexpr std::string_view kArraySuffix = "[]";
 
 inline constexpr std::string_view kArchitectureKey = "general.architecture";
@@ -78,7 +78,7 @@ inline constexpr std::uint32_t kDefaultAlignment = 32;
 /// Beyond, the padding of a few small tensors would fill a disk.
 inline constexpr std::uint32_t kMostAlignment = 1u << 20;
 inline constexpr unsigned kMostDimensions = 4;     ///< GGML_MAX_DIMS
-inline constexpr std::size_t kMostNameBytes = 63;  ///< GGML_MAX_NAME, without the zero behind it
+inline constexpr std::size_t kMostNameBytes = 63;  ///< GGML_MAX_NAME, without the zero after it
 
 constexpr bool is_alignment(std::uint64_t number) noexcept {
   return number != 0 && (number & (number - 1)) == 0;

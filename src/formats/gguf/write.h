@@ -30,7 +30,7 @@ struct GgufWriteOptions {
   Work work{};
 };
 
-/// `emit` is asked for each tensor in order. @throws UsageError (size_mismatch) where it hands on
+/// `emit` is asked for each tensor in order. @throws UsageError (size_mismatch) if it hands on
 /// another number of bytes; IoError. @return bytes of the file.
 std::uint64_t write_file(const std::filesystem::path& path, const GgufPlan& plan,
                          const GgufWriteOptions& options, const EmitPayload& emit);

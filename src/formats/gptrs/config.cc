@@ -49,7 +49,7 @@ std::optional<std::uint64_t> whole_number(std::string_view value) {
   return number;
 }
 
-// nullptr where it is missing or null.
+// nullptr if it is missing or null.
 const std::string* optional_member(const json::Members& members, std::string_view key) {
   const std::string* const value = member_of(members, key);
   return value == nullptr || *value == "null" ? nullptr : value;

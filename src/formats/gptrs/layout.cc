@@ -1,4 +1,4 @@
-// An index's length does not depend on the offsets in it, so its entries are written once, behind
+// An index's length does not depend on the offsets in it, so its entries are written once, after
 // the sum of their lengths. All is checked before the first byte is made.
 #include "formats/gptrs/layout.h"
 

@@ -15,7 +15,7 @@
 namespace thalia::formats::gptrs {
 namespace {
 
-// Where the first payload may stand: behind an index without bytes that mean nothing.
+// Where the first payload may be: after an index without bytes that mean nothing.
 std::uint64_t front_bytes(const GptrsFile& file) {
   const bool is_checkpoint = file.format() == GptrsFormat::checkpoint;
   std::uint64_t bytes = kCheckpointMagic.size() + 4 + 4 + 4;  // version, index_len, tensor_count
@@ -26,7 +26,7 @@ std::uint64_t front_bytes(const GptrsFile& file) {
   return bytes;
 }
 
-// Behind index and payloads, and between them. In version 1 entries stand there.
+// After index and payloads, and between them. In version 1 entries are there.
 bool has_other_bytes(const GptrsFile& file) {
   if (file.version() == 1) {
     if (file.tensors().empty()) return false;
@@ -72,7 +72,7 @@ class OpenedGptrs final : public OpenedFile {
       facts_.embedded = fmt::format(R"({{"metadata":{}}})", file_.model_config().config);
     if (!hidden.empty()) {
       facts_.losses.push_back(
-          fmt::format("earlier tensors of a name that stands there again: {}", list_names(hidden)));
+          fmt::format("earlier tensors of a name that occurs again: {}", list_names(hidden)));
     }
     if (has_other_bytes(file_)) facts_.losses.emplace_back("bytes that are no tensor's");
   }

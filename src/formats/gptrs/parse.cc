@@ -1,7 +1,7 @@
 // Checks a file up to its payloads. After parse_file() every count was held against the bytes that
 // are there, every name is UTF-8 (of a checkpoint ASCII, with the id that is stored, if one is),
 // and each shape has a count of bytes. In a strict file each payload also fits its shape, lies in
-// the file behind the index and overlaps no other, and names are different.
+// the file after the index and overlaps no other, and names are different.
 #include "formats/gptrs/parse.h"
 
 #include <fmt/format.h>
@@ -128,7 +128,7 @@ void take_index(FieldCursor& cursor, const GptrsReadOptions& options, std::uint6
   }
   if (options.strict && cursor.left() > 0) {
     fail_field(ErrorCode::inconsistent, "index", "index_len", cursor.offset(),
-               fmt::format("{} bytes behind the last entry", cursor.left()), "0");
+               fmt::format("{} bytes after the last entry", cursor.left()), "0");
   }
 }
 

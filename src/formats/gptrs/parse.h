@@ -37,7 +37,7 @@ ParsedFile parse_file(ByteSpan file, const GptrsReadOptions& options);
 GptrsTensor take_entry_start(FieldCursor& cursor, bool with_id, bool needs_id);
 
 /// Checks that the payload is as long as the shape asks for, and lies in the file.
-/// @param offset of the entry in the file, where it is known. @throws FormatError.
+/// @param offset of the entry in the file, if it is known. @throws FormatError.
 void check_place(const GptrsTensor& tensor, std::uint64_t file_bytes,
                  std::optional<std::uint64_t> offset = std::nullopt);
 

@@ -22,7 +22,7 @@ struct GptrsSourceMetadata {
   std::vector<std::string> ids_of{};
   /// Bytes other than 0, by name.
   std::map<std::string, std::uint8_t, std::less<>> requires_grad{};
-  std::vector<std::string> order{};  ///< of the file; empty where it is that of the names' bytes
+  std::vector<std::string> order{};  ///< of the file; empty if it is that of the names' bytes
 };
 
 /// Describes an open file. If several entries have one name, the last counts.

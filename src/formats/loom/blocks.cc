@@ -1,5 +1,5 @@
 // Q4_0 and BitNet blobs. Both hold 32-bit little-endian words, and in both the first element of a
-// word stands in its lowest bits: the other way round than native elements.
+// word is in its lowest bits: the other way round than native elements.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// JSON checkpoints as they stand.
+// JSON checkpoints as they are.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// A file as it stands: the description of its network, and which blobs it holds. Nothing is filled
+// A file as it is: the description of its network, and which blobs it holds. Nothing is filled
 // in, so that writing it again gives the same bytes. What the original makes of a file when it
 // loads it is in load.h.
 #pragma once
@@ -43,7 +43,7 @@ inline constexpr unsigned kLoomNesting = 100;
 /// memory than the limits allow.
 std::uint64_t grid_cells(const LoomNetwork& network, const ReadLimits& limits,
                          std::uint64_t stored_bytes);
-/// Where a layer of the list stands in the grid of an already checked network.
+/// Where a layer of the list is in the grid of an already checked network.
 /// @throws FormatError (out_of_bounds).
 std::uint64_t grid_place(const LoomNetwork& network, const LoomLayer& layer);
 
@@ -51,7 +51,7 @@ std::uint64_t grid_place(const LoomNetwork& network, const LoomLayer& layer);
 struct FoundLayer {
   const LoomLayer* layer = nullptr;  ///< nullptr: there is none
   std::uint64_t index = 0;           ///< of the layer of the grid that it is in
-  std::string_view suffix{};         ///< what is behind the layer's own path and its dot
+  std::string_view suffix{};         ///< what is after the layer's own path and its dot
 };
 FoundLayer find_layer(const LoomNetwork& network, std::string_view path) noexcept;
 /// The same, to be changed.

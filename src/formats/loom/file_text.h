@@ -14,7 +14,7 @@ namespace thalia::formats::loom {
 using EmitBlob = std::function<void(std::size_t i, const PieceSink& sink)>;
 
 /// All of a .entity file before its blobs. Gives them their offsets. @param short_sequences
-/// as in SpecWriting. @throws UsageError; UnsupportedError where that is more than a file may have.
+/// as in SpecWriting. @throws UsageError; UnsupportedError if that is more than a file may have.
 std::string entity_start(const LoomNetwork& network, std::vector<BlobRecord>& blobs,
                          bool short_sequences);
 /// A JSON checkpoint. Weights of layers are the blobs with their paths; `blobs` in any order.

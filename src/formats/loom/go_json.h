@@ -41,7 +41,7 @@ class GoJson {
 
   std::string& out_;
   bool indented_;
-  std::vector<bool> filled_;  ///< of each bracket that is open: whether something stands in it
+  std::vector<bool> filled_;  ///< of each bracket that is open: whether something is in it
   bool after_key_ = false;
 };
 

@@ -30,7 +30,7 @@ void read_whole(json::Value& value, std::string_view field, Integer& out, std::s
 }
 
 // True where the number is less than 1, whatever its exponent: the first digit that is not 0, and
-// how far it stands from the point.
+// how far it is from the point.
 bool is_small(std::string_view token) {
   const std::size_t e = std::min(token.find_first_of("eE"), token.size());
   const std::string_view mantissa = token.substr(0, e);

@@ -1,4 +1,4 @@
-// From a file as it stands to what the original makes of it when it loads it, and from a network to
+// From a file as it is to what the original makes of it when it loads it, and from a network to
 // the file that the original would write.
 #pragma once
 
@@ -10,7 +10,7 @@
 namespace thalia::formats::loom {
 
 /// Layers at their places in the grid, cells that the file lacks as the original makes them, and
-/// what it fills in. Weights of JSON checkpoints are checked, and quantised where they are f32.
+/// what it fills in. Weights of JSON checkpoints are checked, and quantised if they are f32.
 /// @throws FormatError.
 LoomNetwork load_checkpoint(LoomNetwork&& network, const ReadLimits& limits,
                             std::uint64_t stored_bytes);

@@ -98,7 +98,7 @@ class OpenedLoom : public OpenedFile {
   }
 
  private:
-  // What is copied as it stands is no better checked by anyone else.
+  // What is copied unchanged is no better checked by anyone else.
   void check_stored(std::size_t i, const StoredBytes& stored) const {
     const BlobRecord& blob = file_.document.blobs[i];
     if (blob_kind(blob.path) == BlobKind::q4_0) {
@@ -159,7 +159,7 @@ class OpenedLoom : public OpenedFile {
     if (total > file_.bytes) io::MemoryBudget(limits_, file_.bytes).take("blobs", total);
   }
 
-  // Behind the header, and behind or between the blobs.
+  // After the header, and after or between the blobs.
   bool has_other_bytes() const {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> extents;
     for (const BlobRecord& blob : file_.document.blobs)

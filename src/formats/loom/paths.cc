@@ -11,7 +11,7 @@ namespace thalia {
 namespace formats::loom {
 namespace {
 
-// What a path has behind its layer.
+// What a path has after its layer.
 bool is_component(std::string_view suffix) noexcept {
   if (suffix.empty() || suffix == "biases" || suffix == "inner_norm" || suffix == "q_norm" ||
       suffix == "k_norm")
@@ -145,7 +145,7 @@ ListedLayers::Found ListedLayers::find(std::string_view path) const noexcept {
 }
 
 BlobKind blob_kind(std::string_view path) noexcept {
-  // Behind the layer's own path, which has no such words.
+  // After the layer's own path, which has no such words.
   if (path.find(".q4_0.") != std::string_view::npos) return BlobKind::q4_0;
   if (path.find(".bitnet_ternary.") != std::string_view::npos) return BlobKind::bitnet;
   return BlobKind::weights;

@@ -45,14 +45,14 @@ inline constexpr std::array kFieldsBeforeSoftmax{
     LayerField{"num_clusters", &LoomLayer::num_clusters},
     LayerField{"kmeans_temperature", &LoomLayer::kmeans_temperature, false},
     LayerField{"output_mode", &LoomLayer::output_mode}};
-/// Behind it, before "weights".
+/// After it, before "weights".
 inline constexpr std::array kFieldsBeforeWeights{
     LayerField{"temperature", &LoomLayer::temperature},
     LayerField{"softmax_rows", &LoomLayer::softmax_rows},
     LayerField{"softmax_cols", &LoomLayer::softmax_cols},
     LayerField{"entmax_alpha", &LoomLayer::entmax_alpha},
     LayerField{"gumbel_noise", &LoomLayer::gumbel_noise, false}};
-/// Behind "sequential_layers".
+/// After "sequential_layers".
 inline constexpr std::array kFieldsBehindLayers{
     LayerField{"use_tiling", &LoomLayer::use_tiling},
     LayerField{"tile_size", &LoomLayer::tile_size},

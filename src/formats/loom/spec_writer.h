@@ -19,7 +19,7 @@ struct SpecWriting {
 /// The object, in the place of a value. @throws UsageError for numbers that JSON does not have.
 void write_network(GoJson& json, const LoomNetwork& network, const SpecWriting& writing);
 void write_transformer(GoJson& json, const LoomTransformer& transformer);
-/// null where there are none. `placed`: with offset and length.
+/// null if there are none. `placed`: with offset and length.
 void write_blobs(GoJson& json, const std::vector<BlobRecord>& blobs, bool placed);
 
 }  // namespace thalia::formats::loom

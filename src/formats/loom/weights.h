@@ -12,7 +12,7 @@ namespace thalia::formats::loom {
 
 StoredBytes owned_bytes(std::vector<std::byte> bytes);
 
-/// loom_weight_count(). @throws FormatError (bad_value) where there is none.
+/// loom_weight_count(). @throws FormatError (bad_value) if there is none.
 std::uint64_t counted_weights(const LoomLayer& layer);
 
 /// Little-endian f32 of a layer with weights: as many as it counts.

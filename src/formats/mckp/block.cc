@@ -197,7 +197,7 @@ void MckpBlock::split_frames(ByteSpan payload) {
   std::uint64_t begin = 0;
   while (!payload.empty()) {
     const codec::FrameExtent frame = codec::zstd_extent(payload);
-    // Without this check a frame could claim more than the tensor has and be written behind its
+    // Without this check a frame could claim more than the tensor has and be written after its
     // end.
     if (frame.content > length_ - begin)
       fail_payload("payload", frame.content, fmt::format("{} bytes", length_ - begin),
@@ -227,7 +227,7 @@ void MckpBlock::split_pieces(ByteSpan payload) {
     payload = payload.subspan(stored);
     begin += length;
   }
-  if (!payload.empty()) fail_payload("payload", payload.size(), "0", "bytes behind the last piece");
+  if (!payload.empty()) fail_payload("payload", payload.size(), "0", "bytes after the last piece");
 }
 
 void MckpBlock::decode_codec(const Piece& piece, MutableByteSpan out) const {

@@ -19,7 +19,7 @@ struct RawRange {
 /// byte-grouped tensor these are other bytes, but as many.
 RawRange mckp_raw_range(const MckpTensor& tensor, std::uint64_t begin, std::uint64_t length);
 
-/// Whether a u32 with its length stands before each piece.
+/// Whether a u32 with its length precedes each piece.
 bool mckp_has_piece_lengths(Codec codec) noexcept;
 
 /// Replaces `out` by one piece, without its length: the stored form of bytes [begin, end) of a

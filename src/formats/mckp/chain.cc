@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::string_view kStorage = "the storage";
 
-// Finds the file that is wanted; nullopt where nothing is there. `tried` gets places that have
+// Finds the file that is wanted; nullopt if nothing is there. `tried` gets places that have
 // something which cannot be read or may not, and why.
 using Lookup =
     std::function<std::optional<MckpFile>(const MckpPrevious& wanted, std::string& tried)>;

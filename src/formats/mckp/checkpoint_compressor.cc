@@ -43,7 +43,7 @@ struct KeptCheckpoint {
 struct Base {
   MckpPrevious previous;
   MckpChain chain;
-  std::shared_ptr<const Tensors> kept;  ///< null where it has to be read
+  std::shared_ptr<const Tensors> kept;  ///< null if it has to be read
 
   std::optional<Tensor> find(const std::string& name, const Tensor& next) const {
     if (kept) {

@@ -1,7 +1,7 @@
 // The hash is over the tensors in the order of their names, each as a record of fixed layout before
 // its digest. So it depends neither on the order of adding nor on how a tensor is stored,
-// and two files with equal hashes hold equal tensors. A length stands before each name and a rank
-// before the extents: without them, two lists could give the same bytes. Sparse tensors are told by
+// and two files with equal hashes hold equal tensors. A length precedes each name and a rank
+// the extents: without them, two lists could give the same bytes. Sparse tensors are told by
 // bits that no dtype has.
 #include "formats/mckp/content_hash_list.h"
 

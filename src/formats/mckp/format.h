@@ -73,7 +73,7 @@ unsigned mckp_code_bits(unsigned bits) noexcept;
 inline std::uint64_t mckp_block_header(std::string_view name) noexcept {
   return kMckpNameLength + name.size() + kMckpBlockSizes;
 }
-/// Where the elements begin in a tensor's bytes: 0, or behind the indices of a sparse one.
+/// Where the elements begin in a tensor's bytes: 0, or after the indices of a sparse one.
 std::uint64_t mckp_values_begin(const MckpTensor& tensor) noexcept;
 /// @throws FormatError for bytes of a sparse tensor whose indices or padding break the rules.
 void check_mckp_indices(const Tensor& tensor);

@@ -1,10 +1,10 @@
 // Reads the header's JSON in one pass, member by member, and checks everything that the text alone
-// tells. Known members must be of their type, may stand there once, and the needed ones must be
+// tells. Known members must be of their type, may occur once, and the needed ones must be
 // there; unknown ones are passed over, as later writers may add some. Whether the blocks
 // fit the file is checked in parse.cc.
 //
 // Members come in any order, so values that depend on each other (parameters on the dtype) are kept
-// as they stand and checked at the end.
+// as they are and checked at the end.
 #include "formats/mckp/header.h"
 
 #include <fmt/format.h>

@@ -80,7 +80,7 @@ constexpr std::uint64_t kMemoryPerByteOfText = 16;
 constexpr std::uint64_t kAlwaysRead = 1 << 16;
 
 // The header is one zstd frame that need not tell its size. So the text grows in steps, each at
-// most twice the one before, and stops one byte behind the limit: a bomb is noticed when it is
+// most twice the one before, and stops one byte after the limit: a bomb is noticed when it is
 // passed.
 std::string decompressed(ByteSpan stored, const ReadLimits& limits) {
   const std::uint64_t limit = std::min(kMckpMaxHeader, limits.max_json_bytes);

@@ -32,7 +32,7 @@ class MckpDigest {
   void advance(const MckpTensor& tensor, ByteSpan raw, std::uint64_t begin, std::uint64_t end);
   /// Once, after all of them, when no other thread uses this.
   Digest256 finish(const MckpTensor& tensor, ByteSpan raw);
-  /// |number - restored|, after finish(); 0 where nothing is quantized.
+  /// |number - restored|, after finish(); 0 if nothing is quantized.
   double largest_error() const noexcept { return loss_.largest_error; }
 
  private:
@@ -65,7 +65,7 @@ inline Codec codec_of(const MckpWriteOptions& options) {
 bool mckp_quantizes(std::string_view name, const Tensor& tensor,
                     const MckpQuantizationOptions& options);
 
-/// Chooses how a tensor is stored. `base` is looked at only where it is of the same kind.
+/// Chooses how a tensor is stored. `base` is looked at only if it is of the same kind.
 std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
                                            std::optional<Tensor> base,
                                            const MckpWriteOptions& options);

@@ -34,7 +34,7 @@ class DeltaBase {
   const MckpPrevious& previous() const noexcept { return previous_; }
   /// Whether a reader of the output finds the base without being told where to look.
   bool is_found_from_output() const noexcept { return found_; }
-  /// A tensor of that name and layout; nullopt where there is none.
+  /// A tensor of that name and layout; nullopt if there is none.
   std::optional<Tensor> find(const std::string& name, const TensorLayout& layout) const;
 
  private:

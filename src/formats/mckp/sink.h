@@ -7,7 +7,7 @@ namespace thalia::formats {
 
 /// A WriteTensors. The metadata become the file's, verbatim; sparse tensors stay sparse. With
 /// SinkOptions::base the file is a delta of that one, an MCKP file: tensors that the base has in
-/// the same layout are stored as differences where that is smaller. The base's key is its path from
+/// the same layout are stored as differences if that is smaller. The base's key is its path from
 /// the output's folder, where it lies in that or below it; else its name alone, which announce()
 /// tells: a reader has to be told the folder.
 /// @throws besides, before anything is written: what opening the base throws; UnsupportedError for

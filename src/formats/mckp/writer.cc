@@ -180,7 +180,7 @@ struct MckpWriter::Impl {
 
   std::uint64_t kept_bytes() const { return whole != nullptr ? whole->size() : spool.size(); }
 
-  // In the caller's vector a block lies where it stays, behind room for its header, which is known
+  // In the caller's vector a block lies where it stays, after room for its header, which is known
   // only at the end.
   void begin_block(const MckpTensor& stored) {
     if (whole != nullptr) whole->resize(whole->size() + formats::mckp_block_header(stored.name));
@@ -314,7 +314,7 @@ void MckpWriter::Impl::emit(const ByteSink& to) {
   to(bytes_of(footer(sum)));
 }
 
-// Shifts the blocks in the caller's vector behind the front, part by part from the beginning,
+// Shifts the blocks in the caller's vector after the front, part by part from the beginning,
 // without a second copy of the file. Each part is summed while it is in the cache.
 void MckpWriter::Impl::complete() {
   std::vector<std::byte> carried = front(), next = carried;

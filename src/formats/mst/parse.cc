@@ -1,5 +1,5 @@
 // Checks prelude and JSON header of a .mst file. After parse_mst() every frame lies in the file
-// behind the header, frames do not overlap, names are different, and each size follows from dtype
+// after the header, frames do not overlap, names are different, and each size follows from dtype
 // and shape. Unlike mckp blocks, frames may leave gaps. Unknown members are passed over.
 #include "formats/mst/parse.h"
 

@@ -34,7 +34,7 @@ struct ParsedMst {
   std::vector<std::pair<std::string, std::string>> metadata;
   int level = 0;
   bool byte_grouping = false;
-  bool other_bytes = false;  ///< between or behind the frames
+  bool other_bytes = false;  ///< between or after the frames
 };
 
 /// @throws as MstFile::open(), without the path.

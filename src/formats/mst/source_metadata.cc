@@ -1,5 +1,5 @@
 // Anybody who has the .thalia file may have edited its metadata: a member counts as a .mst file's
-// only where it has exactly the form that source_metadata_to_json() gives it. Among other
+// only if it has exactly the form that source_metadata_to_json() gives it. Among other
 // members, texts are kept: those of the object itself, and those that another format has as its own
 // "metadata".
 #include "formats/mst/source_metadata.h"
@@ -82,7 +82,7 @@ std::optional<MstSourceMetadata> read_own(json::Value& value) {
   return source;
 }
 
-// What "format" says, where there is an object of that name: "pt" alone says nothing.
+// What "format" says, if there is an object of that name: "pt" alone says nothing.
 std::optional<std::string> named_format(std::string_view metadata, unsigned max_depth) {
   std::optional<std::string> format;
   std::set<std::string, std::less<>> objects;
@@ -95,7 +95,7 @@ std::optional<std::string> named_format(std::string_view metadata, unsigned max_
   return format;
 }
 
-// What a member of another format's name has as texts. False where it has anything else.
+// What a member of another format's name has as texts. False if it has anything else.
 bool read_foreign(json::Value& value, Texts& texts) {
   if (value.kind() != json::Kind::object) return false;
   bool good = true;

@@ -16,7 +16,7 @@
 
 namespace thalia::formats::npz {
 
-/// What members of arrays are called behind the array's name.
+/// What members of arrays are called after the array's name.
 inline constexpr std::string_view kArraySuffix = ".npy";
 /// What numpy.load calls the array of a member, or a file.
 std::string array_name(std::string_view member);
@@ -31,7 +31,7 @@ class NpzArchive {
   const std::vector<NpyArray>& arrays() const noexcept { return arrays_; }
   const NpyHeader& header(std::size_t i) const noexcept { return headers_[i]; }
   const ZipMember& member(std::size_t i) const noexcept { return zip_.members()[members_[i]]; }
-  /// The header as it stands in the file, or in the deflated stream.
+  /// The header as it is in the file, or in the deflated stream.
   std::vector<std::byte> header_text(std::size_t i) const;
   const std::vector<std::string>& others() const noexcept { return others_; }
   std::string_view comment() const noexcept { return zip_.comment(); }

@@ -62,7 +62,7 @@ Tensor inflate_elements(const NpyHeader& header, const ZipMember& member, ByteSp
                         const ReadLimits& limits) {
   const TensorLayout layout = layout_of(header);
   io::MemoryBudget budget(limits, deflated.size());
-  // In the file's order too, where that is another.
+  // In the file's order too, if that is another.
   if (is_reordered(header)) budget.take("array", *layout.shape.byte_length(layout.dtype));
   InflateStream stream(deflated);
   auto head = budget.vector<std::byte>("npy header", header.header_bytes);

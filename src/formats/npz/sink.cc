@@ -72,7 +72,7 @@ bool is_lost(DType dtype) {
   return dtype != DType::bf16 && npy_descr(dtype).find('V') != std::string::npos;
 }
 
-// Whether elements of the type that the source metadata say are the tensor's; where they are, sets
+// Whether elements of the type that the source metadata say are the tensor's; if they are, sets
 // the shape that the header says.
 bool fits(const NpyType& type, const TensorLayout& layout, Shape& shape) {
   if (type.dtype != layout.dtype) return false;

@@ -15,7 +15,7 @@ namespace thalia::formats {
 /// in memory twice, others a piece at a time.
 std::uint64_t write_npz(const std::filesystem::path& output, const SinkInput& input,
                         const SinkOptions& options, const EmitPayload& emit);
-/// @throws UnsupportedError also where there is not exactly one tensor.
+/// @throws UnsupportedError also if there is not exactly one tensor.
 std::uint64_t write_npy(const std::filesystem::path& output, const SinkInput& input,
                         const SinkOptions& options, const EmitPayload& emit);
 

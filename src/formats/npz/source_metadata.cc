@@ -1,5 +1,5 @@
 // Users may have edited the metadata since: an object of another form counts for nothing, and what
-// one says of an array counts where it fits the array.
+// one says of an array counts if it fits the array.
 #include "formats/npz/source_metadata.h"
 
 #include <algorithm>

@@ -39,7 +39,7 @@ bool says_names_only(const NpzSourceMetadata& source) noexcept;
 std::string source_metadata_to_json(std::string_view format, const NpzSourceMetadata& source);
 
 /// For the metadata of any file; either format's is understood. What is not exactly of this form
-/// counts as somebody else's. @throws FormatError where it is no JSON object.
+/// counts as somebody else's. @throws FormatError if it is no JSON object.
 NpzSourceMetadata source_metadata_from_json(std::string_view metadata, unsigned max_json_depth);
 
 }  // namespace thalia::formats::npz

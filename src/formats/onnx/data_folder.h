@@ -38,13 +38,13 @@ class DataFolder {
     std::shared_ptr<const void> owner{};
   };
   /// `bytes` of the file from the offset on, in the mapping. @throws IoError; FormatError
-  /// (out_of_bounds) where it lies elsewhere, is no regular file or too short, naming the file;
+  /// (out_of_bounds) if it lies elsewhere, is no regular file or too short, naming the file;
   /// UnsupportedError of a model in memory.
   Part part(const ExternalData& data, std::uint64_t bytes) const;
   /// The SHA-1 of the whole file against the data's checksum, once for each file. @throws as
   /// part(); IntegrityError.
   void check_sum(const ExternalData& data) const;
-  /// Bytes of the whole file; 0 where it cannot be read, which part() reports.
+  /// Bytes of the whole file; 0 if it cannot be read, which part() reports.
   std::uint64_t size(const std::string& location) const noexcept;
 
  private:

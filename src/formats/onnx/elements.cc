@@ -1,4 +1,4 @@
-// A number fits a type of n bits where it is one of n bits, with a sign or without: writers store
+// A number fits a type of n bits if it is one of n bits, with a sign or without: writers store
 // the bits of a float16 as either, and both are the same bits.
 #include "formats/onnx/elements.h"
 
@@ -23,7 +23,7 @@ class ElementWriter {
         out_(out),
         entries_(typed_entries(*tensor.type, tensor.shape)),
         bits_(dtype_bits(tensor.type->dtype)) {
-    // Elements of 6 bits stand alone and are put together here; smaller ones are so in the file.
+    // Elements of 6 bits come singly and are put together here; smaller ones are so in the file.
     if (bits_ == 6) std::memset(out.data(), 0, out.size());
     if (bits_ < 6) bits_ = 8;
     if (dtype_is_complex(tensor.type->dtype)) bits_ /= 2;

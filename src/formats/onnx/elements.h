@@ -1,4 +1,4 @@
-// Elements that stand in typed fields, as numbers of protobuf, put into bytes.
+// Elements that are in typed fields, as numbers of protobuf, put into bytes.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ unsigned fixed_width(DataField field) noexcept;
 /// complex one; one a byte of 2-bit and 4-bit ones.
 std::uint64_t typed_entries(const DataType& type, const Shape& shape) noexcept;
 
-/// The tensor of a typed field. @throws FormatError: (inconsistent) where there are more or fewer
-/// numbers, (bad_value) where one does not fit the type, (limit_exceeded).
+/// The tensor of a typed field. @throws FormatError: (inconsistent) if there are more or fewer
+/// numbers, (bad_value) if one does not fit the type, (limit_exceeded).
 Tensor read_typed(ByteSpan file, const TensorProto& tensor, io::MemoryBudget& budget);
 
 }  // namespace thalia::formats::onnx

@@ -1,4 +1,4 @@
-// Fields in protobuf's wire format, put behind each other in a string.
+// Fields in protobuf's wire format, put one after the other in a string.
 #pragma once
 
 #include <google/protobuf/io/coded_stream.h>

@@ -19,7 +19,7 @@
 
 namespace thalia::formats::onnx {
 
-/// What else stands in a model, and is not read.
+/// What else is in a model, and is not read.
 struct OnnxGraph {
   std::uint64_t nodes = 0;  ///< of the main graph
   std::uint64_t inputs = 0;

@@ -99,7 +99,7 @@ void GraphReader::constant(const Message& message, const Field& field, bool is_s
     ++parsed_.graph.unread_tensors;
     return;
   }
-  // A graph's initialiser has a name of its own, behind the path.
+  // A graph's initialiser has a name of its own, after the path.
   if (name.empty() || name.back() == '/') name += short_name(stored.values.name);
   add(std::move(name), false, layout, std::move(stored));
 }

@@ -1,4 +1,4 @@
-// A GraphProto: its tensors, and how much else stands in it.
+// A GraphProto: its tensors, and how much else is in it.
 #pragma once
 
 #include <cstdint>

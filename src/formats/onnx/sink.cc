@@ -18,7 +18,7 @@ namespace thalia::formats {
 namespace onnx {
 namespace {
 
-// Tensors as the model had them that they came from; those that it had not are behind.
+// Tensors as the model had them that they came from; those that it had not are last.
 std::vector<std::size_t> file_order(const std::vector<SinkTensor>& tensors,
                                     const std::vector<std::string>& names) {
   std::unordered_map<std::string_view, std::size_t> ranks;

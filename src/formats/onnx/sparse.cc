@@ -29,7 +29,7 @@ constexpr std::uint64_t kMostElements = std::numeric_limits<std::int64_t>::max()
                      .bound = std::move(bound)});
 }
 
-// Positions one after the other, each of which lies in the shape and behind the one before it.
+// Positions one after the other, each of which lies in the shape and after the one before it.
 class Rising {
  public:
   explicit Rising(const Shape& shape) : elements_(*shape.element_count()) {}

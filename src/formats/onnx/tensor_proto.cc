@@ -1,4 +1,4 @@
-// A field that stands twice would count as whichever a reader likes best, so it is refused, but for
+// A field that occurs twice would count as whichever a reader likes best, so it is refused, but for
 // the repeated ones. Elements in typed fields are only counted as far as their bytes allow; each is
 // checked when it is read.
 #include "formats/onnx/tensor_proto.h"
@@ -31,7 +31,7 @@ struct DataSeen {
   DataField field = DataField::none;
   std::uint64_t field_offset = 0;
   std::uint64_t pieces = 0;   // runs of packed elements, or raw_data
-  std::uint64_t singles = 0;  // elements that stand alone
+  std::uint64_t singles = 0;  // elements that are not packed
   std::uint64_t bytes = 0;    // in the pieces
   format::Extent piece{};
 };

@@ -33,9 +33,9 @@ struct Field {
 /// are passed over.
 class Message {
  public:
-  /// The whole file. @throws UnsupportedError where it is longer than a message can be.
+  /// The whole file. @throws UnsupportedError if it is longer than a message can be.
   static Message whole(ByteSpan file, const char* name);
-  /// What lies in a field of this message. @throws FormatError: (limit_exceeded) where it is nested
+  /// What lies in a field of this message. @throws FormatError: (limit_exceeded) if it is nested
   /// too deep, (bad_value) where the field holds no bytes.
   Message inner(const Field& field, const char* name) const;
   /// The message of this extent, which was walked before.
@@ -46,7 +46,7 @@ class Message {
   /// False at the end. @throws FormatError (truncated, bad_value).
   bool next(Field& field);
 
-  // What a field holds. @throws FormatError (bad_value) where it is of another kind.
+  // What a field holds. @throws FormatError (bad_value) if it is of another kind.
   ByteSpan bytes(const Field& field, const char* name) const;
   std::string_view text(const Field& field, const char* name) const;  ///< checked to be UTF-8
   std::uint64_t varint(const Field& field, const char* name) const;
@@ -69,7 +69,7 @@ class Message {
   google::protobuf::io::CodedInputStream stream_;
 };
 
-/// Calls `take(value)` with each number of a packed field of varints. @throws FormatError where one
+/// Calls `take(value)` with each number of a packed field of varints. @throws FormatError if one
 /// is cut off; what `take` throws.
 template <typename Take>
 void for_each_packed(const Message& message, const format::Extent& extent, const char* field,

@@ -39,7 +39,7 @@ struct DataFileName {
 
 using Names = std::set<std::string, std::less<>>;
 
-// Files that the model at the path names; nullopt where it cannot be read, and may name any.
+// Files that the model at the path names; nullopt if it cannot be read, and may name any.
 std::optional<Names> used_by(const std::filesystem::path& model) {
   if (!is_file(model)) return Names{};
   try {

@@ -64,7 +64,7 @@ template struct Id128<ParamKeyKind>;
 BaseParamId base_param_id(std::string_view name) {
   if (std::any_of(name.begin(), name.end(), [](char c) { return (c & 0x80) != 0; }))
     fail_argument(ErrorCode::bad_argument, "name", printable(name), "ASCII",
-                  "a parameter's name has an id only where it is ASCII");
+                  "a parameter's name has an id only if it is ASCII");
   return formats::digest_prefix<BaseParamId>(as_byte_span(name));
 }
 

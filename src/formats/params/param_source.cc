@@ -1,6 +1,6 @@
 // One mutex guards what is kept, the counts and the reads under way; it is never held while a file
 // is read. Who finds that a tensor is being read waits for that read, and takes the tensor from it
-// even where it is not kept. Where that read fails, one of those who wait tries again itself: an
+// even if it is not kept. If that read fails, one of those who wait tries again itself: an
 // exception is not shared, because anybody who catches it may add to it. A forked child reads anew
 // what its parent was reading.
 #include "thalia/formats/param_source.h"
@@ -33,7 +33,7 @@ namespace {
 
 // Which tensors are in memory, and which one goes next.
 //
-// After each call bytes_ is the sum of what is kept, and at most the budget where there is one. So
+// After each call bytes_ is the sum of what is kept, and at most the budget if there is one. So
 // pinned bytes are at most the budget too, and evicting all others always makes the room that
 // would_keep() has seen.
 
@@ -43,7 +43,7 @@ class Residents {
   /// @param budget of all together; nullopt: any, and only pinned ones are kept.
   explicit Residents(std::optional<std::uint64_t> budget) : budget_(budget) {}
 
-  /// Counts as a use. nullptr where it is not kept; valid until the next keep().
+  /// Counts as a use. nullptr if it is not kept; valid until the next keep().
   const Tensor* use(std::size_t number);
   bool holds(std::size_t number) const { return kept_.contains(number); }
   /// Whether keep() would keep it, room or not being made.

@@ -14,7 +14,7 @@
 
 namespace thalia::formats::pt {
 
-/// Where the pickle being read stands, for messages.
+/// Where the pickle being read is, for messages.
 struct PickleName {
   std::string record = "data.pkl";
   std::optional<std::uint64_t> offset{};  ///< in the file; nullopt where the record is compressed

@@ -1,4 +1,4 @@
-// What each opcode does. False from all: it is none that is known here.
+// What each opcode does. False from all: it is not one that is known here.
 #include <bit>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// numpy arrays and scalars in a pickle: their bytes stand in it.
+// numpy arrays and scalars in a pickle: their bytes are in it.
 #include <fmt/format.h>
 
 #include <array>

@@ -17,7 +17,7 @@ class PickleText {
   /// With the opcode that ends it; the last call.
   std::string finish() { return std::move(out_) + '.'; }
 
-  /// Remembers what stands on top of the stack. @return what get() takes.
+  /// Remembers what is on top of the stack. @return what get() takes.
   std::uint32_t memoize();
   void get(std::uint32_t place);
   /// What a text's first place is remembered in; equal texts are one object.
@@ -33,7 +33,7 @@ class PickleText {
   void flag(bool truth) { put(truth ? '\x88' : '\x89'); }
   /// Makes a tuple of values on the stack: up to three, or those above a mark.
   void close_tuple(std::size_t count);
-  /// Calls what stands below its arguments.
+  /// Calls what is below its arguments.
   std::uint32_t call() {
     put('R');
     return memoize();

@@ -106,7 +106,7 @@ void Pickler::counter(const Node& node) {
   call();
 }
 
-// torch.load knows no frozenset: a set, or where that cannot be hashed a tuple.
+// torch.load knows no frozenset: a set, or if that cannot be hashed a tuple.
 void Pickler::hashable_set(const Node& node) {
   if (hashed_ > 0) return tuple(node.items);
   global("__builtin__ set");
@@ -154,7 +154,7 @@ void Pickler::tensor(NodeId id) {
   if (record.form == Form::quantized) return quantized(record);
   if (record.form != Form::strided) return sparse(record);
   if (!node.flag) return strided(record);
-  // The same parameter wherever it stands; of parts of one each is its own.
+  // The same parameter wherever it is; of parts of one each is its own.
   const Storage& whole = graph_.storages[record.storage];
   const bool all = is_contiguous(record) && record.offset == 0 && record.dtype == whole.dtype &&
                    *record.shape.element_count() == whole.count && whole.count != 0;

@@ -1,6 +1,6 @@
 // The tables are all that a pickle may name. A row makes an object readable, so it comes with code
-// that builds what the object stands for and runs nothing of the file. Types stand with their names
-// in both directions, so that what is read can be written.
+// that builds what the object stands for and runs nothing of the file. Types are listed with their
+// names in both directions, so that what is read can be written.
 #include "formats/pickle/symbols.h"
 
 #include <array>

@@ -70,7 +70,7 @@ struct Symbol {
 /// nullopt for what is not known. `name` must outlive the symbol.
 std::optional<Symbol> find_symbol(std::string_view module, std::string_view name) noexcept;
 
-/// What to do about a file that needs an object of that name; empty where nothing better is known
+/// What to do about a file that needs an object of that name; empty if nothing better is known
 /// than not to trust it.
 std::string_view symbol_advice(std::string_view module, std::string_view name) noexcept;
 

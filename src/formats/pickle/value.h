@@ -1,5 +1,5 @@
 // What a pickle of PyTorch holds: plain values, containers, and tensors that lie in storages. Nodes
-// refer to each other by number, so a container may stand in several places, and in itself.
+// refer to each other by number, so a container may be in several places, and in itself.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ enum class NodeKind : std::uint8_t {
   none,
   boolean,      ///< flag
   integer,      ///< integer
-  big_integer,  ///< text: decimal digits, perhaps behind a minus
+  big_integer,  ///< text: decimal digits, perhaps after a minus
   real,         ///< real
   complex,      ///< real, imaginary
   text,         ///< text, UTF-8
@@ -100,7 +100,7 @@ struct TensorRecord {
   std::uint64_t nnz = 0;
 };
 
-/// A numpy array, whose bytes stand in the pickle.
+/// A numpy array, whose bytes are in the pickle.
 struct ArrayRecord {
   DType dtype = DType::f64;
   Shape shape{};
@@ -114,7 +114,7 @@ struct Graph {
   std::vector<Storage> storages{};
   std::vector<TensorRecord> tensors{};
   std::vector<ArrayRecord> arrays{};
-  std::deque<std::string> texts{};  ///< those that do not stand in the pickle as they are
+  std::deque<std::string> texts{};  ///< those that are not in the pickle as they are
   NodeId root = kNoNode;
   unsigned protocol = 0;
   std::uint64_t pickle_bytes = 0;
@@ -126,7 +126,7 @@ struct Graph {
 
 /// True where the elements of a strided tensor lie one after the other, row by row.
 bool is_contiguous(const TensorRecord& tensor) noexcept;
-/// Elements from the first to behind the last one that the strides lead to; nullopt beyond 2^64.
+/// Elements from the first to after the last one that the strides lead to; nullopt beyond 2^64.
 std::optional<std::uint64_t> reach_of(const Shape& shape,
                                       std::span<const std::uint64_t> stride) noexcept;
 

@@ -30,9 +30,9 @@ class PtArchive {
   std::uint64_t file_bytes() const noexcept { return file_.bytes.size(); }
   const ZipDirectory& zip() const noexcept { return zip_; }
 
-  /// nullptr where there is none.
+  /// nullptr if there is none.
   const ZipMember* find(std::string_view record) const;
-  /// The text of a small record; empty where there is none.
+  /// The text of a small record; empty if there is none.
   std::string text_of(std::string_view record) const;
   /// The whole of a record: in the file where it lies there as it is. Unless the options say
   /// Verification::off, its checksum is compared first. @throws as ZipDirectory::read().

@@ -34,7 +34,7 @@ bool is_of_script(std::string_view record) noexcept {
          record.starts_with("constants/") || record.starts_with(".data/");
 }
 
-// Lists and dictionaries that stand in several places, where a change of one is a change of all.
+// Lists and dictionaries that are in several places, where a change of one is a change of all.
 std::uint64_t repeated_containers(const Graph& graph) {
   std::vector<bool> seen(graph.nodes.size());
   std::uint64_t repeated = 0;
@@ -140,8 +140,8 @@ void Contents::find_losses() {
   lose(state_.graph.plainer, "defaultdict or bytearray, which becomes dict or bytes",
        "of defaultdict and bytearray, which become dict and bytes");
   if (!archive_.is_script())
-    lose(repeated_containers(state_.graph), "object that stands there again, as a copy",
-         "objects that stand there again, as copies");
+    lose(repeated_containers(state_.graph), "object that occurs again, as a copy",
+         "objects that occur again, as copies");
   lose(tree.layouts, "torch.layout, which becomes a text", "torch.layouts, which become texts");
   lose(tree.bare_storages, "storage, which becomes a tensor", "storages, which become tensors");
   std::uint64_t computed = 0;

@@ -45,7 +45,7 @@ class Contents : public std::enable_shared_from_this<Contents> {
   /// Compares checksums of the records that it lies in. @throws IntegrityError.
   void check(const Part& part, NodeId node) const;
   void check(const Part& part, const Span& span) const;
-  /// Where its bytes lie in the file as read() gives them; nullptr where they do not.
+  /// Where its bytes lie in the file as read() gives them; nullptr if they do not.
   const ZipMember* raw_member(const Part& part, NodeId node, bool dequantize) const;
 
   Contents(StoredBytes file, const ReadOptions& options, io::MemoryBudget& budget);

@@ -259,7 +259,7 @@ void Lister::store_shared() {
 PtListing Lister::list() {
   find_groups();
   shared_memory_ ? store_shared() : store_apart();
-  // A tensor's name stands in the node of each that is it, or is a view of it.
+  // A tensor's name is in the node of each that is it, or is a view of it.
   std::size_t written = 0, counted = 0;
   for (std::size_t i = 0; i < tree_.occurrences.size(); ++i) {
     if (is_parameter_of_codes(i)) continue;

@@ -19,7 +19,7 @@ struct TreeTensors {
   std::vector<std::size_t> stored;  ///< for each tensor, the one of that source that it lies in
 };
 
-/// nullopt where each tensor of the source stands in the tree once and as it is, or there is no
+/// nullopt where each tensor of the source is in the tree once and as it is, or there is no
 /// tree that fits them. @throws FormatError (limit_exceeded); bad JSON.
 std::optional<TreeTensors> tree_tensors(std::shared_ptr<const OpenedFile> source,
                                         const ReadLimits& limits);

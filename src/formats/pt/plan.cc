@@ -1,5 +1,5 @@
 // The metadata may be anybody's: a tree that does not fit the tensors is a loss that is reported
-// and no error, and all tensors then stand in one flat dictionary. Tensors that torch has no type
+// and no error, and all tensors are then in one flat dictionary. Tensors that torch has no type
 // for are refused before that.
 #include "formats/pt/plan.h"
 
@@ -141,7 +141,7 @@ void read_flat(PtPlan& plan, const SinkInput& input) {
   plan.graph.root = reader.add(std::move(root));
 }
 
-// The tree that a file's metadata hold, and the attributes beside it; null where there are none.
+// The tree that a file's metadata hold, and the attributes beside it; null if there are none.
 struct KeptTree {
   const Value* tree = nullptr;
   const Value* attributes = nullptr;

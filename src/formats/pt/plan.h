@@ -32,11 +32,11 @@ struct PtPlan {
   std::vector<std::string> losses{};
 };
 
-/// By the tree in the metadata, where it fits the tensors; else a dictionary of all of them.
+/// By the tree in the metadata, if it fits the tensors; else a dictionary of all of them.
 /// Nothing of the metadata is trusted. @throws UnsupportedError for tensors that torch has none of.
 PtPlan make_plan(const SinkInput& input, const ReadLimits& limits);
 
-/// By that tree alone; nullopt where there is none that fits the tensors.
+/// By that tree alone; nullopt if there is none that fits the tensors.
 std::optional<PtPlan> plan_of_tree(const SinkInput& input, const Value& metadata);
 
 }  // namespace thalia::formats::pt

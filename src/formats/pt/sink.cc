@@ -23,7 +23,7 @@ namespace {
 // As torch aligns all records.
 constexpr std::uint32_t kAlignment = 64;
 
-// Indices of u32 become those of i64; i64 has them where they are wide.
+// Indices of u32 become those of i64; i64 has them if they are wide.
 class SparseWriter {
  public:
   struct Record {

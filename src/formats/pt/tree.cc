@@ -1,4 +1,4 @@
-// A small pickle can stand for a tree without an end, since its containers may stand in several
+// A small pickle can stand for a tree without an end, since its containers may be in several
 // places. So visits, depth, names and the text are limited and counted while the tree is walked.
 // Nodes go by their numbers: a bare storage adds a tensor to the graph on the way.
 #include "formats/pt/tree.h"
@@ -22,7 +22,7 @@ namespace {
 
 // Beyond these, JSON's readers take numbers for others.
 constexpr std::int64_t kExact = std::int64_t{1} << 53;
-// A container may stand in several places, and what holds it too: so few bytes stand for a tree
+// A container may be in several places, and what holds it too: so few bytes stand for a tree
 // without an end. A file whose containers repeat less than this is read.
 constexpr std::uint64_t kVisits = 1 << 22;
 constexpr std::uint64_t kVisitsOfEach = 16;
@@ -74,7 +74,7 @@ class TreeWalk {
   unsigned depth_ = 0;
   std::uint64_t visits_left_;
   std::unordered_set<std::string> names_;
-  std::unordered_map<std::string, std::uint64_t> used_;  ///< the last number behind each name
+  std::unordered_map<std::string, std::uint64_t> used_;  ///< the last number after each name
 };
 
 void TreeWalk::cannot(std::string_view what) const {
@@ -85,7 +85,7 @@ void TreeWalk::cannot(std::string_view what) const {
 void TreeWalk::node(NodeId id) {
   if (visits_left_ == 0) {
     throw FormatError(ErrorCode::limit_exceeded,
-                      "containers stand in each other so often that there is no end to them",
+                      "containers contain each other so often that there is no end to them",
                       {.section = "data.pkl"});
   }
   --visits_left_;
@@ -99,7 +99,7 @@ void TreeWalk::node(NodeId id) {
   }
 }
 
-// A text or a key that stands in the pickle once may stand here any number of times.
+// A text or a key that is in the pickle once may be here any number of times.
 void TreeWalk::count_text() {
   if (tree_.text.size() > limits_.max_json_bytes)
     fail_limit("data.pkl", "max_json_bytes", tree_.text.size(), limits_.max_json_bytes);
@@ -242,7 +242,7 @@ void TreeWalk::key(NodeId id) {
   node(id);
 }
 
-// As Python's str() where that is short.
+// As Python's str() if that is short.
 std::string TreeWalk::key_text(NodeId id) {
   const Node& value = graph_.at(id);
   const auto is = [&](NodeKind kind) { return value.kind == kind; };
@@ -311,7 +311,7 @@ void TreeWalk::occurrence(NodeId id) {
   if (value.kind != NodeKind::tensor) return;
   const TensorRecord& tensor = graph_.tensors[value.index];
   if (tensor.form != Form::quantized || !tensor.quantizer.per_channel) return;
-  // Behind it, and their nodes go into its own.
+  // After it, and their nodes go into its own.
   const std::size_t length = path_.size();
   for (const auto& [part, parameter] : {std::pair(".scales", tensor.quantizer.scales),
                                         std::pair(".zero_points", tensor.quantizer.zero_points)}) {

@@ -13,7 +13,7 @@
 
 namespace thalia::formats::pt {
 
-/// A tensor or an array where it stands in the tree.
+/// A tensor or an array where it is in the tree.
 struct Occurrence {
   std::string name;  ///< keys and places on the way to it, with points between; no other's
   NodeId node = kNoNode;
@@ -27,8 +27,8 @@ struct PtTree {
   /// node.
   std::vector<std::pair<std::string, std::string>> attributes;
   std::uint64_t attributes_lost = 0;  ///< dictionaries with others
-  std::uint64_t layouts = 0;          ///< names of layouts, which stand as texts
-  std::uint64_t bare_storages = 0;    ///< which stand as tensors
+  std::uint64_t layouts = 0;          ///< names of layouts, which become texts
+  std::uint64_t bare_storages = 0;    ///< which become tensors
 };
 
 /// How often a text of the tree is in memory while a file is described.

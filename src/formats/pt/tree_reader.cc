@@ -92,7 +92,7 @@ NodeId TreeReader::node(const Value& value, unsigned depth) {
     return add({.kind = NodeKind::boolean, .flag = value.as_bool()});
   if (value.kind() == Value::Kind::string) return add_text(value.as_string());
   if (value.kind() == Value::Kind::number) return number(value.number_text());
-  if (!value.is_object()) fail_tree("a list stands where a value is expected");
+  if (!value.is_object()) fail_tree("there is a list where a value is expected");
   if (value.find("tensor") != nullptr) return tensor(value);
   if (const Value* const members = value.find("deque")) {
     ++plainer_;

@@ -66,11 +66,11 @@ std::string object_of(const SafetensorsMetadata& texts) {
   return text;
 }
 
-// The header around the texts: what comes before their object, and behind it.
+// The header around the texts: what comes before their object, and after it.
 struct Frame {
   std::string front;
   std::string back;        ///< without the spaces at the end of the header
-  std::size_t spaces = 0;  ///< that may stand between the two, where they did
+  std::size_t spaces = 0;  ///< that may be between the two, where they did
 };
 
 Frame frame_of(const ParsedSafetensors& parsed) {
@@ -87,8 +87,8 @@ Frame frame_of(const ParsedSafetensors& parsed) {
 
 struct NewHeader {
   std::string bytes;     ///< with the length in front
-  std::string in_place;  ///< the same with spaces behind the texts, so that fewer bytes differ;
-                         ///< empty where that cannot be
+  std::string in_place;  ///< the same with spaces after the texts, so that fewer bytes differ;
+                         ///< empty if that cannot be
   bool fits = false;     ///< in the room of the old one
 };
 

@@ -32,7 +32,7 @@ inline constexpr std::uint64_t kMostHeaderAlignment = 4 << 20;
 void check_header_alignment(std::uint64_t align);
 
 /// Puts the length before a header's text, which begins at kSafetensorsPrefix.
-/// @throws UnsupportedError where it is longer than readers take.
+/// @throws UnsupportedError if it is longer than readers take.
 void finish_header(std::string& bytes, std::uint64_t max_header_bytes);
 
 }  // namespace thalia::formats

@@ -208,7 +208,7 @@ HeaderContent read_header_content(std::string_view text, const ReadLimits& limit
         tensors.push_back(read_header_tensor(key, value));
       } else if (std::exchange(has_metadata, true)) {
         fail_tensor(ErrorCode::inconsistent, "", key, "", "", "the key stands there twice");
-      } else if (value.kind() != json::Kind::null) {  // which is none at all to the reference
+      } else if (value.kind() != json::Kind::null) {  // null is no metadata to the reference
         content.metadata = read_metadata(value);
       }
     });

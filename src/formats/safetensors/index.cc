@@ -177,7 +177,7 @@ ModelIndex parse_index(std::string_view text, const ReadLimits& limits, std::uin
         WeightMap(limits, max_files, only).read(value, index);
       } else if (key == "metadata") {
         once(has_metadata, key);
-        // Anything may stand there. Nothing is what it says where it is null.
+        // Anything may be there. If it is null, it says nothing.
         if (value.kind() == json::Kind::null) return;
         has_object = value.kind() == json::Kind::object;
         index.metadata = json::copied(value);

@@ -17,7 +17,7 @@
 namespace thalia::formats::safetensors {
 
 /// @param max_files of the model. @throws FormatError naming the tensor and the file: (bad_name)
-/// for one that is_plain_name() refuses, (inconsistent) for a tensor that stands there twice,
+/// for one that is_plain_name() refuses, (inconsistent) for a tensor that is there twice,
 /// (limit_exceeded). @param only files of this kind are allowed; nullopt: of either.
 ModelIndex parse_index(std::string_view text, const ReadLimits& limits, std::uint64_t max_files,
                        std::optional<ShardKind> only = ShardKind::safetensors);
@@ -27,10 +27,10 @@ ModelIndex parse_index(std::string_view text, const ReadLimits& limits, std::uin
 /// folder, nor to a file of another kind.
 bool is_plain_name(std::string_view name, ShardKind kind = ShardKind::safetensors) noexcept;
 
-/// The text with another total_size, for tensors of other types; as it is where it has none.
+/// The text with another total_size, for tensors of other types; as it is if it has none.
 std::string with_total_size(std::string text, std::uint64_t total_size);
 
-/// The files of this kind that an index names; none where there is no index there, or it cannot be
+/// The files of this kind that an index names; none if there is no index there, or it cannot be
 /// read.
 std::vector<std::string> files_named_by(const std::filesystem::path& index, ShardKind kind);
 /// A text file, whole. @throws IoError, UsageError, FormatError (limit_exceeded).

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kWhiteSpace = " \t\r\n";
 constexpr std::string_view kNull = "null";
 
-// Behind the string that begins at `at`.
+// After the string that begins at `at`.
 std::size_t skip_string(std::string_view text, std::size_t at) noexcept {
   for (++at; at < text.size() && text[at] != '"'; ++at)
     if (text[at] == '\\') ++at;
@@ -26,7 +26,7 @@ std::size_t skip_space(std::string_view text, std::size_t at) noexcept {
   return found == std::string_view::npos ? text.size() : found;
 }
 
-// Behind the object or array that begins at `at`.
+// After the object or array that begins at `at`.
 std::size_t skip_nested(std::string_view text, std::size_t at) noexcept {
   for (int depth = 0; at < text.size();) {
     const char c = text[at];

@@ -1,4 +1,4 @@
-// Where "__metadata__" stands in the text of a header, so that it can be changed and all else stay.
+// Where "__metadata__" is in the text of a header, so that it can be changed and all else stay.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ struct MetadataSlot {
   std::size_t end = 0;
 };
 
-/// The value of the member, with the spaces behind it. nullopt where the text, which is a header
+/// The value of the member, with the spaces after it. nullopt where the text, which is a header
 /// that was parsed, has none.
 std::optional<MetadataSlot> find_metadata_slot(std::string_view header);
 

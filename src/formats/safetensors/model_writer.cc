@@ -1,7 +1,7 @@
 // Order is what makes a save safe. Shards get names that nothing in the folder has, so they may
 // appear one by one while the older model stays what it was. The index then replaces the older one
 // in one rename, which is when the new model begins to exist; or, where the older one is of a name
-// that opens before it, when that is removed. Only behind that do the older model's files go. A
+// that opens before it, when that is removed. Only after that do the older model's files go. A
 // crash leaves one of the two models whole, and files that no index names. The folder is held from
 // the plan to the end: of two who save there at once, the later one finds the model of the other
 // whole, and replaces it.
@@ -63,7 +63,7 @@ class PlacedFiles {
   std::vector<std::filesystem::path> paths_;
 };
 
-// An index that got its name is the model, even where something failed behind that. Where nobody
+// An index that got its name is the model, even where something failed after that. Where nobody
 // can tell, its files stay: what no index names goes with the next save.
 bool may_be_in_place(const ModelPlan& plan) noexcept {
   try {
@@ -75,7 +75,7 @@ bool may_be_in_place(const ModelPlan& plan) noexcept {
   }
 }
 
-// What was done to names before is on the disk before what is done behind.
+// What was done to names before is on the disk before what is done next.
 void sync_names(const std::filesystem::path& folder, const OutputOptions& output) {
   if (output.durability != Durability::none) io::Folder(folder).sync();
 }

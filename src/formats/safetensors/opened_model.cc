@@ -46,7 +46,7 @@ void open_named(ModelFile& file, const SafetensorsModelOptions& options) {
   parse_file(file, options);
 }
 
-// What is in a file counts; only where that is no JSON at all, the name says what it should be.
+// What is in a file counts; only if that is no JSON at all, the name says what it should be.
 bool is_index(const std::filesystem::path& path, const io::FileBytes& file) {
   const std::uint64_t known = std::min<std::uint64_t>(file.bytes().size(), kSafetensorsPrefix);
   const ByteSpan start = file.touched(0, known);

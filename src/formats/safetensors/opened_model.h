@@ -36,7 +36,7 @@ struct OpenedModel {
 };
 
 /// Without a look at what the files say of each other; a file that cannot be read is a fault there.
-/// @throws UsageError, IoError, FormatError where there is no model or its index cannot be read.
+/// @throws UsageError, IoError, FormatError if there is no model or its index cannot be read.
 OpenedModel open_files(const io::InputFile& input, const SafetensorsModelOptions& options);
 
 /// A model that is replaced more often than this while it is opened is an error.
@@ -44,7 +44,7 @@ inline constexpr int kOpenTries = 4;
 /// Whether another index is at the path by now.
 bool was_replaced(const OpenedModel& model);
 
-/// Empty where there is no index. Files with a fault are not known.
+/// Empty if there is no index. Files with a fault are not known.
 std::vector<Mismatch> compare_with_index(const OpenedModel& model);
 
 /// A model in which everything fits. @throws as open_safetensors_file().
@@ -56,7 +56,7 @@ std::vector<SafetensorsFinding> findings_of(const OpenedModel& model);
 /// @throws the first fault of a file, or what does not fit.
 void require_whole(const OpenedModel& model);
 
-/// The tensor in its file, of which its bytes alone are read where they are copied. @throws
+/// The tensor in its file, of which its bytes alone are read if they are copied. @throws
 /// IoError, FormatError (truncated) as Access says.
 Tensor tensor_of(const ModelFile& file, const NamedArray& tensor);
 /// Its bytes in order; of a file that is copied in pieces, none of which is kept. @throws the same.

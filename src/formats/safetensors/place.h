@@ -18,7 +18,7 @@ inline constexpr std::array kShardKinds{ShardKind::thalia, ShardKind::safetensor
 
 /// ".thalia", with which the names of such files end.
 std::string_view file_suffix(ShardKind kind) noexcept;
-/// What the name of a file of SHA-256 ends with, behind the whole name of what it is of.
+/// What the name of a file of SHA-256 ends with, after the whole name of what it is of.
 inline constexpr std::string_view kSumSuffix = ".sha256";
 /// NAME.thalia, and the index beside which the shards of NAME lie, NAME.thalia.index.json.
 std::string file_name(std::string_view prefix, ShardKind kind);
@@ -27,7 +27,7 @@ std::string index_name(std::string_view prefix, ShardKind kind);
 /// same of safetensors. Only those of some kinds.
 std::vector<std::string> usual_names(std::span<const ShardKind> kinds = kShardKinds);
 
-/// True of NAME-00001-of-00002.safetensors: a part of a model, which is none without its index.
+/// True of NAME-00001-of-00002.safetensors: a part of a model, useless without its index.
 bool is_shard_name(std::string_view name, ShardKind kind) noexcept;
 /// The name of shard i of `count`, from 1 on; `generation` from 2 on follows the prefix.
 std::string shard_name(std::string_view prefix, ShardKind kind, std::uint64_t i,

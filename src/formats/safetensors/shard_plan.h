@@ -54,7 +54,7 @@ ModelPlan plan_model(const std::filesystem::path& path, const std::vector<NamedA
                      const std::optional<SafetensorsMetadata>& metadata,
                      const PlanOptions& options);
 
-/// The model that the source metadata remember, for the same tensors; nullopt where it is none, or
+/// The model that the source metadata remember, for the same tensors; nullopt if there is none, or
 /// the tensors are others.
 std::optional<ModelPlan> plan_kept_model(const std::filesystem::path& path,
                                          const std::vector<NamedArray>& tensors,

@@ -208,7 +208,7 @@ std::uint64_t write_safetensors_tensors(const std::filesystem::path& output, con
                          const OutputOptions& own) {
     return safetensors::write_file(path, file.header, own, options.save.work, written, emit);
   };
-  // Without a folder, it is a file like any other: its neighbours are none of its model.
+  // Without a folder, it is a file like any other: its neighbours are not of its model.
   if (!folder) return write(plan.path, plan.files[0], saved);
   const std::uint64_t bytes = safetensors::write_model(
       *folder, plan, output, saved, options.save.work.cancel, options.sources, write);

@@ -48,7 +48,7 @@ std::string source_metadata_to_json(const std::optional<SafetensorsMetadata>& me
 /// Writes `metadata`, `header` and `model`.
 std::string source_metadata_to_json(const SafetensorsSourceMetadata& source);
 
-/// For the metadata of any .thalia file. @throws FormatError where it is no JSON object.
+/// For the metadata of any .thalia file. @throws FormatError if it is no JSON object.
 SafetensorsSourceMetadata source_metadata_from_json(std::string_view metadata_json,
                                                     unsigned max_json_depth);
 

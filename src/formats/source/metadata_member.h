@@ -1,4 +1,4 @@
-// What a .thalia file made of another format's remembers of it stands in its metadata, in a member
+// What a .thalia file made of another format's remembers of it is in its metadata, in a member
 // of that format's name that "format" announces: {"format":NAME,NAME:{…}}. Anybody may have edited
 // it since: a member that is not wholly of the form that its room gives it is untrusted.
 #pragma once

@@ -146,7 +146,7 @@ class Literal {
       extents.push_back(read_extent());
       if (skip(',')) continue;
       // (3) is a number in Python, and no tuple.
-      if (extents.size() == 1) fail_here("a comma behind the only extent");
+      if (extents.size() == 1) fail_here("a comma after the only extent");
       take(')');
       break;
     }

@@ -15,7 +15,7 @@ struct NamedType {
   std::string_view name;
   DType dtype;
 };
-// Behind the letter of the byte order.
+// After the letter of the byte order.
 constexpr std::array kCodes{
     NamedType{"f4", DType::f32},    NamedType{"f2", DType::f16}, NamedType{"f8", DType::f64},
     NamedType{"i1", DType::i8},     NamedType{"i2", DType::i16}, NamedType{"i4", DType::i32},

@@ -22,7 +22,7 @@ bool AnyTensor::is_compressed() const noexcept {
   return std::ranges::any_of(codecs, [](Codec codec) { return codec != Codec::none; });
 }
 
-// What is in memory as a whole is cut where it is asked for.
+// What is in memory as a whole is cut when it is asked for.
 TensorElements elements_of(Tensor tensor) {
   TensorElements elements{.layout = tensor.layout()};
   if (tensor.is_dense()) {

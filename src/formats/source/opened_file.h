@@ -32,11 +32,11 @@ struct OpenedFacts : FileFacts {
   std::vector<AnyTensor> tensors{};  ///< empty of a file that tells them one at a time: stored()
   /// For formats with texts for metadata: the one under kEmbeddedMetadata.
   std::optional<std::string> embedded{};
-  /// Those of the losses that are none where a tensor goes to its place(), in a file with regions.
+  /// Those of the losses that do not occur if a tensor goes to its place(), in a file with regions.
   std::vector<std::string> place_losses{};
 };
 
-/// Where a tensor stands in a file with regions, under the name that it has there.
+/// Where a tensor is in a file with regions, under the name that it has there.
 struct RegionPlace {
   std::string region;
   std::string name;
@@ -52,7 +52,7 @@ class OpenedFile {
 
   virtual const OpenedFacts& facts() const { return facts_; }
   /// The files that are read beside the one at the path: of a model, with external data, of a
-  /// chain. @throws as read() where they have to be opened to be known.
+  /// chain. @throws as read() if they have to be opened to be known.
   virtual std::vector<std::filesystem::path> files() const { return {}; }
   /// nullopt where the file itself does not say that it is one of several.
   virtual std::optional<ModelPart> part() const { return std::nullopt; }
@@ -81,7 +81,7 @@ class OpenedFile {
   virtual std::optional<ChainReader> state(const ChainOptions& /*options*/) const {
     return std::nullopt;
   }
-  /// The file itself first, the full one last, as headers tell. @throws as read() where one that
+  /// The file itself first, the full one last, as headers tell. @throws as read() if one that
   /// it is based on cannot be found.
   virtual std::vector<LinkFacts> links(const std::string& path) const;
 

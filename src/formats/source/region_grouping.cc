@@ -1,5 +1,5 @@
 // Formats without regions name a layer's tensors alike: `layers.3.attention.weight`. The automatic
-// rule makes a region of everything up to the first number, or of all but the last part where there
+// rule makes a region of everything up to the first number, or of all but the last part if there
 // is no number. That fits the names that frameworks give to layers, and the same names give the
 // same regions every time.
 #include <algorithm>

@@ -56,7 +56,7 @@ struct SinkOptions {
   /// Called once, when all is checked and before anything is written, with what the format cannot
   /// hold, a sentence each. What it throws passes through.
   std::function<void(const std::vector<std::string>& losses)> announce{};
-  /// Told the path of the output where it is another than was asked for.
+  /// Told the path of the output if it is another than was asked for.
   std::function<void(const std::filesystem::path& path)> placed{};
 };
 

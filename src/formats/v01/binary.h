@@ -28,7 +28,7 @@ struct V01IndexEntry {
   V01Extent json;
 };
 
-/// Pieces stand in the file in the order of the calls, behind 256 bytes for the header. Nothing is
+/// Pieces are in the file in the order of the calls, after 256 bytes for the header. Nothing is
 /// at the path before finalize(). Externally synchronised.
 class BinaryWriter {
  public:
@@ -41,7 +41,7 @@ class BinaryWriter {
   /// What finalize() puts in front, as it is: offsets and lengths are the caller's. The last call
   /// counts.
   void write_header(const format::V01FileHeader& header);
-  /// @param sparse also where it is dense, has more than 100 elements, and more than 90 % of them
+  /// @param sparse also if it is dense, has more than 100 elements, and more than 90 % of them
   /// are 0, as the original program chooses. @throws IoError; UnsupportedError as write_v01().
   V01Extent write_tensor(const Tensor& tensor, bool sparse = false);
   /// The tensors of a region's tree, then its text, whose extent this gives. @throws as
@@ -59,7 +59,7 @@ class BinaryWriter {
   detail::Owned<Impl> impl_;
 };
 
-/// A file, or what stands in its frame. What is read is checked against the body's end, and against
+/// A file, or what is in its frame. What is read is checked against the body's end, and against
 /// the checksum only on request. Externally synchronised. One that was moved from throws UsageError
 /// (wrong_state), as a writer does.
 class BinaryReader {
@@ -76,7 +76,7 @@ class BinaryReader {
   std::vector<V01IndexEntry> read_index() const;
   /// @throws FormatError.
   Tensor read_tensor(std::uint64_t offset) const;
-  /// A text as it stands there: places of tensors are objects. @throws FormatError.
+  /// A text as it is there: places of tensors are objects. @throws FormatError.
   Value read_json(std::uint64_t offset, std::uint64_t length) const;
   /// Reads the whole file.
   bool validate_checksum() const;

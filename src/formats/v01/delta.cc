@@ -35,7 +35,7 @@ void take_header(ByteSpan file, V01DeltaInfo& info) {
   info.current_step = header.current_step;
 }
 
-// The JSON text at the end of `bytes`, behind its length. The pickle before it does not tell
+// The JSON text at the end of `bytes`, after its length. The pickle before it does not tell
 // where it ends, and is never opened. So the text is searched from the end: a length field that
 // says how far it is from the end, followed by a brace.
 std::optional<Value> metadata_at_end(ByteSpan bytes, const ReadLimits& limits) {

@@ -13,12 +13,12 @@
 
 namespace thalia::formats {
 
-/// Bytes of the checksum behind the body.
+/// Bytes of the checksum after the body.
 inline constexpr std::size_t kV01TrailerBytes = 32;
 
 using Sentences = std::vector<std::string>;
 
-/// A document's header with the magic, metadata behind the header, and no other offset or length.
+/// A document's header with the magic, metadata after the header, and no other offset or length.
 format::V01FileHeader to_disk(const V01Header& header) noexcept;
 V01Header from_disk(const format::V01FileHeader& disk) noexcept;
 

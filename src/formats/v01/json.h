@@ -12,7 +12,7 @@
 
 namespace thalia::formats {
 
-/// What stands in the text for a tensor.
+/// What is in the text for a tensor.
 using TensorTag = std::function<Value(const Tensor& tensor, const std::string& path)>;
 
 /// The name of a value below a tree, for messages and warnings: "weights.w_ff", "history[3].t".

@@ -37,7 +37,7 @@ bool is_empty_member(const Value& value) {
   return (value.is_array() || value.is_object()) && value.size() == 0;
 }
 
-// A component with tensors cannot stand in JSON; it goes into a region of its own.
+// A component with tensors cannot be in JSON; it goes into a region of its own.
 const Value* component_of(const BrainState& brain, std::string_view name) {
   const Value* value = brain.state.find(name);
   return value == nullptr || value->has_tensors() ? nullptr : value;
@@ -73,7 +73,7 @@ const Value* found(const MembersByName& members, std::string_view name) {
   return place == members.end() ? nullptr : place->second;
 }
 
-// The value that stood in the 0.1 file, if it still says the same.
+// The value that was in the 0.1 file, if it still says the same.
 const Value* noted_value(const MembersByName& metadata, const MembersByName& values,
                          std::string_view name) {
   const Value* noted = found(values, name);
@@ -82,7 +82,7 @@ const Value* noted_value(const MembersByName& metadata, const MembersByName& val
   return current != nullptr && events_of(*current) == events_of(*noted) ? noted : nullptr;
 }
 
-// Members in the order in which they were read, those that came since behind them.
+// Members in the order in which they were read, those that came since after them.
 Value noted_metadata(const BrainState& brain, const Value& note) {
   Value out = Value::object();
   const MembersByName metadata = members_by_name(&brain.metadata);

@@ -14,7 +14,7 @@ namespace thalia::formats {
 /// The note on how the metadata of a 0.1 file were written.
 inline constexpr std::string_view kV01Note = "v0_1";
 
-/// Whether a brain-wide component stands in the metadata of a 0.1 file, where it has no tensors.
+/// Whether a brain-wide component is in the metadata of a 0.1 file, if it has no tensors.
 bool is_v01_metadata_component(std::string_view name) noexcept;
 
 /// Fills metadata and state of a brain.

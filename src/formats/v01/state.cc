@@ -137,7 +137,7 @@ Value connectivity_state(const Connectivity& connectivity, const formats::V01Nam
   return state;
 }
 
-// Components that cannot stand in the metadata: those it has no place for, or with tensors.
+// Components that cannot be in the metadata: those it has no place for, or with tensors.
 Value remaining_state(const Value& state) {
   Value rest = Value::object();
   for (const auto& [name, value] : state.members())

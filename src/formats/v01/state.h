@@ -33,7 +33,7 @@ struct V01Conversion {
 };
 
 /// Reads regions that were not read. Element types that 0.1 has not become wider ones that hold
-/// every element. @throws UnsupportedError (unsupported_feature), naming the tensor, where there is
+/// every element. @throws UnsupportedError (unsupported_feature), naming the tensor, if there is
 /// none (c64, c128, u64 above 2^63 - 1), or naming the region where two would have one name;
 /// FormatError on a bad index.
 V01Conversion to_v01(const BrainState& brain, const V01StateOptions& options = {});

@@ -28,7 +28,7 @@ Tensor v01_storable(const Tensor& tensor);
 /// The stored elements of a csr or coo tensor of any type as coo with wide indices. @throws
 /// FormatError on a bad index.
 Tensor v01_wide_coo(const Tensor& sparse);
-/// What stands in the file before the bytes of a storable tensor.
+/// What is in the file before the bytes of a storable tensor.
 std::vector<std::byte> v01_tensor_header(const Tensor& storable);
 /// Header and bytes together.
 std::uint64_t v01_tensor_bytes(const Tensor& storable);

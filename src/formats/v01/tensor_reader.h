@@ -31,7 +31,7 @@ class V01TensorReader {
   /// @throws FormatError.
   const Found& at(std::uint64_t offset);
 
-  /// True where there were tensors, and all of them had their elements on multiples of 64.
+  /// True if there were tensors, and all of them had their elements on multiples of 64.
   bool all_aligned() const noexcept { return !found_.empty() && all_aligned_; }
 
  private:

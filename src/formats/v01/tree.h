@@ -1,4 +1,4 @@
-// One tree of values and tensors as it stands in a 0.1 file: its tensors, then its JSON text, which
+// One tree of values and tensors as it is in a 0.1 file: its tensors, then its JSON text, which
 // tells their places.
 #pragma once
 
@@ -18,7 +18,7 @@ struct PlannedTensor {
 
 struct PlannedTree {
   std::vector<PlannedTensor> tensors;  ///< one after the other
-  std::string json;                    ///< behind the tensors
+  std::string json;                    ///< after the tensors
 };
 
 /// Plans the tensors from `offset` on, depth first, and moves it to where the JSON text begins.

@@ -13,10 +13,10 @@
 
 namespace thalia::formats {
 
-/// The narrowest type of 0.1 that holds every element of a type; the type itself where 0.1 has it;
-/// nullopt where none does.
+/// The narrowest type of 0.1 that holds every element of a type; the type itself if 0.1 has it;
+/// nullopt if none does.
 std::optional<DType> v01_holder(DType dtype) noexcept;
-/// The same elements in that type. @throws UnsupportedError (unsupported_feature) where there is
+/// The same elements in that type. @throws UnsupportedError (unsupported_feature) if there is
 /// none, or an element of u64 is above 2^63 - 1; FormatError (limit_exceeded): an element of one
 /// bit becomes one of 32.
 Tensor v01_widened(const Tensor& tensor, io::MemoryBudget& budget);

@@ -1,6 +1,6 @@
-// A 0.1 file is a body with a SHA-256 behind it, and perhaps one zstd or lz4 frame around it. In
-// older files the checksum is inside the frame, in later ones behind it. Both are read: 32 bytes
-// behind the frame are the checksum, of the frame; nothing behind it means that the last 32 bytes
+// A 0.1 file is a body with a SHA-256 after it, and perhaps one zstd or lz4 frame around it. In
+// older files the checksum is inside the frame, in later ones after it. Both are read: 32 bytes
+// after the frame are the checksum, of the frame; nothing after it means that the last 32 bytes
 // inside are the checksum, of the body.
 #include "formats/v01/wrapper.h"
 
@@ -50,7 +50,7 @@ V01Contents open_v01_wrapper(ByteSpan file, std::shared_ptr<const void> owner,
   contents.wrapper = front->codec;
   contents.frame = unwrapped->frame;
   contents.trailing = unwrapped->trailing;
-  // Decoded bytes own themselves; the frame and what is behind it still lie in the file.
+  // Decoded bytes own themselves; the frame and what is after it still lie in the file.
   contents.owner = std::move(unwrapped);
   contents.file_owner = std::move(owner);
   return contents;
@@ -93,7 +93,7 @@ V01Body verified_v01_body(const V01Contents& contents) {
 
 bool begins_as_v01_delta(ByteSpan contents) noexcept {
   // The version follows a magic of five bytes, or of the first four of them.
-  // Longest first; version 1 behind it tells a magic from other bytes that begin alike.
+  // Longest first; version 1 after it tells a magic from other bytes that begin alike.
   for (const std::size_t magic : {sizeof format::kDeltaMagic, sizeof format::kDeltaMagic - 1}) {
     format::le32 version;
     if (contents.size() < magic + sizeof version) continue;

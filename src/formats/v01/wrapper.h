@@ -1,4 +1,4 @@
-// What stands around the body of a 0.1 file: the checksum, and perhaps one frame.
+// What is around the body of a 0.1 file: the checksum, and perhaps one frame.
 // docs/format/v01.md, "Wrappers and checksum of version 0.1".
 #pragma once
 
@@ -16,11 +16,11 @@ namespace thalia::formats {
 
 /// The contents of a file with its frame taken off, if it has one, and no checksum verified yet.
 struct V01Contents {
-  ByteSpan bytes;  ///< what stands in the frame, or the whole file
+  ByteSpan bytes;  ///< what is in the frame, or the whole file
   std::shared_ptr<const void> owner;
   std::optional<Codec> wrapper{};
   ByteSpan frame;     ///< in the file; empty without wrapper
-  ByteSpan trailing;  ///< behind the frame
+  ByteSpan trailing;  ///< after the frame
   std::shared_ptr<const void> file_owner;
 };
 

@@ -78,7 +78,7 @@ std::optional<std::size_t> end_record_offset(ByteSpan file) {
                           .bound = "0"});
 }
 
-// Numbers that the short record could hold stand in both.
+// Numbers that the short record could hold are in both.
 void agree(std::string_view field, std::uint64_t offset, std::uint64_t in_short,
            std::uint64_t in_zip64, std::uint64_t saturated) {
   if (in_short == in_zip64 || in_short == saturated) return;
@@ -225,7 +225,7 @@ ZipDirectory ZipDirectory::parse(ByteSpan file, const ReadLimits& limits) {
     zip.members_.push_back(read_zip_member(file, offset, directory_end, end.directory_offset));
   if (offset != directory_end) {
     fail_field(ErrorCode::inconsistent, "end record", "directory_bytes", offset,
-               fmt::format("{} bytes behind the last member", directory_end - offset), "none");
+               fmt::format("{} bytes after the last member", directory_end - offset), "none");
   }
   for (std::size_t i = 0; i < zip.members_.size(); ++i) {
     if (!zip.places_.emplace(zip.members_[i].name, i).second) {

@@ -32,7 +32,7 @@ class ZipDirectory {
 
   /// In the order of the directory, which need not be that of the file.
   const std::vector<ZipMember>& members() const noexcept { return members_; }
-  /// nullptr where there is none. The name is compared byte by byte.
+  /// nullptr if there is none. The name is compared byte by byte.
   const ZipMember* find(std::string_view name) const noexcept;
   std::string_view comment() const noexcept { return comment_; }
   /// Whether the end of the archive has a zip64 record.
@@ -43,7 +43,7 @@ class ZipDirectory {
     return file_.subspan(member.offset, member.stored_bytes);
   }
   /// The bytes of a stored member, nothing copied and no checksum compared. @throws UsageError
-  /// (bad_argument) where it is deflated.
+  /// (bad_argument) if it is deflated.
   ByteSpan stored(const ZipMember& member) const;
   /// The raw bytes of any member, whose CRC-32 is compared. @throws CompressionError,
   /// IntegrityError; FormatError (limit_exceeded).

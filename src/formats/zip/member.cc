@@ -36,7 +36,7 @@ std::string_view text_at(ByteSpan file, std::uint64_t offset, std::size_t length
   return {reinterpret_cast<const char*>(file.data()) + offset, length};
 }
 
-// What the zip64 part of an extra field holds; nullopt where there is none.
+// What the zip64 part of an extra field holds; nullopt if there is none.
 std::optional<ByteSpan> zip64_extra(ByteSpan extra, std::uint64_t offset) {
   std::optional<ByteSpan> found;
   // Less than a header at the end is padding, as some writers leave it.

@@ -32,7 +32,7 @@ struct ZipMember {
   bool is_folder() const noexcept { return name.ends_with('/'); }
 };
 
-/// Reads the record at `offset` of the file, moves `offset` behind it, and finds the member's data,
+/// Reads the record at `offset` of the file, moves `offset` after it, and finds the member's data,
 /// which lies before `directory`. Records end at `end`. @throws as ZipDirectory::parse().
 ZipMember read_zip_member(ByteSpan file, std::uint64_t& offset, std::uint64_t end,
                           std::uint64_t directory);

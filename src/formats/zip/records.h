@@ -1,4 +1,4 @@
-// The records of a zip archive as they stand in the file. APPNOTE.TXT 6.3, section 4.3.
+// The records of a zip archive as they are in the file. APPNOTE.TXT 6.3, section 4.3.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ inline constexpr std::uint16_t kMaskedHeaders = 1u << 13;
 inline constexpr std::uint16_t kStored = 0;
 inline constexpr std::uint16_t kDeflated = 8;
 
-/// A number of 32 bits that says: the real one stands in the zip64 extra field or record.
+/// A number of 32 bits that says: the real one is in the zip64 extra field or record.
 inline constexpr std::uint32_t kInZip64 = 0xffffffff;
 inline constexpr std::uint16_t kCountInZip64 = 0xffff;
 inline constexpr std::uint16_t kZip64Extra = 0x0001;
@@ -71,7 +71,7 @@ THALIA_ON_DISK(CentralHeader, 46);
 
 struct End64Record {
   format::le32 signature;
-  format::le64 record_bytes;  ///< behind this field
+  format::le64 record_bytes;  ///< after this field
   format::le16 version_made_by;
   format::le16 version_needed;
   format::le32 disk;
@@ -91,7 +91,7 @@ struct End64Locator {
 };
 THALIA_ON_DISK(End64Locator, 20);
 
-/// Then the comment, and nothing behind it.
+/// Then the comment, and nothing after it.
 struct EndRecord {
   format::le32 signature;
   format::le16 disk;

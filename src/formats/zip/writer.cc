@@ -50,7 +50,7 @@ ZipWriter::ZipWriter(OutputFile& out, const ZipStyle& style) : out_(out), style_
 }
 
 std::string ZipWriter::local_head(const ZipMember& member) const {
-  // Behind the data, they are left out here; of those that torch.save counts in 64 bits, the first
+  // After the data, they are left out here; of those that torch.save counts in 64 bits, the first
   // is there all the same.
   const bool behind = style_.descriptors;
   std::string extra;

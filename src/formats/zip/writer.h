@@ -29,7 +29,7 @@ struct ZipStyle {
   std::uint16_t version_needed = 0;
   std::uint16_t date = 0;
   std::uint32_t external_attributes = 0;
-  bool always_utf8 = false;  ///< the flag of names in UTF-8 also where they are ASCII
+  bool always_utf8 = false;  ///< the flag of names in UTF-8 also if they are ASCII
   /// CRC and sizes follow the data; else the header before it gets them afterwards.
   bool descriptors = false;
   /// The least number that goes into zip64 fields.
@@ -37,7 +37,7 @@ struct ZipStyle {
   bool always_zip64_end = false;
   std::uint16_t end64_made_by = 45;
   /// Headers before data have zip64 fields in place of sizes, and ask for version 45; else the
-  /// sizes stand there, too, and are taken where they fit.
+  /// sizes are there, too, and are taken where they fit.
   bool strict_zip64 = true;
   /// Members with zip64 fields ask for version 45 of their readers.
   bool marks_zip64 = true;
@@ -64,7 +64,7 @@ inline constexpr ZipStyle kPyTorchZip{.always_utf8 = true,
                                       .marks_zip64 = false};
 
 struct ZipNewMember {
-  /// The data begins at a multiple of it, behind an extra field "FB" filled with Z; 0: anywhere,
+  /// The data begins at a multiple of it, after an extra field "FB" filled with Z; 0: anywhere,
   /// and without that field. Up to 32,768.
   std::uint32_t alignment = 0;
   bool deflated = false;

@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(indices_go_through_differences) {
   }
 }
 
-// What repeats as it stands would repeat in planes too, in more pieces.
+// What repeats as it is would repeat in planes too, in more pieces.
 BOOST_AUTO_TEST_CASE(integers_that_ascend_go_through_differences_and_others_are_coded) {
   const auto ids = bytes_of_all(ascending<std::uint64_t>(100'000));
   const auto chosen = choose_coding(Codec::plane_entropy, 0, {Content::integers, 8}, ids);

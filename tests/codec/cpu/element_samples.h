@@ -49,7 +49,7 @@ void check_round_trips(const StreamCodec& codec, const std::vector<codec::Elemen
 /// are refused with CompressionError or decode to something.
 void check_survives_damage(const StreamCodec& codec, ByteSpan stored, std::size_t raw_length);
 
-/// The codec and message of the CompressionError that decoding ends with; empty where it does not.
+/// The codec and message of the CompressionError that decoding ends with; empty if it does not.
 std::string refusal(const StreamCodec& codec, ByteSpan stored, std::size_t raw_length);
 
 }  // namespace thalia::test

@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(refusals_say_what_is_wrong) {
   Bytes stored = encoded({Content::floats, 2, 5}, halves);
   stored.at(8) |= std::byte{1};
   says(test::refusal(kCodec, stored, halves.size()), "expected no bit below the highest 5");
-  // Two escapes where one is stored, none where one is, and one behind the last number.
+  // Two escapes where one is stored, none where one is, and one after the last number.
   says(refusal_with(9, 0x0C), "escapes: got 1, expected one for each code");
   says(refusal_with(9, 0x00), "escapes: got 1, expected 0, as many as codes");
   says(refusal_with(14, 0x01), "padding: got 1, expected 0");

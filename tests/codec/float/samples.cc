@@ -58,7 +58,7 @@ std::uint64_t nearest(DType dtype, long double number) {
       std::lower_bound(values.begin(), values.end(), magnitude) - values.begin();
   if (above == 0) return sign;
   const std::size_t below = above - 1;
-  // Behind the last one stands what would come next, were there one more exponent.
+  // After the last one is what would come next, were there one more exponent.
   const long double upper =
       above < values.size() ? values[above] : 2 * values[below] - values[below - 1];
   const long double up = upper - magnitude;

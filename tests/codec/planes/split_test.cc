@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(known_answers) {
     BOOST_TEST(hex(filtered(codec::split_planes, 2, pairs, set)) == "aabbcc112233");
     const Bytes odd = bytes_of({1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
     BOOST_TEST(hex(filtered(codec::split_planes, 4, odd, set)) == "0105020603070408090a");
-    // 5, 3, 0x01000000 less what stands before each; the tail stays.
+    // 5, 3, 0x01000000 less what is before each; the tail stays.
     const Bytes words = bytes_of({5, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 1, 0x77});
     BOOST_TEST(hex(filtered(codec::split_difference_planes, 4, words, set)) ==
                "05fefd00ffff00ffff00ff0077");

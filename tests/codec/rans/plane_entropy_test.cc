@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(damaged_streams_are_refused_or_decode_to_something) {
   check_survives_damage(kCodec, encoded(kBytes, example()), 300);
 }
 
-// The states end where they started only after the right words: damage behind the tables does not
+// The states end where they started only after the right words: damage after the tables does not
 // go unseen.
 BOOST_AUTO_TEST_CASE(damaged_words_are_refused) {
   Bytes raw(20000, std::byte{0});

@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(counts_are_of_each_byte) {
   }
 }
 
-// 0xEE stands where only the pass over all bytes finds it, in and behind the last whole vector.
+// 0xEE is where only the pass over all bytes finds it, in and after the last whole vector.
 BOOST_AUTO_TEST_CASE(estimated_counts_leave_no_byte_out_and_are_the_same_from_each_set) {
   for (const std::size_t length : {1000, 65535, 65536, 100003}) {
     auto bytes = test::random_bytes(length);

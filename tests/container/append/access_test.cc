@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(refuses_what_it_could_not_keep) {
   refused([](format::Header& header) { header.base_checksum.bytes[7] = 1; });
 }
 
-// Between the reader's looks at the length and the header stands an append, time and again.
+// Between the reader's looks at the length and the header is an append, time and again.
 BOOST_AUTO_TEST_CASE(a_reader_finds_a_state_however_often_the_file_grows_while_it_opens) {
   const SavedFile file(small_sample());
   unsigned appends = 0;

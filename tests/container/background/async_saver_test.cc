@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(a_snapshot_keeps_the_bytes_of_the_call) {
     options.compression.codec = codec;
     Sample sample = large_sample();
     const std::string expected = saved(sample, options);
-    // It waits behind another, so that nothing of it is read before the change.
+    // It waits for another, so that nothing of it is read before the change.
     Held held({.when_busy = WhenBusy::queue});
     const SaveHandle<> handle = held.saver.save_async(declared(held.folder / "f", sample, options));
     scribble(sample);

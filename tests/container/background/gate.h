@@ -13,7 +13,7 @@ namespace thalia::test {
 class Gate {
  public:
   /// Blocks the thread that reports the first progress; give it to Work::progress of a save that
-  /// has more than one extent, so that something is left to do behind the gate.
+  /// has more than one extent, so that something is left to do after the gate.
   Progress progress() {
     return [this](std::uint64_t, std::uint64_t) { pass(); };
   }

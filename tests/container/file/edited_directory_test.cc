@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(wrong_digests_in_an_entry_are_reported) {
 }
 
 BOOST_AUTO_TEST_CASE(bytes_that_no_entry_owns_are_reported) {
-  // The name that stands last gets shorter by a byte, which stays.
+  // The name that is last gets shorter by a byte, which stays.
   check_edits(varied_bytes(), Readers::need_not,
               {{"a byte of no name", "padding", [](EditableFile& file) {
                   format::TensorEntry& last = file.tensor("layer.0.weight");

@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(side_files_of_appended_wrapped_and_side_files_are_as_good) 
   BOOST_TEST((read_file(folder / "g.meta") == read_file(folder / "f.meta")));
   write_metadata_file(folder / "f.meta", folder / "h.meta", options);
   BOOST_TEST((read_file(folder / "h.meta") == read_file(folder / "f.meta")));
-  compress_checkpoint(folder / "f.meta", folder / "m.zst", wrap);  // a side file in frames is none
+  compress_checkpoint(folder / "f.meta", folder / "m.zst", wrap);  // in frames it is not one
   BOOST_CHECK_EXCEPTION(Reader::open(folder / "m.zst"), FormatError,
                         has_code(ErrorCode::bad_magic));
   BOOST_CHECK_EXCEPTION(write_metadata_file(folder / "f", folder / "f", options), UsageError,

@@ -26,7 +26,7 @@ constexpr std::uint32_t kTensors = 1000;
 constexpr std::uint32_t kRegions = 600;
 constexpr std::uint64_t kBlock = 4096;
 
-// Every other number, so that each name has one that is missing behind it.
+// Every other number, so that each name has one that is missing after it.
 std::string numbered(const char* what, std::uint32_t i, const char* kind = "") {
   return fmt::format("{}{:05}{}.w", what, 2 * i, kind);
 }
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(only_the_blocks_of_what_is_found_have_to_be_sound) {
 BOOST_AUTO_TEST_CASE(what_is_missing_is_missing_between_two_sound_neighbours) {
   const Tables tables(one_region());
   for (const std::uint32_t before : {0u, 300u, 499u, 700u, kTensors - 2}) {
-    BOOST_TEST_CONTEXT("behind tensor " << before) {
+    BOOST_TEST_CONTEXT("after tensor " << before) {
       DamagedFile file(tables.bytes());
       Sound sound;
       sound.add_region(tables, 0);

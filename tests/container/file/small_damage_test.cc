@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(every_way_of_saving_makes_the_leaves_of_the_size_that_comes
   }
 }
 
-// Gaps are a share of the file, and none where somebody chose the blocks, or where there are none.
+// Gaps are a share of the file, and none if somebody chose the blocks, or there are none.
 BOOST_AUTO_TEST_CASE(gaps_cost_little) {
   Sample many;
   for (int i = 0; i < 500; ++i)

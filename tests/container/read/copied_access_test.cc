@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(verify_reports_what_it_cannot_read) {
   const std::uint64_t begin = Reader::open(file.path).tensor("b").stored_offset();
   const std::uint64_t from = begin + kLarge / 2;
   const Outcome outcome = run_with_faults({}, [&] {
-    // The tables, behind the payloads, can be read. What is near the damage is read once more, a
+    // The tables, after the payloads, can be read. What is near the damage is read once more, a
     // tensor at a time.
     const ArgumentCondition there = ArgumentCondition::equals(3, from / (1 << 20) * (1 << 20));
     const ArgumentCondition again = ArgumentCondition::equals(3, begin);
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(only_what_is_viewed_stays_in_memory) {
       BOOST_TEST(reader.resident_bytes() <= opened + 3 * (64 << 10));
       BOOST_TEST(same_bytes(b.bytes(), file.payload(1)));
       BOOST_TEST(reader.resident_bytes() >= kLarge);
-      b.read(out);  // from memory where it is there
+      b.read(out);  // from memory if it is there
       BOOST_TEST(same_bytes(out, file.payload(1)));
     }
   }

@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(payload_headers_that_differ_are_reported) {
 }
 
 BOOST_AUTO_TEST_CASE(broken_csr_indices_are_refused_by_views_and_reported) {
-  // 40 rows of 40 columns, u32; entries start behind 41 row pointers.
+  // 40 rows of 40 columns, u32; entries start after 41 row pointers.
   const auto pointer = [](std::uint64_t row, std::uint32_t value) {
     return [=](EditableFile&, std::byte* p) { put(p, row, value); };
   };

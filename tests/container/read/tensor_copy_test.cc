@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
-// Behind a tensor of `before` bytes, so that its extents do not start with a block.
+// After a tensor of `before` bytes, so that its extents do not start with a block.
 void save_bytes(const std::filesystem::path& path, ByteSpan bytes, std::uint64_t before,
                 const SaveOptions& options) {
   const auto first = random_bytes(before, 2);

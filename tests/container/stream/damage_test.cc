@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(the_same_comes_where_io_uring_or_direct_files_are_denied) {
         if (stream.result().io_fallback != denial.fallback)
           throw std::runtime_error(stream.result().io_fallback);
       });
-      // Where there is no O_DIRECT at all, both say so.
+      // If there is no O_DIRECT at all, both say so.
       const bool none_here = outcome.message == std::string_view("the file system has no O_DIRECT");
       BOOST_TEST((outcome.kind == Outcome::Kind::returned || none_here), outcome.message);
     }

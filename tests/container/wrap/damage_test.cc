@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(every_truncation_and_every_flip_is_refused_or_changes_nothi
         BOOST_TEST((!found || *found == *expected), at);
         if (!verifies(f.path, found.has_value(), at)) ++reported;
       }
-      // What lz4 copies from one place it can copy from another; and a table that is none any more
+      // What lz4 copies from one place it can copy from another; and a table that is no longer one
       // is not needed.
       BOOST_TEST(refused > file.size() * 9 / 10);
       BOOST_TEST(reported >= refused);

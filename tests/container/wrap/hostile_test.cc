@@ -16,7 +16,7 @@ namespace {
 
 class Restored {
  public:
-  // What a file holds; nullopt where it is refused.
+  // What a file holds; nullopt if it is refused.
   std::optional<std::string> operator()(const std::string& file,
                                         const DecompressOptions& options = quickly()) {
     write_file(folder_ / "f", file);
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(tables_of_large_frames_are_held_against_the_frames) {
   TableEditor less = sound;
   less.entries[0].content_length = kLarge - 1;
   refused(less.file(), "a content of");
-  TableEditor more = sound;  // a frame to skip is none
+  TableEditor more = sound;  // a frame to skip is not one
   more.bytes.insert(more.begin, "\x50\x2A\x4D\x18\0\0\0\0", 8);
   more.begin += 8;
   format::SeekEntry skipped;

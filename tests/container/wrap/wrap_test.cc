@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(progress_rises_to_the_whole_source) {
     back.work.progress = note;
     decompress_checkpoint(file, folder.at("back"), back);
     BOOST_TEST(whole == std::filesystem::file_size(file));
-    BOOST_TEST(last > whole / 2);  // what is behind it is the table
+    BOOST_TEST(last > whole / 2);  // what is after it is the table
   }
 }
 

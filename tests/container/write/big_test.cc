@@ -16,7 +16,7 @@
 using namespace thalia;
 using namespace thalia::test;
 
-// Runs where it is named, in the slow suite.
+// Runs if it is named, in the slow suite.
 BOOST_AUTO_TEST_SUITE(big, *boost::unit_test::disabled())
 
 namespace {
@@ -36,7 +36,7 @@ std::byte row_mark(std::uint64_t row) {
   return std::byte(row * 37 + 1);
 }
 
-// Rows of zeros, the first byte of each marked; then a small tensor behind 2^32.
+// Rows of zeros, the first byte of each marked; then a small tensor after 2^32.
 void stream_rows(const std::filesystem::path& path, const SaveOptions& options) {
   Writer writer(path, options);
   const RegionId region = writer.add_region({.name = "big"});
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(offsets_past_a_hole_of_many_gib_are_followed) {
   const TemporaryFolder folder;
   save(folder / "f", {.regions = {{{.name = "r"}, {dense_tensor("t", DType::u8, {kRowBytes})}}},
                       .connections = {}});
-  // The tail moves behind the hole; everything that points at it is edited.
+  // The tail moves after the hole; everything that points at it is edited.
   EditableFile editable(read_file(folder / "f"));
   const format::Header layout = editable.layout();
   format::TensorEntry& entry = editable.tensor("t");

@@ -1,4 +1,4 @@
-// The two ways of a save to the disk write the same bytes, and the direct one gives way where it is
+// The two ways of a save to the disk write the same bytes, and the direct one gives way if it is
 // denied.
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(aligned_memory_is_written_in_place) {
   BOOST_TEST((written[0] == written[1]));
 }
 
-// Headers whose payload ends extents later, pieces across extents, tables behind all of them: what
+// Headers whose payload ends extents later, pieces across extents, tables after all of them: what
 // waits for what differs from tensor to tensor.
 BOOST_AUTO_TEST_CASE(tensors_about_as_long_as_extents_are_digested_in_one_pass) {
   const TemporaryFolder folder;

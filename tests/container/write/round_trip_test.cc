@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(files_without_regions_or_without_tensors_come_back) {
                                 {{.name = "b"}, {dense_tensor("t", DType::f32, {})}},
                                 {{.name = "c"}, {}}},
                     .connections = {}});
-  // A connection behind regions that hold nothing.
+  // A connection after regions that hold nothing.
   check_round_trip(
       {.regions = {{{.name = "a"}, {}}, {{.name = "b"}, {}}},
        .connections = {{"b", "a", dense_tensor("", DType::f32, {2, 2}), std::nullopt}}});
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(every_role_and_neuron_type_comes_back) {
                                  .neuron_type = type,
                                  .homeostatic_updated = ~0ull},
                         .tensors = {}};
-    // Declared against the order in which roles stand in the file.
+    // Declared against the order in which roles are in the file.
     for (std::uint8_t role = kRoleCount; role-- > 0;) {
       for (const char* prefix : {"z", "a"}) {
         region.tensors.push_back(dense_tensor(std::string(prefix) + std::to_string(role),

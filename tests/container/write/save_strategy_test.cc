@@ -1,4 +1,4 @@
-// A save takes the direct way where it is open and the buffered one where it is not: the test
+// A save takes the direct way if it is open and the buffered one if it is not: the test
 // programs run once each way, and this tells whether they did.
 #include <fcntl.h>
 #include <sys/syscall.h>

@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_signal_that_ends_the_process_leaves_the_old_file) {
     });
     BOOST_TEST(outcome.message == "killed by signal " + std::to_string(SIGTERM));
     BOOST_TEST((read_file(folder / "f") == old));
-    // An unnamed temporary goes with its process; one with a name may stay, and is none's
+    // An unnamed temporary goes with its process; one with a name may stay, and is nobody's
     // checkpoint.
     for (const std::string& name : list_folder(folder.path()))
       BOOST_TEST((name == "f" || name.find(".thalia-tmp") != std::string::npos), name);

@@ -19,7 +19,7 @@ enum class Kind : std::uint32_t {
   write,         ///< `bytes` at `offset`
   sync,          ///< of `inode`, with returned
   sync_all,
-  submit_write,  ///< to a ring, as `operation`; linked behind `other_operation` unless that is 0
+  submit_write,  ///< to a ring, as `operation`; linked after `other_operation` unless that is 0
   submit_sync,
   complete,  ///< `operation` of a ring ended with `result`
   attempt,   ///< from here on `name` may be found

@@ -35,7 +35,7 @@ bool is_write(const io_uring_sqe& entry) {
 }
 
 // Records one entry, after the fault that may befall it. `behind` is the number of the operation
-// that it is linked behind, or 0. Returns its own number, 0 where nobody wants to know.
+// that it is linked after, or 0. Returns its own number, 0 where nobody wants to know.
 std::uint64_t submit_one(const io_uring* ring, io_uring_sqe& entry, std::uint64_t behind,
                          bool& broken_link) {
   const bool is_sync = entry.opcode == IORING_OP_FSYNC;

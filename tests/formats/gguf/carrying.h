@@ -32,7 +32,7 @@ struct Written {
   std::vector<std::string> losses;
 };
 
-// With zeros for payloads where there is no source.
+// With zeros for payloads if there is no source.
 inline Written written(const SinkInput& input, const OpenedFile* source = nullptr,
                        bool all_types = false) {
   const TemporaryFolder folder;

@@ -33,7 +33,7 @@ std::uint32_t bits(float number) {
   return std::bit_cast<std::uint32_t>(number);
 }
 
-// What stands in a NaN is the processor's business.
+// What is in a NaN is the processor's business.
 bool same_numbers(std::span<const float> a, std::span<const float> b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i)

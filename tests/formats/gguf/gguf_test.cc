@@ -51,7 +51,7 @@ bool reads_whole(const std::string& bytes) {
   return false;
 }
 
-// One f32 tensor "w" of 8 elements behind one key/value.
+// One f32 tensor "w" of 8 elements after one key/value.
 Bytes whole_file() {
   return start(1, 1)
       .text("k")

@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(other_members_of_the_format_are_announced_and_change_nothin
   BOOST_CHECK_THROW(written({.metadata = R"({"gguf":{"key_values":{"a":{"u8":1}})"}), FormatError);
 }
 
-// {"type":…,"shape":…} counts only where it is just what the tensor's shape of bytes says.
+// {"type":…,"shape":…} counts only if it is just what the tensor's shape of bytes says.
 BOOST_AUTO_TEST_CASE(edited_types_of_tensors_are_not_trusted) {
   const auto metadata = [](const std::string& tensor) {
     return R"({"format":"gguf","gguf":{"key_values":{},"tensors":{"w":)" + tensor + "}}}";

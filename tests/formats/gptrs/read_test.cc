@@ -35,7 +35,7 @@ enum class Verdict {
 const struct {
   const char* name;
   Verdict verdict;
-  ErrorCode code;  ///< of ours, where it is refused
+  ErrorCode code;  ///< of ours, if it is refused
 } kVectors[] = {
     {"bad_config_kind_not_string.gptrschk", Verdict::refused, ErrorCode::bad_value},
     {"bad_config_not_json.gptrschk", Verdict::refused, ErrorCode::bad_json},
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(an_untagged_config_is_wrapped_on_request) {
   BOOST_CHECK_THROW(
       GptrsFile::open(gptrs_path("bad_config_kind_not_string.gptrschk"), {.untagged_config = true}),
       FormatError);
-  // The index of that time is none of ours.
+  // The index of that time is not one of ours.
   BOOST_CHECK_THROW(
       GptrsFile::open(gptrs_path("legacy_interim_bincode_v2.gptrschk"), {.untagged_config = true}),
       FormatError);

@@ -25,7 +25,7 @@ bool reads_whole(const std::string& text) {
   } catch (const FormatError&) {
   } catch (const UnsupportedError&) {
   } catch (const UsageError&) {
-    // A number that JSON does not have comes of weights that are none.
+    // A number that JSON does not have comes of weights that are not numbers.
   }
   return false;
 }

@@ -101,7 +101,7 @@ class VectorCheck {
              const std::string& json, const std::string& entity) {
     LoomLayer& layer = network.layers.at(0);
     const bool quantised_before = before.has("raw_hex");
-    // What a caller sets counts as none where it is 1.
+    // What a caller sets counts as none if it is 1.
     const bool preset = before.has("scale_in_bits");
     const float scale = preset ? float_of(before.at("scale_in_bits").text) : 1;
     if (quantised_before) {

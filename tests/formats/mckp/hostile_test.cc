@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(prelude_and_footer_are_checked) {
   std::memset(&other[12], 0xff, 4);
   BOOST_CHECK_EXCEPTION(open_bytes(other), FormatError,
                         test::says(ErrorCode::truncated, "header_length"));
-  // Two frames, no frame, and a frame with something behind it.
+  // Two frames, no frame, and a frame with something after it.
   std::vector<std::byte> frame;
   codec::zstd_encode(3, test::bytes_of(good.json), frame);
   const std::string once = test::text_of(frame);
@@ -267,12 +267,12 @@ BOOST_AUTO_TEST_CASE(payloads_of_wrong_lengths_are_refused_before_memory_is_aske
       {frame_of("ab"), 3, 1},                   // of less
       {frame_of("abc"), huge, 1},               // of far less
       {frame_of("abc") + frame_of("d"), 3, 1},  // one too many
-      {frame_of("abc") + "x", 3, 1},            // something behind it
+      {frame_of("abc") + "x", 3, 1},            // something after it
       {frame_of("abc").substr(0, 9), 3, 1},     // half of one
       {"", 3, 1},                               // none
       {"", 3, 2},                               // no piece
       {piece(4, "abcd"), 3, 2},                 // a piece longer than its content
-      {piece(3, "abc") + "x", 3, 2},            // something behind it
+      {piece(3, "abc") + "x", 3, 2},            // something after it
       {piece(0xffffffff, "abc"), 3, 2},         // out of the block
       {piece(3, "abc"), huge, 2},               // far too few
       {piece(1, "\xff"), 300, 2},               // a broken lz4 block

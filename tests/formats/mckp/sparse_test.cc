@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_SUITE(mckp_sparse)
 
 namespace {
 
-// One element in ten of a matrix that takes several pieces where it is compressed.
+// One element in ten of a matrix that takes several pieces if it is compressed.
 Tensor thin(DType dtype, std::uint64_t rows, std::uint64_t seed) {
   Tensor dense = test::random_tensor(dtype, {rows, 500}, seed);
   const std::size_t width = dtype_bits(dtype) / 8;

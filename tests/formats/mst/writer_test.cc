@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(a_file_of_the_original_is_written_again_byte_for_byte) {
   BOOST_TEST((rewritten(file, {}) == test::read_file(original("nogroup_l19.mst"))));
 }
 
-// Its names stand in the header in the order of a hash table, so only they are elsewhere.
+// Its names are in the header in the order of a hash table, so only they are elsewhere.
 BOOST_AUTO_TEST_CASE(frames_of_grouped_and_of_empty_tensors_are_the_originals) {
   const std::string there = test::read_file(original("small.mst"));
   const MstFile file = MstFile::open(original("small.mst"));

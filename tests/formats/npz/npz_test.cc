@@ -44,7 +44,7 @@ Tensor read(const std::shared_ptr<const OpenedFile>& file, std::string_view name
   return file->read(file->at(name));
 }
 
-// All arrays of a file, or nullopt where it is refused.
+// All arrays of a file, or nullopt if it is refused.
 std::optional<std::vector<NpzTensor>> all_arrays(const std::string& text) {
   ReadOptions options;
   options.input.limits.max_allocation_bytes = 1 << 20;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
 
-// True where all of it is read; everything else than these errors is a failure.
+// True if all of it is read; everything else than these errors is a failure.
 bool reads_whole(const std::string& bytes) {
   formats::onnx::OnnxReadOptions options;
   options.input.limits.max_allocation_bytes = 1 << 20;
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(no_truncated_model_is_read) {
   for (const char* const name : {"raw.onnx", "typed.onnx", "sparse.onnx", "computing.onnx"}) {
     const std::string whole = test::read_file(test::onnx_vector(name));
     BOOST_TEST(reads_whole(whole));
-    // Behind the graph stand the opset imports and properties: without them it is a whole message.
+    // After the graph are the opset imports and properties: without them it is a whole message.
     unsigned read = 0;
     for (std::size_t length = 0; length < whole.size(); ++length)
       read += reads_whole(whole.substr(0, length)) ? 1u : 0u;
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(bytes_that_are_no_model_are_refused) {
   refuses(Proto().message(7, Proto()).bytes(), ErrorCode::bad_value, "ir_version");
   refuses(std::string(3, '\0'), ErrorCode::bad_value, "tag");
   refuses("\x0c", ErrorCode::bad_value, "tag");                      // the end of a group
-  refuses(std::string("\x0f\x00", 2), ErrorCode::bad_value, "tag");  // a kind that is none
+  refuses(std::string("\x0f\x00", 2), ErrorCode::bad_value, "tag");  // a kind that does not exist
   refuses("\x08" + std::string(10, '\xff'), ErrorCode::truncated, "does not end");
   refuses("\x0b\x08\x01", ErrorCode::truncated, "a group");
   refuses(Proto().varint(1, 8).message(7, Proto()).message(7, Proto()).bytes(),

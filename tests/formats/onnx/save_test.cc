@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(a_crash_between_the_files_leaves_the_old_model_its_data) {
   };
   const OnnxSaveOptions external{.external_data = true};
   save(folder / "w.onnx", {{"w", old}}, external);
-  // What a crash behind the data file leaves: both files of data, and the old model.
+  // What a crash after the data file leaves: both files of data, and the old model.
   const std::string model = read_file(folder / "w.onnx");
   save(folder / "w.onnx", {{"w", fresh}}, external);
   BOOST_TEST(reads(fresh));

@@ -29,7 +29,7 @@ Value expected() {
   return parse_json(read_file(pt_path("expected.json")));
 }
 
-// As torch.serialization.set_crc32_options(False) leaves an archive: in its directory, and behind
+// As torch.serialization.set_crc32_options(False) leaves an archive: in its directory, and after
 // each record.
 std::string without_checksums(std::string bytes) {
   for (const auto& [signature, place] :
@@ -41,7 +41,7 @@ std::string without_checksums(std::string bytes) {
   return bytes;
 }
 
-// Opens, reads and checks everything; false where that is refused.
+// Opens, reads and checks everything; false if that is refused.
 bool reads_all(const std::string& bytes) {
   ReadLimits limits;
   limits.max_allocation_bytes = 1 << 20;

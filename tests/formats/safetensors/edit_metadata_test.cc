@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(what_fits_is_written_without_the_tensors) {
   if (edit == SafetensorsEdit::in_place) BOOST_TEST(inode(path) == node);
   BOOST_TEST(header_of(path).size() == 504u);
   BOOST_TEST(check_safetensors_model(path).empty());
-  // Where that is not wanted, a new file takes the old one's place.
+  // If that is not wanted, a new file takes the old one's place.
   BOOST_TEST((edit_safetensors_metadata(path, {{"k", "v"}},
                                         {.in_place = false, .output = {.replace = false}}) !=
               SafetensorsEdit::in_place));
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(what_fits_is_written_without_the_tensors) {
     BOOST_TEST(same_bytes(open_any(path).read(tensor.name).bytes(), tensor.bytes));
 }
 
-// Shorter texts leave spaces behind them, so that what follows need not move into other sectors.
+// Shorter texts leave spaces after them, so that what follows need not move into other sectors.
 BOOST_AUTO_TEST_CASE(a_long_header_is_edited_in_one_sector) {
   const TemporaryFolder folder;
   const auto path = folder / "a.safetensors";

@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(hostile_indexes_are_refused) {
     const std::string text = std::string("{\"metadata\":") + metadata + ",\"weight_map\":{}}";
     BOOST_TEST(index_verdict(folder, text).starts_with("bad_json"), metadata);
   }
-  // Its files may be none: that is an empty model.
+  // It may have no files: that is an empty model.
   BOOST_TEST(index_verdict(folder, R"({"weight_map":{}})") == "opened: ");
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kLimit = formats::kSafetensorsHeaderLimit;
 
-// The error that a file is refused with, as "code: text"; "good" where it is not refused.
+// The error that a file is refused with, as "code: text"; "good" if it is not refused.
 std::string verdict(const std::string& file, std::uint64_t limit = kLimit) {
   try {
     formats::parse_safetensors(bytes_of(file), limit);
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(refuses_overflow_on_the_way_to_the_size) {
              "got [4611686018427387904], expected at most 2^64 - 1 bits");
   BOOST_TEST(tensor_verdict("\"U8\"", "[4294967296,4294967296]", "[0,0]", 0)
                  .starts_with("out_of_bounds: "));
-  // The reference multiplies from the left and stops at the overflow, not at the zero behind it.
+  // The reference multiplies from the left and stops at the overflow, not at the zero after it.
   BOOST_TEST(tensor_verdict("\"U8\"", "[18446744073709551615,2,0]", "[0,0]", 0)
                  .starts_with("out_of_bounds: "));
   BOOST_TEST(tensor_verdict("\"U8\"", "[0,18446744073709551615,2]", "[0,0]", 0) == "good");

@@ -12,7 +12,7 @@ BOOST_AUTO_TEST_SUITE(source_metadata_members)
 
 namespace {
 
-// What is found under "own" where it is {"a":NUMBER}, and the keys of all other members.
+// What is found under "own" if it is {"a":NUMBER}, and the keys of all other members.
 std::string found_in(std::string_view metadata) {
   std::string text = "none";
   const SourceMetadataPlace place =

@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_SUITE(npy_headers)
 
 namespace {
 
-// An array file of version 1.0 with this text, and `elements` bytes behind it.
+// An array file of version 1.0 with this text, and `elements` bytes after it.
 std::string file_of(const std::string& text, std::size_t elements) {
   std::string file("\x93NUMPY\1\0", 8);
   file += static_cast<char>(text.size() & 0xff);

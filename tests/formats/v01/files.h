@@ -14,7 +14,7 @@ namespace thalia::test {
 
 /// A file of tests/data/v01.
 std::filesystem::path v01_data(std::string_view name);
-/// Files there and, where they are to be had, of the folder of vectors, whose names do not begin
+/// Files there and, if they are to be had, of the folder of vectors, whose names do not begin
 /// with "neg_" and that are no deltas.
 std::vector<std::filesystem::path> v01_positives();
 /// Those whose names begin with "neg_".

@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(what_follows_a_frame_is_the_checksum_or_nothing) {
     std::string damaged = file;
     damaged.back() = static_cast<char>(damaged.back() ^ 1);
     refuses<IntegrityError>(damaged, ErrorCode::checksum_mismatch, "sha256");
-    // Without the checksum behind it, the last 32 bytes inside have to be one.
+    // Without the checksum after it, the last 32 bytes inside have to be one.
     refuses<IntegrityError>(file.substr(0, file.size() - 32), ErrorCode::checksum_mismatch,
                             "sha256");
   }

@@ -29,7 +29,7 @@ constexpr std::size_t kExtent = 4 * kPage;
 enum class Means { ring, threads, page_cache };
 constexpr Means kAllMeans[] = {Means::ring, Means::threads, Means::page_cache};
 
-// A file that is read in each way that this place has; null reader where it has it not.
+// A file that is read in each way that this place has; null reader if it has it not.
 struct ReadableFile {
   explicit ReadableFile(std::size_t size) : data(random_bytes(size)) {
     write_file(folder / "f", text_of(data));

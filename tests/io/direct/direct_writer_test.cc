@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(the_last_write_and_the_sync_are_one_chain) {
   BOOST_TEST((read_file(folder / "f") == text_of(data)));
 }
 
-// The kernel cancels the sync behind a short write: both are done the ordinary way then.
+// The kernel cancels the sync after a short write: both are done the ordinary way then.
 BOOST_AUTO_TEST_CASE(a_chain_whose_write_fails_reports_the_write) {
   const TemporaryFolder folder;
   if (!DirectFile(folder / "probe").writer) return;

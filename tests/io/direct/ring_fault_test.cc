@@ -75,7 +75,7 @@ struct WritableFile {
   std::unique_ptr<DirectWriter> writer;
 };
 
-// Through buffers and from borrowed memory; the first extent last, with the sync behind it.
+// Through buffers and from borrowed memory; the first extent last, with the sync after it.
 void write_all(DirectWriter& writer, MutableByteSpan data) {
   for (std::size_t i = 1; i < kExtents; ++i) {
     const ByteSpan extent = data.subspan(i * kExtent, kExtent);
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_read_that_the_ring_does_not_do_is_done_all_the_same) {
   }
 }
 
-// The kernel cancels the sync behind a write that is not whole. No sync at all would save as well,
+// The kernel cancels the sync after a write that is not whole. No sync at all would save as well,
 // but not for long: this counts them.
 BOOST_AUTO_TEST_CASE(a_chain_that_ends_early_is_synced_the_ordinary_way) {
   const TemporaryFolder folder;

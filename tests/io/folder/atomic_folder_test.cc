@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(appears_whole_with_all_its_files) {
   for (const Durability durability : {Durability::none, Durability::full}) {
     const std::filesystem::path target =
         folder / (durability == Durability::full ? "full" : "none");
-    // With a slash behind it, too.
+    // With a slash after it, too.
     io::AtomicFolder made(target / "", {.durability = durability}, {});
     put(made, {"a"}, "one");
     put(made, {"b", "c", "d"}, large);

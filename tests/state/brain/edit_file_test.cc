@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(what_is_removed_is_gone_from_file_and_state) {
   BOOST_TEST((read_file(file.path) == before));
 }
 
-// A tree has more than tensors: what looks like one in the user's own data is none.
+// A tree has more than tensors: what looks like one in the user's own data is not one.
 BOOST_AUTO_TEST_CASE(data_that_looks_like_a_tensor_is_left_alone) {
   const TemporaryFolder folder;
   BrainState brain;

@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(appending_leaves_the_rest_of_the_metadata_alone) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// A million events. Runs where it is named, in the slow suite.
+// A million events. Runs if it is named, in the slow suite.
 BOOST_AUTO_TEST_SUITE(growth_history_limit, *boost::unit_test::disabled())
 
 BOOST_AUTO_TEST_CASE(as_many_events_as_are_allowed_and_not_one_more) {

@@ -80,7 +80,7 @@ struct Files : TemporaryFolder {
 };
 
 // Whatever comes of the bytes: a file that verifies, of which each tensor is one of the old ones.
-// Returns how many there are; nullopt where nothing could be got.
+// Returns how many there are; nullopt if nothing could be got.
 std::optional<std::size_t> salvaged(const Files& files, const std::string& bytes,
                                     const std::map<std::string, std::string>& old) {
   write_file(files.hurt, bytes);

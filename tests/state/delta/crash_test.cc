@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_state_that_is_resolved_has_no_name_and_nothing_of_it_is_l
 
 BOOST_AUTO_TEST_CASE(a_state_that_is_resolved_goes_by_the_delta_s_name) {
   const Files files;
-  // Also where the folder is none: it is in memory then.
+  // Also if the folder does not exist: it is in memory then.
   for (const fs::path& folder : {files.folder.path(), fs::path("/nowhere/at/all")}) {
     const ResolvedFile resolved(files.first, folder);
     BOOST_TEST(resolved.is_copy());

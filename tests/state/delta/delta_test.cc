@@ -31,7 +31,7 @@ Encoding stored_as(const std::filesystem::path& path, std::string_view tensor = 
   return Reader::open(path).region("cortex").at(tensor).encoding();
 }
 
-// Changes `count` bytes, each of another element where there are as many.
+// Changes `count` bytes, each of another element if there are as many.
 Tensor with_changes(Tensor tensor, std::size_t count) {
   const MutableByteSpan bytes = tensor.mutable_bytes();
   for (std::size_t i = 0; i < count; ++i) bytes[i * (bytes.size() / count)] ^= std::byte{1};

@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(connections_whose_names_hide_bytes_are_refused) {
   BOOST_REQUIRE(sound.connections.size() == 1u);
   for (const TensorDiff& matrix : sound.connections[0].matrices)
     BOOST_TEST(matrix.values.value().differing > 0u);
-  // Behind the NUL, and a name without one: what compares equal up to the NUL alone is no name.
+  // After the NUL, and a name without one: what compares equal up to the NUL alone is no name.
   for (const std::size_t at : {30u, 31u}) {
     for (const bool source : {false, true}) {
       EditableFile file(read_file(folder / "b"));

@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_written_where_nothing_grows) {
   BOOST_TEST((read_file(file.path) == before));
 }
 
-// The paths of these tensors would be 20 GB if all of them stood in memory.
+// The paths of these tensors would be 20 GB if all of them were in memory.
 BOOST_AUTO_TEST_CASE(long_paths_of_many_tensors_take_no_memory) {
   constexpr int kMany = 20'000;
   const TemporaryFolder folder;

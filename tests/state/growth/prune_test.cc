@@ -27,8 +27,8 @@ void say_unchanged(BrainState& brain) {
   brain.state["task_change"]["step"] = 0;
 }
 
-// Weights of [2, 4]: 0.5 is strong, 0 is none, the others are weak. Among the weak ones (1, 2, 4,
-// 5, 6) number 2 is young, and 5 important.
+// Weights of [2, 4]: 0.5 is strong, 0 is not a synapse, the others are weak. Among the weak ones
+// (1, 2, 4, 5, 6) number 2 is young, and 5 important.
 BrainState weak_brain() {
   BrainState brain;
   brain.training_steps = 200'000;

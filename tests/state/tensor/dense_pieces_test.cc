@@ -27,7 +27,7 @@ void check(const Shape& shape, std::uint64_t largest) {
       const auto [begin, end] = piece.ranges[d];
       BOOST_REQUIRE(begin < end);
       BOOST_REQUIRE(end <= shape[d]);
-      // Behind the first dimension of which more than one index is taken all are taken whole.
+      // After the first dimension of which more than one index is taken all are taken whole.
       BOOST_TEST((!cut || (begin == 0 && end == shape[d])));
       cut = cut || end - begin > 1;
       first = first * shape[d] + begin;

@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_read_in_pieces_gives_the_same_bits_on_any_number_o
     std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(ranges[0].begin * sizeof(float)),
                 out.size(), out.begin());
   };
-  // Small ones before it, behind it, and one of nothing.
+  // Small ones before it, after it, and one of nothing.
   const auto rows = [&](std::uint64_t count) {
     return SlicedTensor{.dtype = DType::f32, .shape = {count}, .read = read};
   };

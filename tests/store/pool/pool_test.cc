@@ -29,7 +29,7 @@ std::vector<std::uint64_t> versions_of(const PoolView& view) {
 
 using Numbers = std::vector<std::uint64_t>;
 
-// Adds versions of steps 500, 1000, … behind those that are there.
+// Adds versions of steps 500, 1000, … after those that are there.
 void add_versions(RunWriter& writer, std::uint64_t first, unsigned count) {
   Pool pool(writer);
   for (unsigned i = 0; i < count; ++i) {

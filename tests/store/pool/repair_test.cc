@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_delta_without_its_base_is_told_of) {
     BOOST_TEST((kinds(report) == Names{"journal", "lone_digest", "missing_base"}));
     BOOST_TEST(!report.ok());
   }
-  // Another file in its place is none either.
+  // Another file in its place is not the base either.
   fs::copy_file(run.path() / "phase2" / "start.thalia", run.checkpoint(100));
   const Names found = kinds(run.verify({.phase = "phase1"}));
   BOOST_TEST((std::ranges::find(found, "missing_base") != found.end()));

@@ -50,7 +50,7 @@ class HydraRun {
 
   /// Saves a record of phase 3 at a step.
   static void save(RunWriter& writer, std::uint64_t step, unsigned seed = 1);
-  /// Phase 1 with a best checkpoint that is promoted; and phase 2 behind it.
+  /// Phase 1 with a best checkpoint that is promoted; and phase 2 after it.
   static void play_phase1(RunWriter& writer);
   static void play_phase2(RunWriter& writer, double feature_dropout = 0);
 
