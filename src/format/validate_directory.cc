@@ -227,7 +227,7 @@ Shape validate_tensor_entry(const TensorEntry& entry, std::uint64_t entry_offset
   for (unsigned i = entry.ndim; i < kMaxDimensions; ++i) {
     if (entry.shape[i] != 0) {
       check.fail("shape", offsetof(TensorEntry, shape) + 8 * i, std::to_string(entry.shape[i]),
-                 "0 behind ndim");
+                 "0 after ndim");
     }
   }
   const TensorLayout layout = layout_of(entry);

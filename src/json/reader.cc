@@ -162,7 +162,7 @@ class Walk {
       work();
       // simdjson does not look past the outermost value.
       if (document_.current_location().error() != simdjson::OUT_OF_BOUNDS) {
-        fail(fmt::format("there is more behind the {}", what));
+        fail(fmt::format("there is more after the {}", what));
       }
     } catch (const simdjson::simdjson_error& error) {
       if (error.error() == simdjson::MEMALLOC) throw std::bad_alloc();

@@ -177,8 +177,8 @@ class Reference(unittest.TestCase):
     def test_only_known_leniences_of_the_reference_are_refused(self):
         """The library is stricter in these ways alone."""
         known = (
-            "the name stands there twice",
-            "the key stands there twice",
+            "the name is there twice",
+            "the key is there twice",
             "unknown field",
             "the header does not start with '{'",
             "too many dimensions",

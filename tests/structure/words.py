@@ -55,6 +55,13 @@ HABITS = (
         "follows, is next to, precedes",
         "bytes do not stand",
     ),
+    (r"(?<!there\s)\b(?:is|are|was|were) none[,;.](?! of)", "is not one, does not exist", "none of what?"),
+    (r"\b[Ss]t(?:ands?|ood) (?!for\b|in\b|out\b|still\b)", "is, lies in", "bytes and names do not stand"),
+    (
+        r"(?<!left\s)(?<!leave\s)(?<!leaves\s)\bbehind (?:it|them|that|these|those|the (?!interface))",
+        "after, beyond",
+        "what comes later in a file is after it",
+    ),
     (r"\bOf\b", "begin with the subject", "who reads it does not know yet of what is spoken"),
 )
 

@@ -20,7 +20,8 @@ each. Patterns are taken in the same words for every command. Of what it made it
 out of it is none. It raises TimeoutError, and what the save failed with. What a save does that finds another
 unfinished. True where something does, as a list is. Each tensor that it fits. Sparse ones as coo alone. Errors that
 name no file name this one. The codes, of which these are the elements. It mends the header. Bytes in front of a
-tensor. What stands behind the end. Of a file with regions, their names.
+tensor. What stands behind the end. Of a file with regions, their names. A code
+is none. It stands in the header. Bytes behind the header.
 """
 
 

@@ -27,7 +27,7 @@ class Tensor:
         entry.require("dtype", entry.dtype < len(elements.DTYPES), "0 to 28")
         entry.require("ndim", entry.ndim <= 8, f"0 to {len(s.ROLES) - 1}")
         entry.require_zero()
-        entry.require("shape", not any(entry.shape[entry.ndim :]), "0 behind ndim")
+        entry.require("shape", not any(entry.shape[entry.ndim :]), "0 after ndim")
         self.encoding = s.ENCODINGS[entry.encoding]
         self.dtype, self.bits, self.alignment = elements.DTYPES[entry.dtype]
         self.shape = entry.shape[: entry.ndim]

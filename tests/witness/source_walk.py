@@ -63,6 +63,6 @@ def weights(data):
                 break
             found = payload(data, at)
             if found is None:
-                raise ValueError(f"damaged payload behind the header at {at}")
+                raise ValueError(f"damaged payload after the header at {at}")
             yield found[0], found[1], at + 32
             at = align(at + found[2], 64) + 32

@@ -210,7 +210,7 @@ Run declare_group(CLI::App& app) {
   list.pop_back();
   app.footer(list);
   const auto word = std::make_shared<std::string>();
-  offer(app.add_option("COMMAND", *word, "One of the group, with its own arguments behind it"),
+  offer(app.add_option("COMMAND", *word, "One of the group, with its own arguments after it"),
         last_words(commands_of(name)));
   return [name, word](const Session& session) -> int {
     // After an option; its arguments would not be known here.

@@ -31,7 +31,7 @@ void print_text(Output& out, const std::string& file, const RecoverResult& resul
     out.print("{}: {} damaged, 'thalia verify' tells what is in them\n", path,
               counted(result.damaged_blocks, "block", "blocks"));
   if (result.debris_bytes > 0)
-    out.print("{}: {} of debris behind the end\n", path, human_bytes(result.debris_bytes));
+    out.print("{}: {} of debris after the end\n", path, human_bytes(result.debris_bytes));
 }
 
 void print_json(Output& out, const std::string& file, const RecoverResult& result) {

@@ -98,7 +98,7 @@ std::string wrapper_text(const WrapperFacts& wrapper) {
 void add_sizes(FactLines& out, const inspect::DescribedFile& facts) {
   out.line("on disk", exact_bytes(facts.disk_bytes));
   if (facts.debris_bytes > 0) {
-    out.line("", fmt::format("of which {} behind the end: the debris of an interrupted append",
+    out.line("", fmt::format("of which {} after the end: the debris of an interrupted append",
                              exact_bytes(facts.debris_bytes)));
   }
   if (facts.dead_bytes > 0) {

@@ -78,7 +78,7 @@ int run_latest(const LatestArguments& arguments, const Session& session) {
 Run declare_store_latest(CLI::App& app) {
   app.description(
       "Prints the path of the latest checkpoint of a phase. It is read and checked against its "
-      "digest first; where it is damaged, a warning says so, and it is the next older one, and so "
+      "digest first; if it is damaged, a warning says so, and it is the next older one, and so "
       "on. Exit status 3 where none can be loaded.");
   app.footer("Example:\n  thalia info \"$(thalia store latest runs/first)\"");
   const auto arguments = std::make_shared<LatestArguments>();

@@ -192,7 +192,7 @@ CodedPlanes parse_planes(ByteSpan stored, std::uint64_t raw_bytes) {
   }
   stream.tail = stored.subspan(at);
   if (stream.tail.size() != raw_bytes % width)
-    fail_frame(kPlaneEntropyName, "bytes behind the planes", stream.tail.size(),
+    fail_frame(kPlaneEntropyName, "bytes after the planes", stream.tail.size(),
                std::to_string(raw_bytes % width));
   return stream;
 }

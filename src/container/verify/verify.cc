@@ -138,7 +138,7 @@ void note_debris(const detail::OpenFile& file, container::Findings& findings) {
        .section = "file",
        .offset = end,
        .length = size - end,
-       .message = "bytes behind the end, the debris of an interrupted append; they are ignored"});
+       .message = "bytes after the end, the debris of an interrupted append; they are ignored"});
 }
 
 void note_oddities(const detail::OpenFile& file, container::Findings& findings) {

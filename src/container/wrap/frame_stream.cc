@@ -51,7 +51,7 @@ void FrameStream::begin_frame() {
              "frames up to the end",
              // The original program puts the 32 bytes of a SHA-256 after its only frame.
              file_.size - frame_at_ == 32 && frames_ == 1
-                 ? "a checksum behind the frame: a file of version 0.1"
+                 ? "a checksum after the frame: a file of version 0.1"
                  : "");
 }
 

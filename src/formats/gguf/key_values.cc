@@ -133,7 +133,7 @@ GgufKeyValues read_key_values(Cursor& cursor, std::uint64_t count) {
   }
   const NameIndex keys(key_values, [](const auto& one) { return std::string_view(one.key); });
   if (const auto twice = keys.repeated())
-    refuse(key_values[*twice].key, first, "the key stands there twice");
+    refuse(key_values[*twice].key, first, "the key is there twice");
   return key_values;
 }
 

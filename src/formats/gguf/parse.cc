@@ -187,8 +187,8 @@ std::uint64_t place_tensors(std::vector<GgufTensor>& tensors, const std::vector<
     };
     if (begin > data.size() || bytes > data.size() - begin) {
       refuse(ErrorCode::truncated, "offset", begin,
-             fmt::format("{} bytes in the {} behind the header", bytes, data.size()),
-             "the tensor ends behind the file");
+             fmt::format("{} bytes in the {} after the header", bytes, data.size()),
+             "the tensor ends after the file");
     }
     if (begin < end) {
       refuse(ErrorCode::inconsistent, "offset", begin, fmt::format("at least {}", end),
@@ -234,7 +234,7 @@ Parsed parse_file(ByteSpan file, const ReadLimits& limits) {
   const NameIndex names(parsed.tensors, [](const auto& one) { return std::string_view(one.name); });
   if (const auto twice = names.repeated()) {
     fail_tensor(ErrorCode::bad_name, parsed.tensors[*twice].name, "name", first, "", "",
-                "the name stands there twice");
+                "the name is there twice");
   }
 
   const std::uint64_t data = padded(cursor.offset(), parsed.alignment);

@@ -93,7 +93,7 @@ ParsedModel parse_model(ByteSpan file, bool constants, const ReadLimits& limits)
   for (const auto& [key, value] : parsed.metadata) {
     if (!keys.insert(key).second)
       message.fail(ErrorCode::inconsistent, "metadata_props", 0, printable(key), "",
-                   "the key stands there twice");
+                   "the key is there twice");
   }
   // Any bytes that happen to be a message would be a model else, and so would an empty file.
   if (model.ir_version < 1)

@@ -23,7 +23,7 @@ void Machine::run() {
   }
   if (at_ != text_.size()) {
     builder_.refuse(ErrorCode::inconsistent, "STOP", fmt::format("{} bytes", text_.size() - at_),
-                    "0", "there is more behind the end of the pickle");
+                    "0", "there is more after the end of the pickle");
   }
 }
 

@@ -232,7 +232,7 @@ std::uint64_t save_pt(const std::filesystem::path& path, const std::vector<Named
   for (const NamedArray& tensor : tensors) {
     const ErrorContext context{.path = path.string(), .tensor = printable(tensor.name)};
     if (!names.insert(tensor.name).second)
-      throw UsageError(ErrorCode::duplicate, "the name stands there twice", context);
+      throw UsageError(ErrorCode::duplicate, "the name is there twice", context);
     if (!is_valid_utf8(tensor.name))
       throw UsageError(ErrorCode::bad_argument, "a name that is no UTF-8", context);
     if (tensor.shape.byte_length(tensor.dtype) != tensor.bytes.size()) {

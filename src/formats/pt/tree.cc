@@ -213,7 +213,7 @@ void TreeWalk::members(NodeId id) {
       same += fmt::format("\x01{}", static_cast<int>(kind));
     }
     if (!keys.insert(std::move(same)).second) {
-      throw FormatError(ErrorCode::inconsistent, "the key stands there twice",
+      throw FormatError(ErrorCode::inconsistent, "the key is there twice",
                         {.section = "data.pkl",
                          .field = at_root_ ? "" : printable(path_),
                          .value = printable(part)});

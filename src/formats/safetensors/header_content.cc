@@ -91,7 +91,7 @@ HeaderTensor read_header_tensor(std::string_view name, json::Value& value) {
   bool has_dtype = false, has_shape = false, has_offsets = false;
   const auto once = [&](bool& seen, std::string_view field) {
     if (std::exchange(seen, true)) {
-      fail_tensor(ErrorCode::inconsistent, name, field, "", "", "the field stands there twice");
+      fail_tensor(ErrorCode::inconsistent, name, field, "", "", "the field is there twice");
     }
   };
   value.for_each_member([&](std::string_view field, json::Value& member) {
@@ -150,14 +150,14 @@ void check_keys(const std::vector<HeaderTensor>& tensors,
   names.reserve(tensors.size());
   for (const HeaderTensor& tensor : tensors) names.push_back(tensor.name);
   if (const auto name = find_repeated(std::move(names))) {
-    fail_tensor(ErrorCode::inconsistent, *name, "", "", "", "the name stands there twice");
+    fail_tensor(ErrorCode::inconsistent, *name, "", "", "", "the name is there twice");
   }
   if (!metadata) return;
   std::vector<std::string_view> keys;
   for (const auto& [key, text] : *metadata) keys.push_back(key);
   if (const auto key = find_repeated(std::move(keys))) {
     fail_tensor(ErrorCode::inconsistent, "", kSafetensorsMetadataKey, printable(*key), "",
-                "the key stands there twice");
+                "the key is there twice");
   }
 }
 
@@ -207,7 +207,7 @@ HeaderContent read_header_content(std::string_view text, const ReadLimits& limit
           fail_limit("header", "max_tensors", tensors.size() + 1, limits.max_tensors);
         tensors.push_back(read_header_tensor(key, value));
       } else if (std::exchange(has_metadata, true)) {
-        fail_tensor(ErrorCode::inconsistent, "", key, "", "", "the key stands there twice");
+        fail_tensor(ErrorCode::inconsistent, "", key, "", "", "the key is there twice");
       } else if (value.kind() != json::Kind::null) {  // null is no metadata to the reference
         content.metadata = read_metadata(value);
       }

@@ -95,7 +95,7 @@ class WeightMap {
     for (const IndexedTensor& tensor : index.tensors) {
       if (!names.insert(tensor.name).second) {
         fail_index(ErrorCode::inconsistent, "weight_map", tensor.name, "", "",
-                   "the name stands there twice");
+                   "the name is there twice");
       }
     }
   }
@@ -168,7 +168,7 @@ ModelIndex parse_index(std::string_view text, const ReadLimits& limits, std::uin
   bool has_map = false, has_metadata = false, has_object = false;
   const auto once = [](bool& seen, std::string_view key) {
     if (std::exchange(seen, true))
-      fail_index(ErrorCode::inconsistent, key, "", "", "", "the key stands there twice");
+      fail_index(ErrorCode::inconsistent, key, "", "", "", "the key is there twice");
   };
   try {
     json::walk_object(text, kIndexDepth, [&](std::string_view key, json::Value& value) {

@@ -84,7 +84,7 @@ ParsedSafetensors parse_safetensors(ByteSpan file, std::uint64_t max_header_byte
   if (end != data.size()) {
     throw FormatError(end > data.size() ? ErrorCode::truncated : ErrorCode::inconsistent,
                       end > data.size() ? "the file ends before its tensors do"
-                                        : "there is more behind the last tensor",
+                                        : "there is more after the last tensor",
                       {.section = "data",
                        .offset = kSafetensorsPrefix + parsed.header.size(),
                        .value = fmt::format("{} bytes", data.size()),

@@ -58,7 +58,7 @@ class KnownMembers {
  public:
   void once(std::string_view field) {
     if (!seen_.emplace(field).second)
-      fail_header(ErrorCode::inconsistent, field, "", "", "the key stands there twice");
+      fail_header(ErrorCode::inconsistent, field, "", "", "the key is there twice");
   }
   void need(std::string_view field) const {
     if (!seen_.contains(field))

@@ -46,7 +46,7 @@ class Literal {
     bool seen_descr = false, seen_order = false, seen_shape = false;
     const auto once = [&](bool& seen, std::string_view key) {
       if (std::exchange(seen, true))
-        fail_npy(ErrorCode::inconsistent, key, at(), "", "", "the key stands there twice");
+        fail_npy(ErrorCode::inconsistent, key, at(), "", "", "the key is there twice");
     };
     take('{');
     while (!skip('}')) {

@@ -176,7 +176,7 @@ format::V01FileHeader read_v01_header(ByteSpan body, const ReadLimits& limits,
   if (header.num_regions > limits.max_regions)
     fail_limit("header", "max_regions", header.num_regions, limits.max_regions);
   if (header.region_index_length % sizeof(V01RegionEntry) != 0) {
-    warnings.push_back(fmt::format("{} bytes behind the last entry of the region index",
+    warnings.push_back(fmt::format("{} bytes after the last entry of the region index",
                                    header.region_index_length % sizeof(V01RegionEntry)));
   }
   warn_of_unused_fields(header, warnings);

@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(refusals_say_what_is_wrong) {
   check_says(refusal_with(kEntry, {0}), "length of a stored plane: got 166, expected 300");
   check_says(refusal_with(kEntry, {1}), "length of a constant plane: got 166, expected 0");
   check_says(refusal_with(kEntry + 4, {255}), "length of a plane: got 255, expected 166");
-  check_says(refusal_with(kEntry + 4, {165}), "bytes behind the planes: got 1, expected 0");
+  check_says(refusal_with(kEntry + 4, {165}), "bytes after the planes: got 1, expected 0");
   check_says(refusal_with(kEntry + 4, {0}), "bytes of a coded plane: got 0, expected 32 more");
 }
 

@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(keys_are_different_and_texts) {
     return start(0, 2).text(a).u32(0).u8(1).text(b).u32(0).u8(2).pad();
   };
   BOOST_TEST(from_text(keys("a", "b").bytes).key_values().size() == 2u);
-  refused(keys("a", "a"), ErrorCode::bad_name, "the key stands there twice");
+  refused(keys("a", "a"), ErrorCode::bad_name, "the key is there twice");
   refused(keys("", "a"), ErrorCode::bad_name, "the key is empty");
   refused(keys("a", "\xff"), ErrorCode::bad_name, "the key is not UTF-8");
 }
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(names_are_different_and_texts) {
   };
   BOOST_TEST(from_text(names("a", "").bytes).tensors().size() == 2u);
   BOOST_TEST(from_text(names("a", std::string(200, 'n')).bytes).tensors().size() == 2u);
-  refused(names("a", "a"), ErrorCode::bad_name, "the name stands there twice");
+  refused(names("a", "a"), ErrorCode::bad_name, "the name is there twice");
   refused(names("a", "\x80"), ErrorCode::bad_name, "UTF-8");
   // ggml would cut it at the zero.
   refused(names("a", std::string_view("a\0", 2)), ErrorCode::bad_name, "zero bytes");
@@ -172,10 +172,10 @@ BOOST_AUTO_TEST_CASE(types_that_nobody_knows_are_refused_by_number) {
 }
 
 BOOST_AUTO_TEST_CASE(tensors_lie_in_the_file_and_apart) {
-  refused(with_tensor({17}, 0), ErrorCode::truncated, "ends behind the file", "'w'");
-  refused(with_tensor({1}, 0, 64).raw("\1"), ErrorCode::truncated, "ends behind the file");
-  refused(with_tensor({0}, 0, 96), ErrorCode::truncated, "ends behind the file");
-  refused(with_tensor({1}, 0, UINT64_MAX - 31), ErrorCode::truncated, "ends behind the file");
+  refused(with_tensor({17}, 0), ErrorCode::truncated, "ends after the file", "'w'");
+  refused(with_tensor({1}, 0, 64).raw("\1"), ErrorCode::truncated, "ends after the file");
+  refused(with_tensor({0}, 0, 96), ErrorCode::truncated, "ends after the file");
+  refused(with_tensor({1}, 0, UINT64_MAX - 31), ErrorCode::truncated, "ends after the file");
   refused(with_tensor({1}, 0, 4), ErrorCode::bad_value, "offset", "a multiple of 32");
   const auto two = [](std::uint64_t a, std::uint64_t b) {
     return start(2, 0)

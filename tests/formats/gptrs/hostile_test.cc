@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(lengths_and_counts_that_lie_are_refused_in_both_modes) {
 
 BOOST_AUTO_TEST_CASE(places_that_lie_are_refused_at_once_or_when_they_are_read) {
   const Refusal kCases[] = {
-      {"behind the end", one_entry({.offset = 1}), ErrorCode::out_of_bounds, "byte_len"},
+      {"after the end", one_entry({.offset = 1}), ErrorCode::out_of_bounds, "byte_len"},
       {"far behind", one_entry({.offset = kHuge - 1000}), ErrorCode::out_of_bounds, "offset_abs"},
       {"short", one_entry({.length = 4}), ErrorCode::inconsistent, "byte_len"},
       {"no whole element", one_entry({.length = 7}), ErrorCode::inconsistent, "byte_len"},
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(places_that_lie_are_refused_at_once_or_when_they_are_read) 
       {"of the other width", one_entry({.tag = 1}), ErrorCode::inconsistent, "8, expected 4"},
       {"large for the file", one_entry({.dims = {1ull << 40}, .length = 1ull << 42}),
        ErrorCode::out_of_bounds, "byte_len"},
-      {"empty behind the end", one_entry({.dims = {0}, .offset = 9, .length = 0}),
+      {"empty after the end", one_entry({.dims = {0}, .offset = 9, .length = 0}),
        ErrorCode::out_of_bounds, "offset_abs"},
   };
   for (const Refusal& one : kCases) BOOST_TEST_CONTEXT(one.what) {

@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(stacks_and_memos_are_kept_to) {
                                  "h\x05", "j\x05\x00\x00\x00", "]NNa", "N(u", "}(Nu", "N(Ne"})
     BOOST_CHECK_THROW(graph_of(pickle_of(body)), FormatError);
   BOOST_CHECK_EXCEPTION(graph_of(pickle_of("N") + "N"), FormatError,
-                        says(ErrorCode::inconsistent, "behind the end"));
+                        says(ErrorCode::inconsistent, "after the end"));
 }
 
 BOOST_AUTO_TEST_CASE(lengths_past_the_end_are_refused) {

@@ -121,18 +121,18 @@ BOOST_AUTO_TEST_CASE(header_is_one_json_object_from_its_first_byte) {
 BOOST_AUTO_TEST_CASE(refuses_repeated_keys) {
   const std::string t = R"("t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]})";
   BOOST_TEST(header_verdict("{" + t + "," + t + "}", 1) ==
-             "inconsistent: header (tensor 't'): the name stands there twice");
+             "inconsistent: header (tensor 't'): the name is there twice");
   BOOST_TEST(header_verdict(R"({"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
                             R"("\u0074":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
                             2)
                  .starts_with("inconsistent: "));
   BOOST_TEST(
       header_verdict(R"({"t":{"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 1) ==
-      "inconsistent: header.dtype (tensor 't'): the field stands there twice");
+      "inconsistent: header.dtype (tensor 't'): the field is there twice");
   BOOST_TEST(header_verdict(R"({"__metadata__":{},"__metadata__":{}})")
                  .starts_with("inconsistent: header.__metadata__"));
   BOOST_TEST(header_verdict(R"({"__metadata__":{"a":"1","a":"1"}})") ==
-             "inconsistent: header.__metadata__: the key stands there twice: got a");
+             "inconsistent: header.__metadata__: the key is there twice: got a");
 }
 
 BOOST_AUTO_TEST_CASE(metadata_maps_strings_to_strings) {
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(file_is_exactly_header_and_data) {
              "truncated: data at offset 61: the file ends before its tensors do: got 3 bytes, "
              "expected 4");
   BOOST_TEST(tensor_verdict("\"U8\"", "[4]", "[0,4]", 5) ==
-             "inconsistent: data at offset 61: there is more behind the last tensor: got 5 bytes, "
+             "inconsistent: data at offset 61: there is more after the last tensor: got 5 bytes, "
              "expected 4");
   BOOST_TEST(header_verdict("{}", 1).starts_with("inconsistent: data"));
   BOOST_TEST(tensor_verdict("\"U8\"", "[1152921504606846976]", "[0,1152921504606846976]", 4)
