@@ -88,7 +88,7 @@ std::string wrapper_text(const WrapperFacts& wrapper) {
   const std::string_view codec = codec_name(wrapper.codec);
   if (wrapper.checksum_inside) {
     return fmt::format("{}, checksum {} the frame", codec,
-                       *wrapper.checksum_inside ? "inside" : "behind");
+                       *wrapper.checksum_inside ? "inside" : "after");
   }
   if (!wrapper.frames) return fmt::format("{} frames without a seek table", codec);
   return fmt::format("{} of {}, with a seek table", counted(*wrapper.frames, "frame", "frames"),

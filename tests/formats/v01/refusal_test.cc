@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(warns_of_what_it_reads_all_the_same) {
   auto& header = *reinterpret_cast<format::V01FileHeader*>(longer.data());
   header.region_index_length = header.region_index_length + 7;
   finalize_v01(longer);
-  BOOST_TEST(warned(longer, "7 bytes behind").document.entries.size() == 3u);
+  BOOST_TEST(warned(longer, "7 bytes after").document.entries.size() == 3u);
 }
 
 BOOST_AUTO_TEST_CASE(a_name_cut_inside_a_character_loses_its_beginning) {
