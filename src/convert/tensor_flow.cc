@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "base/fail.h"
@@ -16,6 +15,7 @@
 #include "format/constants.h"
 #include "format/payload.h"
 #include "formats/source/legal_elements.h"
+#include "formats/source/region_ids.h"
 #include "state/tensor/counted_tensor.h"
 #include "thalia/error.h"
 #include "thalia/types.h"
@@ -23,25 +23,6 @@
 
 namespace thalia::formats {
 namespace {
-
-// Regions of an output that appear as their first tensor does.
-
-/// The regions declared so far, by name. Externally synchronised.
-class RegionIds {
- public:
-  /// The region of that name; the first call for it declares it. @throws as Writer::add_region().
-  RegionId of(Writer& writer, std::string name) {
-    auto region = ids_.find(name);
-    if (region == ids_.end()) {
-      const RegionId id = writer.add_region({.name = name});
-      region = ids_.emplace(std::move(name), id).first;
-    }
-    return region->second;
-  }
-
- private:
-  std::unordered_map<std::string, RegionId> ids_;
-};
 
 // Its role is what its name tells.
 TensorSpec spec_of_source(const AnyTensor& tensor) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <system_error>
 
+#include "container/write/sha256_ending.h"
 #include "io/folder/folder.h"
 #include "io/output/atomic_file.h"
 #include "thalia/files.h"
@@ -81,7 +82,7 @@ Digest256 FileDigest::finish(std::uint64_t length) {
 namespace {
 
 std::filesystem::path sha256_path(std::filesystem::path path) {
-  path += ".sha256";
+  path += kSha256Ending;
   return path;
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/fail.h"
+#include "container/write/sha256_ending.h"
 #include "formats/safetensors/index.h"
 #include "formats/safetensors/place.h"
 #include "io/folder/folder.h"
@@ -30,7 +31,7 @@ namespace thalia::formats::safetensors {
 namespace {
 
 std::string sum_name(std::string_view name) {
-  return std::string(name) + std::string(kSumSuffix);
+  return std::string(name) + std::string(container::kSha256Ending);
 }
 
 // What this save has put into the folder, until a model consists of it.
@@ -160,7 +161,8 @@ bool is_debris(const ModelPlan& plan, const OlderFiles& older, const std::string
     });
   };
   const auto without_sum = [](std::string_view file) {
-    if (file.ends_with(kSumSuffix)) file.remove_suffix(kSumSuffix.size());
+    if (file.ends_with(container::kSha256Ending))
+      file.remove_suffix(container::kSha256Ending.size());
     return file;
   };
   if (const auto process = io::temporary_process(name))

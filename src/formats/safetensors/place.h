@@ -18,8 +18,6 @@ inline constexpr std::array kShardKinds{ShardKind::thalia, ShardKind::safetensor
 
 /// ".thalia", with which the names of such files end.
 std::string_view file_suffix(ShardKind kind) noexcept;
-/// What the name of a file of SHA-256 ends with, after the whole name of what it is of.
-inline constexpr std::string_view kSumSuffix = ".sha256";
 /// NAME.thalia, and the index beside which the shards of NAME lie, NAME.thalia.index.json.
 std::string file_name(std::string_view prefix, ShardKind kind);
 std::string index_name(std::string_view prefix, ShardKind kind);

@@ -3,19 +3,19 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/fail.h"
+#include "container/write/file_digest.h"
 #include "formats/safetensors/model_writer.h"
 #include "formats/safetensors/parse.h"
 #include "formats/safetensors/place.h"
 #include "formats/safetensors/shard_plan.h"
 #include "formats/safetensors/source_metadata.h"
 #include "formats/safetensors/writer.h"
+#include "formats/source/region_ids.h"
 #include "io/folder/lock.h"
-#include "thalia/files.h"
 #include "thalia/formats/file_facts.h"
 #include "thalia/formats/safetensors.h"
 #include "thalia/types.h"
@@ -78,22 +78,18 @@ class ModelFiles {
     Writer writer(path, save);
     add_tensors(writer, file);
     writer.set_metadata(metadata_);
+    // A save with a digest removes that of the file that it replaces.
+    if (!save.sha256 && output.replace) container::remove_sha256_file(path, output);
     const std::uint64_t bytes = writer.commit().file_bytes;
     written_.done += file.header.data_bytes;
-    // That of the file that was replaced.
-    if (!save.sha256) remove_file(path.native() + std::string(kSumSuffix));
     return bytes;
   }
 
   void add_tensors(Writer& writer, const PlannedFile& file) const {
-    std::unordered_map<std::string, RegionId> regions;
+    formats::RegionIds regions;
     for (const std::size_t i : file.header.order) {
       const NamedArray& tensor = tensors_[i];
-      const std::string name = region_for_name(tensor.name, {});
-      auto region = regions.find(name);
-      if (region == regions.end())
-        region = regions.emplace(name, writer.add_region({.name = name})).first;
-      writer.add_tensor(region->second,
+      writer.add_tensor(regions.of(writer, region_for_name(tensor.name, {})),
                         {.name = tensor.name,
                          .dtype = tensor.dtype,
                          .shape = tensor.shape,

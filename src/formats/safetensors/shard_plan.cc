@@ -12,6 +12,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "container/write/sha256_ending.h"
 #include "formats/safetensors/index.h"
 #include "formats/safetensors/kept_header.h"
 #include "io/folder/folder.h"
@@ -126,7 +127,8 @@ class Planner {
   }
   // A link that leads nowhere is something, too, and so is the checksum of a file that is gone.
   bool taken(const std::string& name) const {
-    return folder_ && (folder_->facts(name) || folder_->facts(name + std::string(kSumSuffix)));
+    return folder_ &&
+           (folder_->facts(name) || folder_->facts(name + std::string(container::kSha256Ending)));
   }
 
   ModelTarget target_;

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "container/write/sha256_ending.h"
+
 namespace thalia::store {
 
 inline constexpr std::string_view kCheckpoints = "checkpoints";
@@ -13,7 +15,7 @@ inline constexpr std::string_view kGates = "gates";
 inline constexpr std::string_view kEvaluation = "eval";
 inline constexpr std::string_view kJournal = "journal.jsonl";
 inline constexpr std::string_view kBestMeta = "best.meta.json";
-inline constexpr std::string_view kDigestEnding = ".sha256";
+inline constexpr std::string_view kDigestEnding = container::kSha256Ending;
 inline constexpr std::string_view kMetaEnding = ".meta.json";
 
 /// Letters, digits, '.', '-' and '_', the first a letter or a digit, 64 at most.
