@@ -17,7 +17,7 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FRAMEWORKS = re.compile("torch|dcp|lightning|accelerate|transformers|orbax")
 DEEPSPEED = "import deepspeed"
 # Of a block that installs: tools/test and tools/demo are the gate's, tests/install has the others.
-INSTALLS = re.compile(r"^(tools/|pip |meson |ninja |bench/)")
+INSTALLS = re.compile(r"^(tools/|apt-get |pip |meson |ninja |bench/)")
 STATUS = re.compile(r"# exit status (\d)\b")
 PROGRAM = os.environ.get("THALIA_PROGRAM") or shutil.which("thalia")
 

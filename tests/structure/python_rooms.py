@@ -34,6 +34,8 @@ ROOMS = {
     # The names that users import, and what hands the makers of torch's tensors to _files. The modules of _operations
     # are imported by texts, when one of their names is asked for.
     "__init__": ("_files", "torch"),
+    # python -m thalia_checkpoint: the program.
+    "__main__": (),
 }
 MOST_FILES = 40
 
