@@ -10,8 +10,9 @@ install_build() {
   trap 'rm -rf "$place"' EXIT
 
   # The Meson that configured the build: another version would refuse its records.
+  # By tags: the Python module is no part of it.
   read -ra meson <<<"$(sed -n 's/^ *command = \(.*\) --internal regenerate .*/\1/p' "$build/build.ninja")"
-  "${meson[@]}" install -C "$build" --no-rebuild --quiet --destdir "$place" >"$place/install.log" 2>&1 || {
+  "${meson[@]}" install -C "$build" --no-rebuild --quiet --tags devel,runtime,man --destdir "$place" >"$place/install.log" 2>&1 || {
     cat "$place/install.log"
     exit 1
   }
@@ -21,10 +22,15 @@ install_build() {
     echo "no thalia.pc was installed"
     exit 1
   }
+  # Where it lies now, and not where the build was configured for.
   PKG_CONFIG_PATH=$(dirname "$pc")
-  export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR=$place
-  libraries=$place$(PKG_CONFIG_SYSROOT_DIR='' pkg-config --variable=libdir thalia)
-  prefix=$place$(PKG_CONFIG_SYSROOT_DIR='' pkg-config --variable=prefix thalia)
+  export PKG_CONFIG_PATH
+  libraries=$(realpath "$(pkg-config --variable=libdir thalia)")
+  prefix=$(realpath "$(pkg-config --variable=prefix thalia)")
   export libraries prefix
+  [[ $libraries == "$(realpath "$place")"/* ]] || {
+    echo "thalia.pc leads to $libraries, which is not in $place"
+    exit 1
+  }
   [[ $(pkg-config --modversion thalia) == "$version" ]]
 }
