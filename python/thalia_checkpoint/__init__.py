@@ -56,7 +56,15 @@ if TYPE_CHECKING:
     from ._operations.diff import ConnectionDiff, Diff, FieldDiff, RegionDiff, TensorDiff, TensorFacts, ValueDiff, diff
     from ._operations.edit import edit_safetensors_metadata
     from ._operations.info import ChecksumFacts, DeltaBase, DTypeTotal, Info, LossyFacts, WrapperFacts, info
-    from ._operations.param_source import ParamInfo, ParamSource, ParamStatistics, stream_params
+    from ._operations.param_source import (
+        ParamInfo,
+        ParamResolver,
+        ParamSource,
+        ParamStatistics,
+        base_param_id,
+        param_key,
+        stream_params,
+    )
     from ._operations.quantize import QuantizedTensor, QuantizeResult, quantize
     from ._operations.repair import CompactResult, LostTensor, RecoverResult, SalvageResult, compact, recover, salvage
     from ._operations.verify import Finding, VerifyReport, verify
@@ -105,6 +113,7 @@ __all__ = [
     "MissingFileError",
     "NotFoundError",
     "ParamInfo",
+    "ParamResolver",
     "ParamSource",
     "ParamStatistics",
     "QuantizeResult",
@@ -134,6 +143,7 @@ __all__ = [
     "WrapperFacts",
     "Writer",
     "__version__",
+    "base_param_id",
     "compact",
     "compress",
     "convert",
@@ -148,6 +158,7 @@ __all__ = [
     "merge",
     "migrate",
     "open",
+    "param_key",
     "quantize",
     "recover",
     "resolve",

@@ -174,13 +174,12 @@ struct type_caster<thalia::Digest128>
   }
 };
 
-template <>
-struct type_caster<thalia::BaseParamId>
-    : text_value_caster<thalia::BaseParamId, type_caster<thalia::BaseParamId>> {
-  static std::string text_of(const thalia::BaseParamId& id) { return id.to_string(); }
-  static std::optional<thalia::BaseParamId> of_text(std::string_view text) noexcept {
-    return thalia::BaseParamId::from_string(text);
-  }
+template <typename Kind>
+struct type_caster<thalia::Id128<Kind>>
+    : text_value_caster<thalia::Id128<Kind>, type_caster<thalia::Id128<Kind>>> {
+  using Id = thalia::Id128<Kind>;
+  static std::string text_of(const Id& id) { return id.to_string(); }
+  static std::optional<Id> of_text(std::string_view text) noexcept { return Id::from_string(text); }
 };
 
 template <>

@@ -109,18 +109,52 @@ std::vector<Payload> any_sparse(const OpenedAny& opened, std::size_t i) {
   return arrays_of(tensor->encoding(), tensor, *tensor);
 }
 
-namespace nb = nanobind;
+/// An id from its 32 hexadecimal digits.
+template <typename Id>
+Id id_of(const char* argument, const std::string& text) {
+  if (const auto id = Id::from_string(text)) return *id;
+  fail_choice(argument, text, "32 lower-case hexadecimal digits");
+}
 
 ParamSource open_params(const OpenedAny& opened, std::optional<std::uint64_t> budget_bytes,
                         std::optional<double> budget_share,
                         std::optional<std::uint64_t> budget_cap_bytes,
-                        std::uint64_t prefetch_layers, std::optional<std::uint64_t> small_bytes) {
+                        std::uint64_t prefetch_layers, std::optional<std::uint64_t> small_bytes,
+                        const std::optional<std::string>& model) {
+  std::optional<ModelNamespaceId> space;
+  if (model) space = id_of<ModelNamespaceId>("model", *model);
   const Unlocked unlocked;
   return stream_params(opened.file, {.budget_bytes = budget_bytes,
                                      .budget_share = budget_share,
                                      .budget_cap_bytes = budget_cap_bytes,
                                      .prefetch_layers = prefetch_layers,
-                                     .small_bytes = small_bytes});
+                                     .small_bytes = small_bytes,
+                                     .model = space});
+}
+
+std::optional<ParamInfo> find_param(const ParamSource& source, const std::optional<std::string>& id,
+                                    const std::optional<std::string>& key) {
+  const ParamInfo* const found = id ? source.find(id_of<BaseParamId>("id", *id))
+                                    : source.find(id_of<ParamKey>("key", key.value()));
+  return found == nullptr ? std::nullopt : std::optional(*found);
+}
+
+// What Python derived, which may let go of it anywhere.
+using Derived = std::shared_ptr<nb::object>;
+
+nb::object resolve(const ParamResolver& resolver, const std::string& key, const std::string& form,
+                   const nb::callable& make) {
+  const auto id = id_of<ParamKey>("key", key);
+  std::shared_ptr<const Derived> found;
+  {
+    const Unlocked unlocked;
+    found = resolver.resolve<Derived>(id, form, [&] {
+      Derived made;
+      with_gil([&] { made = held_object(make()); });
+      return made;
+    });
+  }
+  return **found;
 }
 
 // Its bytes, or of a sparse one its arrays.
@@ -150,6 +184,8 @@ void bind_param_facts(nb::module_& module) {
           "id", &ParamInfo::id,
           "As gpt.rs has it: 32 hexadecimal digits that follow from the name; None of one that is "
           "not ASCII."),
+      field("key", &ParamInfo::key,
+            "The id within the source's model: what caches of several models may use."),
       field("layer", &ParamInfo::layer,
             "The first part of the name, cut at \".\", that is a number and not the last part."),
       field("pinned", &ParamInfo::pinned,
@@ -198,14 +234,46 @@ void bind_param_source(nb::module_& module) {
   nb::class_<ParamSource>(module, "ParamSource")
       .def_static("open", open_params, nb::arg("file"), nb::arg("budget_bytes").none(),
                   nb::arg("budget_share").none(), nb::arg("budget_cap_bytes").none(),
-                  nb::arg("prefetch_layers"), nb::arg("small_bytes").none())
+                  nb::arg("prefetch_layers"), nb::arg("small_bytes").none(),
+                  nb::arg("model").none())
       .def_prop_ro("params",
                    [](const ParamSource& source) { return TupleOf<ParamInfo>{source.params()}; })
       .def_prop_ro("total_bytes", &ParamSource::total_bytes)
       .def_prop_ro("budget_bytes", &ParamSource::budget_bytes)
+      .def_prop_ro("model", &ParamSource::model)
+      .def("find", find_param, nb::arg("id").none(), nb::arg("key").none())
       .def("load", load, nb::arg("name"))
       .def("prefetch", prefetch, nb::arg("threads"))
       .def_prop_ro("statistics", &ParamSource::statistics);
+  nb::class_<ParamResolver>(module, "ParamResolver")
+      .def(nb::init<>())
+      .def("resolve", resolve, nb::arg("key"), nb::arg("form"), nb::arg("make"))
+      .def("size",
+           [](const ParamResolver& resolver) {
+             const Unlocked unlocked;
+             return resolver.size();
+           })
+      .def(
+          "forget",
+          [](const ParamResolver& resolver, const std::string& key) {
+            const auto id = id_of<ParamKey>("key", key);
+            const Unlocked unlocked;
+            return resolver.forget(id);
+          },
+          nb::arg("key"))
+      .def("clear", [](const ParamResolver& resolver) {
+        const Unlocked unlocked;
+        return resolver.clear();
+      });
+  module.def(
+      "base_param_id", [](const std::string& name) { return base_param_id(name); },
+      nb::arg("name"));
+  module.def(
+      "param_key",
+      [](const std::string& model, const std::string& id) {
+        return param_key(id_of<ModelNamespaceId>("model", model), id_of<BaseParamId>("id", id));
+      },
+      nb::arg("model"), nb::arg("id"));
 }
 
 }  // namespace thalia::python

@@ -1,6 +1,11 @@
 """Conversions between formats; tensors on demand; texts of safetensors files."""
 
 import gc
+import pickle
+import threading
+import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -198,6 +203,118 @@ def test_parameters_that_cannot_be(weights, tmp_path):
     same(sparse.load("linear"), thalia.open(DATA / "onnx/sparse.onnx")["linear"].dense())
     blocks = thalia.stream_params(DATA / "gguf/blocks.gguf", dequantize=True)
     assert {of.dtype for of in blocks.params.values()} == {"f32"}
+
+
+def test_a_parameter_is_loaded_by_its_id_and_its_key(weights):
+    path, arrays = weights
+    source, other = thalia.stream_params(path), thalia.stream_params(path, model=2**127 + 5)
+    assert other.model == 2**127 + 5 and source.model != thalia.stream_params(path).model
+    for name, array in arrays.items():
+        told = source.params[name]
+        assert told.id == thalia.base_param_id(name)
+        assert told.key == thalia.param_key(source.model, told.id)
+        same(source.load(id=told.id), array)
+        same(source.load(key=told.key), array)
+        assert told.id == other.params[name].id and told.key != other.params[name].key
+        with pytest.raises(thalia.NotFoundError, match="key"):
+            other.load(key=told.key)
+    assert pickle.loads(pickle.dumps(told)) == told
+    # Of gpt.rs itself.
+    assert thalia.base_param_id("lm_head") == "a962c72e0d59ef7a13ff91bdee235d58"
+    assert thalia.param_key(1, thalia.base_param_id("lm_head")) == "bc874dba78a0af10e0bf65eac431acd0"
+
+
+def test_ids_that_cannot_be(weights):
+    source = thalia.stream_params(weights[0])
+    with pytest.raises(thalia.UsageError, match="one of name, id and key"):
+        source.load()
+    with pytest.raises(thalia.UsageError, match="one of name, id and key"):
+        source.load("steps", id=source.params["steps"].id)
+    for text in ("", "A" * 32, "0" * 31, "g" * 32, "\ud800"):
+        with pytest.raises(thalia.UsageError, match="32"):
+            source.load(id=text)
+        with pytest.raises(thalia.UsageError, match="32"):
+            source.resolver.resolve(text, "form", object)
+        with pytest.raises(thalia.UsageError, match="32"):
+            thalia.param_key(1, text)
+    with pytest.raises(thalia.NotFoundError, match="0000"):
+        source.load(id="0" * 32)
+    with pytest.raises(TypeError):
+        source.load(id=b"0" * 32)
+    for model in (-1, 1 << 128):
+        with pytest.raises(thalia.UsageError, match="model"):
+            thalia.stream_params(weights[0], model=model)
+    with pytest.raises(thalia.UsageError, match="ASCII"):
+        thalia.base_param_id("h\u00e9")
+
+
+def test_a_derived_form_is_made_once(weights):
+    path, arrays = weights
+    resolver = thalia.ParamResolver()
+    source = thalia.stream_params(path, resolver=resolver)
+    made = []
+
+    def transposed(array):
+        made.append(array)
+        return np.ascontiguousarray(array.T)
+
+    first = source.derived("layers.0.weight", "transposed", transposed)
+    same(first, arrays["layers.0.weight"].T.copy())
+    assert source.derived("layers.0.weight", "transposed", transposed) is first and len(made) == 1
+    assert source.statistics.misses == 1
+    assert source.derived("layers.0.weight", "sum", np.sum) == pytest.approx(arrays["layers.0.weight"].sum())
+    # Another model has forms of its own, in the same resolver.
+    other = thalia.stream_params(path, resolver=resolver)
+    assert other.derived("layers.0.weight", "transposed", transposed) is not first and len(made) == 2
+    assert len(resolver) == 3 and "3 forms" in repr(resolver)
+    key = source.params["layers.0.weight"].key
+    assert resolver.resolve(key, "transposed", pytest.fail) is first
+    assert resolver.forget(key) == 2 and len(resolver) == 1
+    assert source.derived("layers.0.weight", "transposed", transposed) is not first
+    assert resolver.clear() == 2 and resolver and not len(resolver)
+    with pytest.raises(thalia.NotFoundError):
+        source.derived("nothing", "transposed", transposed)
+
+
+def test_a_form_that_fails_or_needs_itself_is_not_kept(weights):
+    source = thalia.stream_params(weights[0])
+    key, resolver = source.params["steps"].key, source.resolver
+    for error in (ValueError("no"), KeyboardInterrupt()):
+
+        def fail(error=error):
+            raise error
+
+        with pytest.raises(type(error)) as caught:
+            resolver.resolve(key, "form", fail)
+        assert caught.value is error
+    with pytest.raises(thalia.UsageError, match="to make itself"):
+        resolver.resolve(key, "form", lambda: resolver.resolve(key, "form", object))
+    with pytest.raises(TypeError):
+        resolver.resolve(key, "form", None)
+    assert len(resolver) == 0
+    assert resolver.resolve(key, "form", lambda: resolver.resolve(key, "inner", lambda: 20) + 1) == 21
+    gone = weakref.ref(resolver.resolve(key, "object", lambda: type("Any", (), {})()))
+    assert gone() is not None
+    resolver.clear()
+    gc.collect()
+    assert gone() is None
+
+
+def test_threads_that_ask_for_one_form_wait_for_it(weights):
+    source = thalia.stream_params(weights[0])
+    started, made = threading.Barrier(8), []
+
+    def make(array):
+        made.append(time.sleep(0.2))
+        return object()
+
+    def ask(_):
+        started.wait(60)
+        return source.derived("layers.0.weight", "form", make)
+
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(ask, range(8)))
+    assert len(found) == 1 and len(made) == 1
 
 
 # Texts of safetensors files.

@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 #include <vector>
 
 #include "thalia/detail/held.h"
@@ -137,6 +138,7 @@ class ParamSource {
   /// nullptr if there is none. Valid as long as the source.
   const ParamInfo* find(std::string_view name) const noexcept;
   const ParamInfo* find(BaseParamId id) const noexcept;
+  const ParamInfo* find(ParamKey key) const noexcept;
 
   ModelNamespaceId model() const noexcept;
   std::uint64_t total_bytes() const noexcept;
@@ -147,6 +149,7 @@ class ParamSource {
   /// IoError that name file and tensor. The next call tries again.
   Tensor load(std::string_view name) const;
   Tensor load(BaseParamId id) const;
+  Tensor load(ParamKey key) const;
 
   /// Loads the tensors of the first `prefetch_layers` layers, layer by layer, as far as they fit;
   /// what is kept already is not read. @throws as load(); CancelledError.
@@ -155,6 +158,46 @@ class ParamSource {
   ParamStatistics statistics() const;
 
  private:
+  detail::Shared<Impl> impl_;
+};
+
+/// Forms that are derived from parameters, packed, transposed, of another type: each is made once,
+/// and kept by the parameter's key and its own name, so that one resolver serves all models of a
+/// process. gpt.rs's ParamResolver.
+///
+///   const auto packed = resolver.resolve<Packed>(*info.key, "packed",
+///                                                [&] { return pack(source.load(*info.key)); });
+///
+/// Nothing goes by itself: forget() and clear() let go, and who holds a form keeps it. A cheap
+/// handle whose copies share what is kept. Any number of threads: different forms are made at once,
+/// and one that several ask for is made once.
+class ParamResolver {
+ public:
+  ParamResolver();
+
+  /// What make() returned when this form of this parameter was first asked for. Forms of the same
+  /// name and of different types are different. make() may resolve other forms, but none that waits
+  /// for this one.
+  /// @throws what make() throws, and then nothing is kept; UsageError (wrong_state) where make()
+  /// asks for what it makes.
+  template <typename T, typename Make>
+  std::shared_ptr<const T> resolve(ParamKey key, std::string_view form, const Make& make) const {
+    return std::static_pointer_cast<const T>(resolve_any(
+        key, form, typeid(T),
+        [&]() -> std::shared_ptr<const void> { return std::make_shared<const T>(make()); }));
+  }
+
+  std::size_t size() const;  ///< forms that are kept
+  /// All forms of a parameter, as after its numbers were changed. @return their number. A form that
+  /// is being made meanwhile is given to those who wait for it, and not kept.
+  std::size_t forget(ParamKey key) const;
+  std::size_t clear() const;  ///< the same of all parameters
+
+ private:
+  struct Impl;
+  std::shared_ptr<const void> resolve_any(
+      ParamKey key, std::string_view form, const std::type_info& type,
+      const std::function<std::shared_ptr<const void>()>& make) const;
   detail::Shared<Impl> impl_;
 };
 

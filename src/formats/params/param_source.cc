@@ -1,14 +1,10 @@
 // One mutex guards what is kept, the counts and the reads under way; it is never held while a file
-// is read. Who finds that a tensor is being read waits for that read, and takes the tensor from it
-// even if it is not kept. If that read fails, one of those who wait tries again itself: an
-// exception is not shared, because anybody who catches it may add to it. A forked child reads anew
-// what its parent was reading.
+// is read.
 #include "thalia/formats/param_source.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -23,6 +19,7 @@
 #include "base/suggestion.h"
 #include "base/utf8.h"
 #include "format/payload.h"
+#include "formats/params/flights.h"
 #include "formats/params/layer.h"
 #include "formats/params/make_param_source.h"
 #include "io/system/process.h"
@@ -138,13 +135,6 @@ std::optional<std::uint64_t> budget_of(const ParamSourceOptions& options, std::u
 namespace thalia {
 
 struct ParamSource::Impl {
-  // A read under way. A forked child has it, and not the thread that reads.
-  struct Flight {
-    io::OwnProcess process{};
-    std::optional<Tensor> tensor;  ///< once it has landed
-    std::atomic<bool> landed{false};
-  };
-
   Impl(std::shared_ptr<const formats::OpenedFile> from, const ParamSourceOptions& options)
       : source(std::move(from)),
         prefetch_layers(options.prefetch_layers),
@@ -157,6 +147,7 @@ struct ParamSource::Impl {
     for (std::size_t i = 0; i < params.size(); ++i) {
       by_name.emplace(params[i].name, i);
       if (params[i].id) by_id.emplace(*params[i].id, i);
+      if (params[i].key) by_key.emplace(*params[i].key, i);
     }
     total = sum.value().value_or(UINT64_MAX);
     budget = formats::params::budget_of(options, total);
@@ -184,25 +175,14 @@ struct ParamSource::Impl {
   std::vector<ParamInfo> params;
   std::unordered_map<std::string_view, std::size_t> by_name;
   std::unordered_map<BaseParamId, std::size_t> by_id;
+  std::unordered_map<ParamKey, std::size_t> by_key;
   std::uint64_t total = 0;
   std::optional<std::uint64_t> budget;
 
   io::ThreadLock mutex;
   formats::params::Residents residents{std::nullopt};
-  std::unordered_map<std::size_t, std::shared_ptr<Flight>> flights;
   ParamStatistics counts;
-
-  // Ends a read, whichever way, and wakes those who wait for it.
-  void land(std::size_t i, Flight& flight, const Tensor* tensor) {
-    const std::lock_guard lock(mutex);
-    flights.erase(i);
-    if (tensor != nullptr) flight.tensor = *tensor;
-    flight.landed = true;
-    flight.landed.notify_all();
-    if (tensor == nullptr) return;
-    counts.loaded_bytes += tensor->bytes().size();
-    residents.keep(i, *tensor, params[i].pinned);
-  }
+  formats::params::Flights<std::size_t, Tensor> flights{mutex};
 
   // What was decoded has memory already, and is not copied beyond what the limit counts.
   bool is_own(const Tensor& tensor, std::size_t i) const {
@@ -210,41 +190,33 @@ struct ParamSource::Impl {
     return !source->facts().tensors[i].in_place && address % alignof(std::max_align_t) == 0;
   }
 
-  Tensor load(std::size_t i) {
-    const auto flight = std::make_shared<Flight>();
+  // What is mapped is copied: an address there may not suit the type, and is not memory of this
+  // source's.
+  Tensor read(std::size_t i) {
     {
-      std::unique_lock lock(mutex);
-      while (true) {
-        if (const Tensor* const kept = residents.use(i)) {
-          ++counts.hits;
-          return *kept;
-        }
-        const auto other = flights.find(i);
-        if (other == flights.end() || !other->second->process.is_this()) break;
-        const std::shared_ptr<Flight> theirs = other->second;
-        lock.unlock();
-        theirs->landed.wait(false);
-        lock.lock();
-        if (theirs->tensor) {
-          ++counts.hits;
-          return *theirs->tensor;
-        }
-      }
-      flights.insert_or_assign(i, flight);
+      const std::lock_guard lock(mutex);
       ++counts.misses;
     }
-    std::optional<Tensor> tensor;
-    try {
-      // What is mapped is copied: an address there may not suit the type, and is not memory of this
-      // source's.
-      tensor = source->read(i);
-      if (!is_own(*tensor, i)) tensor = tensor->owned();
-    } catch (...) {
-      land(i, *flight, nullptr);
-      throw;
+    Tensor tensor = source->read(i);
+    return is_own(tensor, i) ? tensor : tensor.owned();
+  }
+
+  Tensor load(std::size_t i) {
+    const auto kept = [&]() -> std::optional<Tensor> {
+      const Tensor* const there = residents.use(i);
+      return there == nullptr ? std::nullopt : std::optional(*there);
+    };
+    const auto keep = [&](const Tensor& tensor) {
+      counts.loaded_bytes += tensor.bytes().size();
+      residents.keep(i, tensor, params[i].pinned);
+    };
+    auto [tensor, made] = flights.once(
+        i, kept, [&] { return read(i); }, keep);
+    if (!made) {
+      const std::lock_guard lock(mutex);
+      ++counts.hits;
     }
-    land(i, *flight, &*tensor);
-    return *std::move(tensor);
+    return std::move(tensor);
   }
 };
 
@@ -262,6 +234,11 @@ const ParamInfo* ParamSource::find(std::string_view name) const noexcept {
 const ParamInfo* ParamSource::find(BaseParamId id) const noexcept {
   const auto found = impl_->by_id.find(id);
   return found == impl_->by_id.end() ? nullptr : &impl_->params[found->second];
+}
+
+const ParamInfo* ParamSource::find(ParamKey key) const noexcept {
+  const auto found = impl_->by_key.find(key);
+  return found == impl_->by_key.end() ? nullptr : &impl_->params[found->second];
 }
 
 ModelNamespaceId ParamSource::model() const noexcept {
@@ -289,6 +266,13 @@ Tensor ParamSource::load(BaseParamId id) const {
     return impl_->load(static_cast<std::size_t>(found - params().data()));
   throw UsageError(ErrorCode::not_found, "no tensor has this id",
                    {.field = "id", .value = id.to_string()});
+}
+
+Tensor ParamSource::load(ParamKey key) const {
+  if (const ParamInfo* const found = find(key))
+    return impl_->load(static_cast<std::size_t>(found - params().data()));
+  throw UsageError(ErrorCode::not_found, "no tensor of this model has this key",
+                   {.field = "key", .value = key.to_string()});
 }
 
 void ParamSource::prefetch(const Work& work) const {

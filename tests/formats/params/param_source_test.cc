@@ -88,6 +88,10 @@ BOOST_AUTO_TEST_CASE(params_have_ids_keys_and_layers) {
   BOOST_TEST(first.key.value().to_string() == "b42a4944fa38560452f5a9679249ca41");
   BOOST_TEST((first.layer == 0u));
   BOOST_TEST(params.find(*first.id) == &first);
+  BOOST_TEST(params.find(*first.key) == &first);
+  BOOST_TEST(has_value(params.load(*first.key), 0));
+  BOOST_CHECK_EXCEPTION(params.load(ParamKey{first.id->high, first.id->low}), UsageError,
+                        test::says(ErrorCode::not_found, "key"));
   BOOST_TEST(!params.params()[1].id);
   BOOST_TEST(has_value(params.load("h\xc3\xa9"), 1));
   BOOST_CHECK_EXCEPTION(params.load("blocks.0.ln_1.gama"), UsageError,
