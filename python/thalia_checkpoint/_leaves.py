@@ -6,6 +6,7 @@ docs/use/python.md, "What a tree looks like".
 from __future__ import annotations
 
 import base64
+import datetime
 import enum
 import io
 import math
@@ -29,10 +30,12 @@ INT_BITS = 14_000
 ALIKE = 256
 #: What leaf_node() gives for a value that is no leaf.
 NO_LEAF = object()
+#: The members of a NODE that say what class its value had, and which member of an enumeration it was.
+CLASS, NAME = "class", "name"
 
 
 def leaf_node(value: Any) -> Any:
-    """The NODE of null, a boolean, text, number, bytes, path or stream in memory; NO_LEAF for anything else.
+    """The NODE of null, a boolean, text, number, bytes, path, time or stream in memory; NO_LEAF for anything else.
 
     A text that UTF-8 has no bytes for is not a leaf, nor is an integer of more than INT_BITS bits. A value
     of a class that is made of text or numbers, such as numpy.str_ or an IntEnum, is kept as the text or
@@ -56,11 +59,34 @@ def leaf_node(value: Any) -> Any:
     if isinstance(value, io.BytesIO):
         return NO_LEAF if value.closed else {"bytesio": [_base64(value.getbuffer()), value.tell()]}
     base = _base_of(value)
-    return NO_LEAF if base is None else leaf_node(base)
+    if base is not None:
+        return leaf_node(base)
+    return _written(value, kind)
+
+
+def _written(value: Any, kind: type) -> Any:
+    """The NODE of what has a text of its own, by the name of its class, as few programs import all of these."""
+    found = _TEXTS.get(f"{kind.__module__}.{kind.__qualname__}")
+    if found is not None:
+        node = {found[0]: found[1](value)}
+        return node if is_text(node[found[0]]) else NO_LEAF
+    if kind is datetime.timedelta:
+        return {"timedelta": [value.days, value.seconds, value.microseconds]}
+    return NO_LEAF
 
 
 def _base64(data: Any) -> str:
     return base64.b64encode(data).decode("ascii")
+
+
+#: What holds the text of a value, and how it is made.
+_TEXTS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "datetime.datetime": ("datetime", lambda value: value.isoformat()),
+    "datetime.date": ("date", lambda value: value.isoformat()),
+    "datetime.time": ("time", lambda value: value.isoformat()),
+    "decimal.Decimal": ("decimal", str),
+    "uuid.UUID": ("uuid", str),
+}
 
 
 def _base_of(value: Any) -> str | int | float | None:
@@ -116,17 +142,7 @@ def described(value: object) -> str:
 
 #: By classes, or names of those that need not be imported: what to save of one that no file holds.
 _INSTEAD: dict[type | str, str] = {
-    "argparse.Namespace": "its vars()",
-    "datetime.date": "its isoformat()",
-    "datetime.datetime": "its isoformat()",
-    "decimal.Decimal": "its str()",
     "fractions.Fraction": "its str()",
-    "numpy.random._generator.Generator": "its bit_generator.state",
-    "numpy.random.mtrand.RandomState": "its get_state()",
-    "random.Random": "its getstate()",
-    "torch._C.Generator": "its get_state()",
-    "uuid.UUID": "its str()",
-    SimpleNamespace: "its vars()",
     io.BytesIO: "its bytes, before it is closed,",
     io.StringIO: "its getvalue()",
     enum.Enum: "its value",
@@ -208,14 +224,51 @@ def _stream(parts: Any) -> io.BytesIO:
     return stream
 
 
+def _decimal(text: Any) -> Any:
+    import decimal
+
+    return decimal.Decimal(_text(text))
+
+
+def _uuid(text: Any) -> Any:
+    import uuid
+
+    return uuid.UUID(_text(text))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise TypeError(f"{value!r} is no text")
+
+
+def _timedelta(parts: Any) -> datetime.timedelta:
+    days, seconds, microseconds = parts
+    return datetime.timedelta(days, seconds, microseconds)
+
+
+def _as_it_is(value: Any) -> Any:
+    """What is no object of JSON, and no array."""
+    if isinstance(value, dict | list):
+        raise TypeError("an object or an array as a value")
+    return value
+
+
 #: What makes a value of what a NODE's one member holds.
 LEAVES: dict[str, Callable[[Any], Any]] = {
+    "value": _as_it_is,
     "int": int,
     "float": float,
     "bytes": base64.b64decode,
     "bytesio": _stream,
     "complex": lambda parts: complex(float(parts[0]), float(parts[1])),
     "path": pathlib.Path,
+    "datetime": datetime.datetime.fromisoformat,
+    "date": datetime.date.fromisoformat,
+    "time": datetime.time.fromisoformat,
+    "timedelta": _timedelta,
+    "decimal": _decimal,
+    "uuid": _uuid,
 }
 #: The same of those that hold pairs of keys and values.
 MAPPINGS: dict[str, Callable[[Any], Any]] = {
@@ -289,6 +342,33 @@ def tree_rules(path: str | None = None) -> Iterator[None]:
         ) from None  # its text may be a name of the file's, as it is there
 
 
+def _namespace() -> Any:
+    import argparse
+
+    return argparse.Namespace()
+
+
+#: All classes that a name in a file leads to. Nothing else of it is looked for, or imported.
+_RESTORED: dict[str, Callable[[], Any]] = {"argparse.Namespace": _namespace, "types.SimpleNamespace": SimpleNamespace}
+
+
+def restored(name: Any, found: Any) -> Any:
+    """What a NODE with this class stands for, given the value without it."""
+    make = _RESTORED.get(name)
+    if make is None:
+        return found
+    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+        raise ValueError(f"{name} of something else than attributes")
+    made = make()
+    vars(made).update(found)
+    return made
+
+
+def bare(node: dict[str, Any]) -> dict[str, Any]:
+    """A NODE without what it says of the class of its value."""
+    return {kind: inner for kind, inner in node.items() if kind not in (CLASS, NAME)} if CLASS in node else node
+
+
 def value_of(node: Any, special: Callable[[dict[str, Any]], Any], depth: int = 0) -> Any:
     """What a NODE stands for, within tree_rules().
 
@@ -298,6 +378,8 @@ def value_of(node: Any, special: Callable[[dict[str, Any]], Any], depth: int = 0
         raise ValueError(f"more than {DEPTH} containers in each other")
     if node is None or isinstance(node, bool | int | float | str):
         return node
+    if CLASS in node:
+        return restored(node[CLASS], value_of(bare(node), special, depth))
     if "deque" in node:
         return deque((value_of(v, special, depth + 1) for v in node["deque"]), node.get("maxlen"))
     found = special(node)

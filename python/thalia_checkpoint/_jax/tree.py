@@ -6,6 +6,7 @@ object with the names of the arrays that were jax's, and null, or of random keys
 
 from __future__ import annotations
 
+import enum
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from .._classes import named, parts_of
 from .._files.dtypes import array_bytes
 from .._files.named import Named
 from .._files.tensor import Tensor
@@ -70,7 +72,7 @@ class _Encoder(Walk):
 
     def node(self, value: Any, path: tuple[str, ...]) -> Any:
         leaf = leaf_node(value)
-        if leaf is not NO_LEAF:
+        if leaf is not NO_LEAF and not isinstance(value, enum.Enum):
             return leaf
         if isinstance(value, jax.Array):
             return self._of_jax(value, path)
@@ -83,9 +85,8 @@ class _Encoder(Walk):
 
     def _container(self, value: Any, path: tuple[str, ...]) -> Any:
         if (kind := KINDS.get(type(value))) is not None:
-            return {
-                kind: [[self.node(key, (*path, "key")), self.node(v, (*path, str(key)))] for key, v in value.items()]
-            }
+            items = ((key.value if isinstance(key, enum.Enum) else key, v) for key, v in value.items())
+            return {kind: [[self.node(key, (*path, "key")), self.node(v, (*path, str(key)))] for key, v in items]}
         for kind, cls in (("list", list), ("tuple", tuple)):
             if type(value) is cls:
                 return {kind: [self.node(v, (*path, str(i))) for i, v in enumerate(value)]}
@@ -95,8 +96,15 @@ class _Encoder(Walk):
         if opened is None and (container := plain(value)) is not NO_LEAF:
             return self._container(container, path)
         if opened is None:
-            raise self.cannot(path, what_it_is(value))
+            return self._of_class(value, path)
         return {"dict": [[name, self.node(v, (*path, name))] for name, v in opened.children.items()]}
+
+    def _of_class(self, value: Any, path: tuple[str, ...]) -> Any:
+        if isinstance(value, enum.Enum):
+            return named(self.node(value.value, path), value, value.name)
+        if (parts := parts_of(value)) is not NO_LEAF:
+            return named(self._container(parts, path), value)
+        raise self.cannot(path, what_it_is(value))
 
     def _of_jax(self, array: jax.Array, path: tuple[str, ...]) -> Any:
         generator: Any = None

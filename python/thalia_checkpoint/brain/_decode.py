@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from .. import _core
-from .._leaves import CONTAINERS, LEAVES, MAPPINGS, dict_of
+from .._leaves import CONTAINERS, LEAVES, MAPPINGS, dict_of, restored
 from ..errors import FormatError, ThaliaError, make_error
 from ._arrays import Framework, Read, reader
 
@@ -95,6 +95,8 @@ class _Decoder:
                 raise ValueError(f"a value of the kind {kind!r} that is no tensor")
             array = self._read_numpy(inner)
             return array[()] if kind == "numpy_scalar" and array is not None else array
+        if kind == "named":
+            return restored(node["_class"], self._value(inner, depth + 1))
         if kind == "dataclass":
             return self._dataclass(node["_class"], self._value(inner, depth + 1))
         return self._torch(kind, inner)

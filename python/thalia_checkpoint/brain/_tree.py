@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .._classes import class_name, parts_of
 from .._leaves import DEPTH, KINDS, NO_LEAF, described, is_text, leaf_node, plain, set_members
 from ..errors import UnsupportedError, make_error
 from ._arrays import borrowed, is_torch
@@ -71,6 +72,8 @@ class RegionEncoder:
     def _node(self, value: Any, path: str) -> Any:
         if type(value) is float:
             return value
+        if isinstance(value, enum.Enum):
+            return self._node(value.value, path)
         leaf = leaf_node(value)
         if leaf is not NO_LEAF:
             return python("leaf", leaf) if isinstance(leaf, dict) else leaf
@@ -106,8 +109,6 @@ class RegionEncoder:
         if dataclasses.is_dataclass(kind):
             fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
             return python("dataclass", self._mapping(fields, path), _class=f"{kind.__module__}.{kind.__qualname__}")
-        if isinstance(value, enum.Enum):
-            return self._node(value.value, path)
         torch = sys.modules.get("torch")
         if torch is not None:
             if isinstance(value, torch.dtype):
@@ -122,6 +123,8 @@ class RegionEncoder:
                 return self._node(state(), path)
         if (container := plain(value)) is not NO_LEAF:
             return self._container(container, path)
+        if (parts := parts_of(value)) is not NO_LEAF:
+            return python("named", self._container(parts, path), _class=class_name(value))
         raise self._cannot(path, described(value))
 
     def _mapping(self, value: Mapping[Any, Any], path: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from .._leaves import NO_LEAF, tree_rules, value_of
+from .._text_arrays import of_numbers
 from ._tree import ATTRIBUTE, TORCH_LEAVES, dtype_of, listed
 
 
@@ -47,11 +48,12 @@ class Decoder:
         """As of value_of()."""
         if "tensor" in node:
             return self._tensor(node)
+        for kind in ("array", "scalar"):
+            if kind in node:
+                array = self._array(node[kind])
+                array = of_numbers(array, node["dtype"]) if "dtype" in node else array
+                return array if kind == "array" else array[()]
         ((kind, inner),) = node.items()
-        if kind == "array":
-            return self._array(inner)
-        if kind == "scalar":
-            return self._array(inner)[()]
         return TORCH_LEAVES[kind](inner) if kind in TORCH_LEAVES else NO_LEAF
 
     def _tensor(self, node: Mapping[str, Any]) -> torch.Tensor:

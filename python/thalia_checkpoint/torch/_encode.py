@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import torch
 
-from .._files.elements import elements
+from .._classes import named
+from .._encoder import Encoder, Instead, nothing
 from .._files.named import Named
-from .._leaves import KINDS, NO_LEAF, Walk, deque_node, described, leaf_node, plain, set_members
+from .._leaves import NO_LEAF
 from .._support import collector_paused
 from ..errors import UnsupportedError
-from ._tensors import named, on_host, overlapping, span_of
+from ._tensors import named as named_tensor
+from ._tensors import on_host, overlapping, span_of
 from ._tree import ATTRIBUTE
 
 if TYPE_CHECKING:
@@ -44,78 +44,50 @@ class Encoded(NamedTuple):
     """The tensors are copies of a staging."""
 
 
-class _Encoder(Walk):
-    def __init__(self, instead: Callable[[Any], Any]) -> None:
-        super().__init__("tensors, arrays, numbers, texts, containers of these, or objects with state_dict()")
-        self._instead = instead
+class _Encoder(Encoder):
+    def __init__(self, instead: Instead) -> None:
+        super().__init__("tensors, arrays, numbers, texts, containers of these, or objects with state_dict()", instead)
         self.tensors: list[torch.Tensor] = []
         self.nodes: list[dict[str, Any]] = []  # what describes each of these, and has its name
-        self.arrays: list[Named] = []
-        self.roles: dict[str, str] = {}
         self.attributes: list[list[Any]] = []
 
-    def node(self, value: Any, path: tuple[str, ...], role: str | None) -> Any:
+    def node(self, value: Any, path: tuple[str, ...], role: str | None = None) -> Any:
         if isinstance(value, torch.Tensor):  # first, as there are the most of these
             return self._tensor(value, path, role)
-        leaf = leaf_node(value)
-        if leaf is not NO_LEAF:
-            # What is not stored as it is, such as an IntEnum, may be an object that another has a form for.
-            instead = None if type(leaf) is type(value) else self._instead(value)
-            return leaf if instead is None else self.node(instead, path, role)
-        with self.inside(value, path):
-            return self._container(value, path, role)
+        return super().node(value, path, role)
 
-    def _container(self, value: Any, path: tuple[str, ...], role: str | None) -> Any:
-        if (kind := KINDS.get(type(value))) is not None:
-            if set(value) == {"state", "param_groups"}:
-                role = "optimizer"
-            if kind == "ordered" and (attributes := getattr(value, ATTRIBUTE, None)):
-                self._attribute(attributes, path)
-            items = [[self._key(key, path), self.node(v, (*path, str(key)), role)] for key, v in value.items()]
-            return {kind: items}
-        for kind, cls in (("list", list), ("tuple", tuple), ("size", torch.Size)):
-            if type(value) is cls:
-                return {kind: [self.node(v, (*path, str(i)), role) for i, v in enumerate(value)]}
-        if type(value) is deque:
-            return deque_node(value, [self.node(v, (*path, str(i)), role) for i, v in enumerate(value)])
-        if isinstance(value, set | frozenset) and type(value) in (set, frozenset):
-            kind = "set" if type(value) is set else "frozenset"
-            return {kind: [self.node(v, (*path, str(i)), role) for i, v in enumerate(set_members(value))]}
+    def special(self, value: Any, path: tuple[str, ...], role: str | None) -> Any:
+        if type(value) is torch.Size:
+            return {"size": list(value)}
         if isinstance(value, torch.dtype):
             return {"dtype": str(value).removeprefix("torch.")}
         if isinstance(value, torch.device):
             return {"device": str(value)}
-        if isinstance(value, np.ndarray | np.generic):
-            return self._array(value, path, role)
+        if isinstance(value, torch.layout | torch.memory_format | torch.qscheme):
+            return named(str(value), value)
+        if isinstance(value, torch.Generator):
+            instead = self._instead(value)
+            if instead is not None:
+                return self.node(instead, path, role)
+            return named(self.node(value.get_state(), path, role), value)
         state_dict = getattr(value, "state_dict", None)
         if callable(state_dict) and not isinstance(value, type):
             inner = "optimizer" if isinstance(value, torch.optim.Optimizer) else role
             return self.node(state_dict(), path, inner)
-        if (instead := self._instead(value)) is not None:
-            return self.node(instead, path, role)
-        if (container := plain(value)) is not NO_LEAF:
-            return self._container(container, path, role)
-        raise self.cannot(path, described(value))
+        return NO_LEAF
+
+    def ordered(self, value: Any, path: tuple[str, ...]) -> None:
+        if attributes := getattr(value, ATTRIBUTE, None):
+            self._attribute(attributes, path)
 
     def _attribute(self, value: Any, path: tuple[str, ...]) -> None:
         inner = _Encoder(nothing)
         try:
-            node = inner.node(value, (), None)
+            node = inner.node(value, ())
         except UnsupportedError:
             return  # it holds versions of modules, which load without
         if not inner.tensors and not inner.arrays:
             self.attributes.append([".".join(path), node])
-
-    def _key(self, key: Any, path: tuple[str, ...]) -> Any:
-        # Most are such texts, and are stored as they are.
-        return key if type(key) is str and key.isascii() else self.node(key, (*path, "key"), None)
-
-    def _array(self, value: Any, path: tuple[str, ...], role: str | None) -> Any:
-        name = self.name(path)
-        self.arrays.append(Named(name, *elements(name, value)))
-        if role is not None:
-            self.roles[name] = role
-        return {"scalar" if isinstance(value, np.generic) else "array": name}
 
     def _tensor(self, value: torch.Tensor, path: tuple[str, ...], role: str | None) -> Any:
         if type(value) not in PLAIN:
@@ -133,11 +105,7 @@ class _Encoder(Walk):
         return node
 
 
-def nothing(_: Any) -> None:
-    """Has nothing to save instead of an object."""
-
-
-def encode(value: Any, instead: Callable[[Any], Any] = nothing, staging: Staging | None = None) -> Encoded:
+def encode(value: Any, instead: Instead = nothing, staging: Staging | None = None) -> Encoded:
     """The tree of an object, and its tensors; those that share memory once.
 
     instead: gives what to save of an object that save() does not take; None if it has nothing.
@@ -146,7 +114,7 @@ def encode(value: Any, instead: Callable[[Any], Any] = nothing, staging: Staging
     """
     encoder = _Encoder(instead)
     with collector_paused():
-        tree = encoder.node(value, (), None)
+        tree = encoder.node(value, ())
     stored: dict[int, torch.Tensor | None] = {}
     for group in overlapping(encoder.tensors):
         first, *others = group
@@ -166,7 +134,7 @@ def _tensors_of(
         yield array if staging is None else array._replace(data=staging.array(array.data))
     for i, (tensor, node) in enumerate(zip(encoder.tensors, encoder.nodes, strict=True)):
         if (what := stored.get(i, tensor)) is not None:
-            yield named(node["tensor"], what, host)
+            yield named_tensor(node["tensor"], what, host)
     if staging is not None:
         staging.begun()
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from .._encoder import Instead, nothing
 from .._files.any_file import parts, verify_ahead
 from .._files.memory import claim
 from .._files.named import path_of_bytes
@@ -17,7 +18,7 @@ from .._keywords import suggests
 from .._leaves import MEMBER, VERSION, checked
 from .._types import Path
 from ._decode import decode
-from ._encode import Encoded, encode, nothing
+from ._encode import Encoded, encode
 from ._staging import Staging
 from ._tensors import mapped_tensor, tensor_of
 from ._tree import tree_of
@@ -25,7 +26,7 @@ from ._tree import tree_of
 Made = TypeVar("Made", bound=Writer)
 
 
-def declare(obj: Any, path: Path | int, options: Mapping[str, Any], instead: Callable[[Any], Any] = nothing) -> Writer:
+def declare(obj: Any, path: Path | int, options: Mapping[str, Any], instead: Instead = nothing) -> Writer:
     """A writer with all that save(obj, path) writes, before it is written.
 
     path: as Writer takes it. instead: as of encode().

@@ -15,7 +15,7 @@ import torch
 
 from .._files.any_file import AnyFile
 from .._files.file import File
-from .._leaves import CONTAINERS, MAPPINGS, MEMBER
+from .._leaves import CONTAINERS, MAPPINGS, MEMBER, bare
 
 #: The members of a NODE that name what is stored.
 TENSORS = frozenset(("tensor", "array", "scalar"))
@@ -41,13 +41,15 @@ def listed(attributes: Any) -> list[tuple[str, Any]]:
 
 def is_tensor(node: Any) -> bool:
     """Whether it stands for a tensor, or an array."""
-    return isinstance(node, dict) and not TENSORS.isdisjoint(node)
+    # One with a dtype stands for texts or times.
+    return isinstance(node, dict) and not TENSORS.isdisjoint(node) and "dtype" not in node
 
 
 def members(node: Any) -> list[tuple[str, Any]] | None:
     """What a container holds, by the names that lead to it; None for what is no container."""
-    if not isinstance(node, dict) or is_tensor(node):
+    if not isinstance(node, dict) or not TENSORS.isdisjoint(node):
         return None
+    node = bare(node)
     if "deque" in node:
         return [(str(i), value) for i, value in enumerate(node["deque"])]
     ((kind, inner),) = node.items()

@@ -123,9 +123,9 @@ void read_tree(PtPlan& plan, const SinkInput& input, const Value& tree, const Va
     plan.losses.push_back("what is a frozenset, as torch.load takes no such object");
   if (reader.plainer() > 0) {
     plan.losses.push_back(
-        "what is a deque, a path or a BytesIO, which becomes a list, a text or bytes, as "
-        "torch.load "
-        "takes no such object");
+        "what is a deque, a path, a time, a BytesIO or of a class of its own, which becomes a "
+        "list, "
+        "a text, bytes or what it is made of, as torch.load takes no such object");
   }
 }
 

@@ -34,6 +34,20 @@ const std::vector<Value>& elements_of(const Value& value) {
   return value.elements();
 }
 
+// The one member that says what it is. Next to it may be the class that the value had, the name of
+// a member of an enumeration, and the dtype of texts or times that are stored as numbers.
+const Value::Member& kind_of(const Value& node) {
+  const Value::Member* found = nullptr;
+  for (const Value::Member& member : node.members()) {
+    if (member.name == "class" || member.name == "name") continue;
+    if (member.name == "dtype" && (node.find("array") || node.find("scalar"))) continue;
+    if (found != nullptr) fail_tree("an object of several members");
+    found = &member;
+  }
+  if (found == nullptr) fail_tree("an object that says nothing of its kind");
+  return *found;
+}
+
 // What torch.device takes; its index has 8 bits.
 bool is_device(std::string_view text) {
   static constexpr std::array<std::string_view, 14> kTypes{
@@ -98,8 +112,10 @@ NodeId TreeReader::node(const Value& value, unsigned depth) {
     ++plainer_;
     return container("list", *members, depth);
   }
-  if (value.size() != 1) fail_tree("an object that is not of one member");
-  return special(value.members()[0].name, value.members()[0].value, depth);
+  const Value::Member& kind = kind_of(value);
+  // What a class of Python's makes of it is no object that torch.load takes.
+  if (value.size() != 1) ++plainer_;
+  return special(kind.name, kind.value, depth);
 }
 
 NodeId TreeReader::number(const std::string& text) {
@@ -154,10 +170,16 @@ NodeId TreeReader::special(const std::string& kind, const Value& inner, unsigned
     ++plainer_;
     return bytes(inner.elements()[0]);
   }
-  if (kind == "path") {
+  if (kind == "path" || kind == "datetime" || kind == "date" || kind == "time" ||
+      kind == "decimal" || kind == "uuid") {
     ++plainer_;
     return add_text(text_of(inner));
   }
+  if (kind == "timedelta") {
+    ++plainer_;
+    return container("tuple", inner, depth);
+  }
+  if (kind == "value" && !inner.is_object()) return node(inner, depth);
   if (kind == "dtype") {
     const std::string& name = text_of(inner);
     if (const auto dtype = torch_dtype_from_name(name))

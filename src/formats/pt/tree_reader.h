@@ -33,7 +33,8 @@ class TreeReader {
   bool is_used(std::size_t i) const { return storages_[i] != kUnused; }
   std::uint64_t arrays() const noexcept { return arrays_; }
   std::uint64_t frozen() const noexcept { return frozen_; }
-  /// Values that become plainer ones: a deque as a list, a path as a text, a stream as its bytes.
+  /// Values that become plainer ones: a deque as a list, a path as a text, a stream as its bytes,
+  /// an object of a class of its own as what it is made of.
   std::uint64_t plainer() const noexcept { return plainer_; }
 
  private:
