@@ -14,8 +14,9 @@ from typing import Any
 import jax
 
 from . import numpy as _numpy
-from ._files.named import Format, path_of_bytes
+from ._files.named import Format
 from ._files.safe_open import safe_open
+from ._files.streams import path_of_bytes
 from ._keywords import suggests
 from ._types import Path
 

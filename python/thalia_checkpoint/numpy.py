@@ -17,9 +17,10 @@ from ._files.any_file import AnyFile, parts, verify_ahead
 from ._files.elements import elements
 from ._files.file import File
 from ._files.memory import claim
-from ._files.named import Format, Named, path_of_bytes, save_named, saved_bytes
+from ._files.named import Format, Named, save_named, saved_bytes
 from ._files.open import open as open_file
 from ._files.safe_open import access_of
+from ._files.streams import path_of_bytes
 from ._keywords import suggests
 from ._types import Path
 

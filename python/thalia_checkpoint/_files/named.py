@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import mmap
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from .. import _core
 from .._types import Path
-from ..errors import ThaliaError, UsageError, make_error
+from ..errors import UsageError, make_error
 from .any_file import AnyFile
 from .file import File
 from .writer import Writer
@@ -96,22 +95,5 @@ def committed_bytes(declared: Callable[[int], Writer]) -> bytes:
         size = declared(memory).commit().file_bytes
         with mmap.mmap(memory, size, prot=mmap.PROT_READ) as mapped:
             return mapped[:]
-    finally:
-        os.close(memory)
-
-
-@contextmanager
-def path_of_bytes(data: bytes | bytearray | memoryview) -> Iterator[str]:
-    """A path that these bytes can be opened at as long as the context; in memory alone. Errors do not name it."""
-    memory = os.memfd_create("thalia", os.MFD_CLOEXEC)
-    path = f"/proc/self/fd/{memory}"
-    try:
-        with os.fdopen(memory, "wb", closefd=False) as file:
-            file.write(data)
-        yield path
-    except ThaliaError as error:
-        error.args = tuple(str(line).replace(path, "the bytes") for line in error.args)
-        error.path = None
-        raise
     finally:
         os.close(memory)

@@ -9,8 +9,9 @@ from .. import _core
 from .._keywords import suggests
 from ..errors import UnsupportedError, UsageError, make_error
 from .dtypes import CODES, constructor_names
-from .named import Named, path_of_bytes, saved_bytes
+from .named import Named, saved_bytes
 from .open import open_one
+from .streams import path_of_bytes
 
 __all__ = ["TensorSpec", "deserialize", "serialize", "serialize_file"]
 

@@ -14,19 +14,20 @@ No pickle is read or written.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, Literal, overload
 
 import torch
 
+from .._encoder import nothing
 from .._files.memory import claim
 from .._files.named import Named, check_format, committed_bytes, save_named, saved_bytes
 from .._files.open import open as open_file
 from .._files.safe_open import access_of
+from .._files.streams import write_to
 from .._keywords import suggests
 from .._support import collector_paused
-from .._types import Path
-from ..errors import UsageError, make_error
+from .._types import BinaryWriter, Path
 from ._checkpointer import AsyncCheckpointer, Resumed
 from ._load_into import load_into
 from ._misfit import LoadReport
@@ -199,41 +200,66 @@ def save(
     format: Literal["safetensors"] = "safetensors",
 ) -> bytes: ...
 @overload
-def save(obj: Any, path: Mapping[str, str] | None = None, *, format: Literal["thalia"], **options: Any) -> bytes: ...
+def save(
+    obj: Any,
+    path: Mapping[str, str] | None = None,
+    *,
+    format: Literal["thalia"],
+    convert: Callable[[Any], Any] | None = None,
+    **options: Any,
+) -> bytes: ...
 @overload
-def save(obj: Any, path: Path, **options: Any) -> None: ...
+def save(
+    obj: Any,
+    path: Path | BinaryWriter,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    convert: Callable[[Any], Any] | None = None,
+    **options: Any,
+) -> None: ...
 @suggests
-def save(obj: Any, path: Any = None, *, metadata: Mapping[str, str] | None = None, **options: Any) -> bytes | None:
+def save(
+    obj: Any,
+    path: Any = None,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    convert: Callable[[Any], Any] | None = None,
+    **options: Any,
+) -> bytes | None:
     """Saves an object to a .thalia file: save(obj, path), as torch.save() is called.
 
     obj: tensors of any device, numpy arrays, numbers, texts, bytes, lists, tuples, sets and
-        dictionaries of these, and objects with state_dict() (modules, optimizers, schedulers),
-        which become their state. Tensors that share memory are stored once, and come back shared.
+        dictionaries of these, objects with state_dict() (modules, optimizers, schedulers),
+        which become their state, and those of a configuration: docs/use/python.md, "PyTorch", has
+        a table. Tensors that share memory are stored once, and come back shared.
         The state of an optimizer has the role "optimizer", which conversions leave exact.
+    path: or a file object: open(), io.BytesIO, fsspec, which need not seek. The file is made in memory,
+        and written from where the object stands. What its write() raises goes through.
+    metadata: members of the file's metadata, which JSON can hold: thalia_checkpoint.open(path).metadata has
+        them, and load() does not.
+    convert: asked for each object that is none of numbers, texts, bytes, tensors, arrays and plain
+        containers, and has no state_dict(): gives what to save in its place, or None to leave it.
     options: those of SaveOptions.
 
-    The file is there whole, and on the disk, when this returns. Ctrl-C leaves the old one.
-    Raises UnsupportedError that names the place of anything else; IoError; UsageError for
-    `metadata` together with a path.
+    The file is there whole, and on the disk, when this returns. Ctrl-C leaves the old one. A file object
+    is neither flushed nor closed, and after an error it has a part.
+    Raises UnsupportedError that names the place of anything else; IoError; UsageError for members of
+    `metadata` that are not the caller's; TypeError for what JSON cannot hold there.
 
     Without a path: the bytes of that file with format="thalia", for load(). By itself `format` is
     "safetensors", of a dictionary of tensors alone: what safetensors.torch.save() gives. With texts
     as `metadata`, or in the path's place: the bytes of save_file(obj). No file is written meanwhile.
     """
+    instead = convert or nothing
     if metadata is None and isinstance(path, Mapping):
         metadata, path = path, None
     if path is None:
         format = check_format(options.pop("format", "safetensors"))
         if metadata is None and format == "thalia":
-            return committed_bytes(lambda memory: declare(obj, memory, options))
+            return committed_bytes(lambda memory: declare(obj, memory, options, instead))
         return saved_bytes(_named(obj), metadata, format, **options)
-    if metadata is not None:
-        raise make_error(
-            UsageError,
-            f"metadata: got texts beside {path!r}; save() has them in bytes alone, save_file() in a file of tensors",
-            "bad_argument",
-            field="metadata",
-            expected="no path",
-        )
-    declare(obj, path, options).commit()
+    if hasattr(path, "write"):
+        write_to(path, lambda memory: declare(obj, memory, options, instead, metadata))
+    else:
+        declare(obj, path, options, instead, metadata).commit()
     return None

@@ -11,84 +11,121 @@ import torch
 from .._encoder import Instead, nothing
 from .._files.any_file import parts, verify_ahead
 from .._files.memory import claim
-from .._files.named import path_of_bytes
 from .._files.open import open as open_file
+from .._files.streams import Source, path_of
+from .._files.tensor import Tensor
 from .._files.writer import Writer
 from .._keywords import suggests
 from .._leaves import MEMBER, VERSION, checked
 from .._types import Path
+from ..errors import UsageError, make_error
 from ._decode import decode
 from ._encode import Encoded, encode
+from ._location import MapLocation, NotPlacedError, placing
 from ._staging import Staging
 from ._tensors import mapped_tensor, tensor_of
 from ._tree import tree_of
 
+#: The member of a file's metadata beside MEMBER.
+_BESIDE = "pt"
 Made = TypeVar("Made", bound=Writer)
 
 
-def declare(obj: Any, path: Path | int, options: Mapping[str, Any], instead: Instead = nothing) -> Writer:
+def declare(
+    obj: Any,
+    path: Path | int,
+    options: Mapping[str, Any],
+    instead: Instead = nothing,
+    metadata: Mapping[str, Any] | None = None,
+) -> Writer:
     """A writer with all that save(obj, path) writes, before it is written.
 
-    path: as Writer takes it. instead: as of encode().
+    path: as Writer takes it. instead: as of encode(). metadata: the caller's. Raises UsageError for members
+    of these that are not his.
     """
+    for name in (MEMBER, _BESIDE):
+        if metadata is not None and name in metadata:
+            raise make_error(
+                UsageError,
+                f"metadata: got a member {name!r}, expected others: it has what save() writes",
+                "bad_argument",
+                field="metadata",
+                value=name,
+            )
     encoded = encode(obj, instead)
-    return _filled(Writer(path, **options), encoded)
+    return _filled(Writer(path, **options), encoded, metadata or {})
 
 
-def declare_staged(obj: Any, begin: Callable[[], Made], staging: Staging) -> tuple[Made, bool]:
+def declare_staged(
+    obj: Any, begin: Callable[[], Made], staging: Staging, instead: Instead = nothing
+) -> tuple[Made, bool]:
     """The same with the writer that begin() gives, and whether it has copies of the staging."""
-    encoded = encode(obj, staging=staging)
-    return _filled(begin(), encoded), encoded.staged
+    encoded = encode(obj, instead, staging)
+    return _filled(begin(), encoded, {}), encoded.staged
 
 
-def _filled(writer: Made, encoded: Encoded) -> Made:
-    metadata: dict[str, Any] = {MEMBER: {"version": VERSION, "tree": encoded.tree}}
+def _filled(writer: Made, encoded: Encoded, metadata: Mapping[str, Any]) -> Made:
+    made: dict[str, Any] = {**metadata, MEMBER: {"version": VERSION, "tree": encoded.tree}}
     if encoded.attributes:
-        metadata["pt"] = {"attributes": encoded.attributes}
-    writer.metadata = metadata
+        made[_BESIDE] = {"attributes": encoded.attributes}
+    writer.metadata = made
     writer.add_tensors(encoded.tensors, encoded.roles)
     return writer
 
 
 @suggests
 def load(
-    source: Path | bytes | bytearray | memoryview, *, device: torch.device | str | None = None, mmap: bool = False
+    source: Source,
+    map_location: MapLocation = None,
+    *,
+    device: torch.device | str | None = None,
+    mmap: bool | None = False,
+    weights_only: bool | None = None,
 ) -> Any:
     """What save() was given, with its tensors on `device` (by default the CPU), or what torch.save()
     was, of which no pickle is run. A file that holds tensors alone, of any format, gives a
     dictionary of them; so does the folder or the index of a model in several files. Quantized tensors
     of torch come as their codes, and sparse ones with their zeros.
 
-    source: a path, or the bytes of any such file.
-
+    source: a path, the bytes of any such file, or a file object: open(), io.BytesIO, fsspec. It is read
+        from where it stands to its end. One of open() at the begin of a file is read in place.
+    map_location: in place of `device`, as torch.load() has it: a device; a dictionary, of which the
+        device under "cpu" counts, as a file does not say where its tensors were; or a function of a
+        storage and "cpu", which gives the storage to take, or None for that one.
     mmap: tensors lie in a private mapping of the file, where their bytes are verified; writing to one
         changes this process's copy alone. Compressed tensors are decoded.
+    weights_only: taken as torch.load() takes it, and without an effect: no code of a file ever runs.
 
-    Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that torch lacks.
+    Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that torch lacks;
+    UsageError for a map_location that cannot be; what a file object's read() raises.
     """
-    if isinstance(source, bytes | bytearray | memoryview):
-        with path_of_bytes(source) as path:
-            return load(path, device=device, mmap=mmap)
+    place = placing(device, map_location)
     read = mapped_tensor if mmap else tensor_of
-    with open_file(source, access="writable" if mmap else "mapped", shared_memory=True) as file:
+    with path_of(source) as path:
+        try:
+            return _loaded(
+                path, read if place is None else lambda tensor: place(read(tensor)), bool(mmap), place is None
+            )
+        except NotPlacedError as failed:
+            raise failed.error from None
+
+
+def _loaded(path: Path, read: Callable[[Tensor], torch.Tensor], mmap: bool, on_host: bool) -> Any:
+    with open_file(path, access="writable" if mmap else "mapped", shared_memory=True) as file:
         if mmap:
             verify_ahead(file)
-        elif device is None or torch.device(device).type == "cpu":
+        elif on_host:
             claim(tensor for part in parts(file) for tensor in part.tensors.values())
         tree, attributes = tree_of(file)
         if tree is None:
             state: dict[str, torch.Tensor] = {}
             for part in parts(file):
-                state |= {name: _on(read(tensor), device) for name, tensor in part.tensors.items()}
+                state |= {name: read(tensor) for name, tensor in part.tensors.items()}
             return state
         by_name = {tensor.name: tensor for tensor in file.tensors.values()}
         return decode(
-            checked(tree, os.fspath(source)),
-            lambda name: _on(read(by_name[name]), device),
+            checked(tree, os.fspath(path)),
+            lambda name: read(by_name[name]),
             lambda name: by_name[name].numpy(writable=True),
             attributes,
         )
-
-
-def _on(tensor: torch.Tensor, device: torch.device | str | None) -> torch.Tensor:
-    return tensor if device is None else tensor.to(device)

@@ -238,7 +238,7 @@ def test_what_cannot_be_saved_is_named_with_its_place(tmp_path):
         ({"meta": torch.zeros(2, device="meta")}, "meta.*device meta"),
         ({"f": lambda: 0}, "f.*function"),
         (loop, "holds itself"),
-        ({"arr": np.array([{}])}, "arr: .*object"),
+        ({"arr": np.array([{}, object()])}, "arr.1: .*object"),
         ({"masked": np.ma.array([1], mask=[1])}, "masked: .*masked array"),
         ({"q": torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)}, "q: .*quantized"),
         ({"big": -(1 << 14_000)}, "big: .*an integer of more than 14000 bits"),
