@@ -42,6 +42,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from ._files.serialize import TensorSpec, deserialize, serialize, serialize_file
+    from ._objects import load, save
     from ._operations.convert import (
         ConvertResult,
         MigrateResult,
@@ -155,6 +156,7 @@ __all__ = [
     "edit_safetensors_metadata",
     "extract",
     "info",
+    "load",
     "merge",
     "migrate",
     "open",
@@ -164,6 +166,7 @@ __all__ = [
     "resolve",
     "safe_open",
     "salvage",
+    "save",
     "serialize",
     "serialize_file",
     "set_default_allocation_limit",
@@ -175,6 +178,7 @@ if not TYPE_CHECKING:  # else each name would be one that is there
     #: Operations on whole files, which few programs use: importing them takes longer than all else.
     _LATER = (
         "_files.serialize",
+        "_objects",
         "_operations.convert",
         "_operations.delta",
         "_operations.diff",

@@ -78,7 +78,12 @@ class Encoder(Walk):
             return {cls.__name__: nodes}
         if (found := self.special(value, path, role)) is not NO_LEAF:
             return found
-        if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+        if isinstance(value, np.ndarray | np.generic):
+            if value.dtype != object:
+                return self._array(value, path, role)
+        elif not isinstance(value, type) and callable(state_dict := getattr(value, "state_dict", None)):
+            return self.node(state_dict(), path, role)
+        elif not isinstance(value, type) and hasattr(value, "__dlpack__"):
             return self._array(value, path, role)
         if (instead := self._instead(value)) is not None:
             return self.node(instead, path, role)
@@ -124,7 +129,7 @@ class Encoder(Walk):
         name = self.name(path)
         kind = "scalar" if isinstance(value, np.generic) else "array"
         node = {kind: name}
-        if (found := as_numbers(value)) is not None:
+        if isinstance(value, np.ndarray | np.generic) and (found := as_numbers(value)) is not None:
             value, node["dtype"] = found
         self.arrays.append(Named(name, *elements(name, value)))
         if role is not None:

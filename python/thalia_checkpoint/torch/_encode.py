@@ -70,10 +70,8 @@ class _Encoder(Encoder):
             if instead is not None:
                 return self.node(instead, path, role)
             return named(self.node(value.get_state(), path, role), value)
-        state_dict = getattr(value, "state_dict", None)
-        if callable(state_dict) and not isinstance(value, type):
-            inner = "optimizer" if isinstance(value, torch.optim.Optimizer) else role
-            return self.node(state_dict(), path, inner)
+        if isinstance(value, torch.optim.Optimizer):
+            return self.node(value.state_dict(), path, "optimizer")
         return NO_LEAF
 
     def ordered(self, value: Any, path: tuple[str, ...]) -> None:

@@ -17,17 +17,14 @@ from .._files.tensor import Tensor
 from .._files.writer import Writer
 from .._keywords import suggests
 from .._leaves import MEMBER, VERSION, checked
+from .._objects import BESIDE, check_metadata, tree_of
 from .._types import Path
-from ..errors import UsageError, make_error
 from ._decode import decode
 from ._encode import Encoded, encode
 from ._location import MapLocation, NotPlacedError, placing
 from ._staging import Staging
 from ._tensors import mapped_tensor, tensor_of
-from ._tree import tree_of
 
-#: The member of a file's metadata beside MEMBER.
-_BESIDE = "pt"
 Made = TypeVar("Made", bound=Writer)
 
 
@@ -43,17 +40,9 @@ def declare(
     path: as Writer takes it. instead: as of encode(). metadata: the caller's. Raises UsageError for members
     of these that are not his.
     """
-    for name in (MEMBER, _BESIDE):
-        if metadata is not None and name in metadata:
-            raise make_error(
-                UsageError,
-                f"metadata: got a member {name!r}, expected others: it has what save() writes",
-                "bad_argument",
-                field="metadata",
-                value=name,
-            )
+    own = check_metadata(metadata)
     encoded = encode(obj, instead)
-    return _filled(Writer(path, **options), encoded, metadata or {})
+    return _filled(Writer(path, **options), encoded, own)
 
 
 def declare_staged(
@@ -67,7 +56,7 @@ def declare_staged(
 def _filled(writer: Made, encoded: Encoded, metadata: Mapping[str, Any]) -> Made:
     made: dict[str, Any] = {**metadata, MEMBER: {"version": VERSION, "tree": encoded.tree}}
     if encoded.attributes:
-        made[_BESIDE] = {"attributes": encoded.attributes}
+        made[BESIDE] = {"attributes": encoded.attributes}
     writer.metadata = made
     writer.add_tensors(encoded.tensors, encoded.roles)
     return writer

@@ -11,6 +11,7 @@ from .._files.any_file import AnyFile, parts
 from .._files.file import File
 from .._files.tensor import Tensor
 from .._leaves import NO_LEAF, checked, tree_rules, value_of
+from .._objects import tree_of
 from ..errors import UsageError, make_error
 from . import _tree
 from ._decode import Decoder
@@ -57,7 +58,7 @@ class FileState:
         self._prefix = prefix
         self._rename = _renaming(rename)
         self._parts = parts(file)
-        tree, self._attributes = _tree.tree_of(file)
+        tree, self._attributes = tree_of(file)
         self._tree = None if tree is None else checked(tree, self.path)
         with tree_rules(self.path):
             if self._tree is not None and _tree.members(self._tree) is None:

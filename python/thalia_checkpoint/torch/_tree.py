@@ -13,24 +13,12 @@ from typing import Any
 
 import torch
 
-from .._files.any_file import AnyFile
-from .._files.file import File
-from .._leaves import CONTAINERS, MAPPINGS, MEMBER, bare
+from .._leaves import CONTAINERS, MAPPINGS, bare
 
 #: The members of a NODE that name what is stored.
 TENSORS = frozenset(("tensor", "array", "scalar"))
 #: The attribute of a state_dict that load_state_dict() looks at.
 ATTRIBUTE = "_metadata"
-
-
-def tree_of(file: File | AnyFile) -> tuple[Any, Any]:
-    """What its metadata has under MEMBER, and the attributes next to it; None if there are none. A tree is of
-    one file: none is looked for in a model in several."""
-    if isinstance(file, AnyFile) and file.format in ("safetensors", "thalia-shards"):
-        return None, None
-    metadata = file.metadata
-    beside = metadata.get("pt")
-    return metadata.get(MEMBER), beside.get("attributes") if isinstance(beside, dict) else None
 
 
 def listed(attributes: Any) -> list[tuple[str, Any]]:

@@ -1,0 +1,220 @@
+"""Whole objects with numpy arrays, into a file and out of it. No torch is needed.
+
+docs/use/python.md, "What a tree looks like".
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from ._encoder import Encoder, Instead, nothing
+from ._files.any_file import AnyFile, parts, verify_ahead
+from ._files.dtypes import constructor_names, numpy_dtype
+from ._files.file import File
+from ._files.memory import claim
+from ._files.named import committed_bytes
+from ._files.open import open as open_file
+from ._files.streams import Source, path_of, write_to
+from ._files.writer import Writer
+from ._keywords import suggests
+from ._leaves import MEMBER, NO_LEAF, VERSION, checked, tree_rules, value_of
+from ._support import collector_paused
+from ._text_arrays import of_numbers
+from ._types import BinaryWriter, Path
+from .errors import UnsupportedError, UsageError, make_error
+
+__all__ = ["load", "save"]
+
+#: The member of a file's metadata beside MEMBER: what PyTorch knows besides.
+BESIDE = "pt"
+
+
+def tree_of(file: File | AnyFile) -> tuple[Any, Any]:
+    """What its metadata has under MEMBER, and the attributes next to it; None if there are none. A tree is of
+    one file: none is looked for in a model in several."""
+    if isinstance(file, AnyFile) and file.format in ("safetensors", "thalia-shards"):
+        return None, None
+    metadata = file.metadata
+    beside = metadata.get(BESIDE)
+    return metadata.get(MEMBER), beside.get("attributes") if isinstance(beside, dict) else None
+
+
+def check_metadata(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The caller's members of a file's metadata. Raises UsageError for those that are not his."""
+    for name in (MEMBER, BESIDE):
+        if metadata is not None and name in metadata:
+            raise make_error(
+                UsageError,
+                f"metadata: got a member {name!r}, expected others: it has what save() writes",
+                "bad_argument",
+                field="metadata",
+                value=name,
+            )
+    return metadata or {}
+
+
+@overload
+def save(
+    obj: Any,
+    path: None = None,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    convert: Instead | None = None,
+    **options: Any,
+) -> bytes: ...
+@overload
+def save(
+    obj: Any,
+    path: Path | BinaryWriter,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    convert: Instead | None = None,
+    **options: Any,
+) -> None: ...
+@suggests
+def save(
+    obj: Any,
+    path: Path | BinaryWriter | None = None,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    convert: Instead | None = None,
+    **options: Any,
+) -> bytes | None:
+    """Saves an object to a .thalia file, without pickle; load() gives it back.
+
+    obj: arrays of numpy and others that have __dlpack__, numbers, texts, bytes, lists, tuples, sets and
+        dictionaries of these, objects with state_dict(), which become their state, and those of a
+        configuration: docs/use/python.md, "PyTorch", has a table. Where torch is imported, its tensors
+        are taken too, as thalia_checkpoint.torch.save() takes them, whose load() gives them back.
+    path: or a file object: open(), io.BytesIO, fsspec, which need not seek. The file is made in memory,
+        and written from where the object stands. What its write() raises goes through.
+    metadata: members of the file's metadata, which JSON can hold: open(path).metadata has them, and
+        load() does not.
+    convert: asked for each object that is none of numbers, texts, bytes, arrays and plain containers,
+        and has no state_dict(): gives what to save in its place, or None to leave it.
+    options: those of SaveOptions.
+
+    Returns the bytes of the file, without a path. Else the file is there whole, and on the disk, when this
+    returns. Ctrl-C leaves the old one. A file object is neither flushed nor closed, and after an error it
+    has a part.
+    Raises UnsupportedError that names the place of anything else; IoError; UsageError for members of
+    `metadata` that are not the caller's; TypeError for what JSON cannot hold there.
+    """
+
+    def declared(target: Path | int) -> Writer:
+        if sys.modules.get("torch") is not None:
+            from .torch._objects import declare
+
+            return declare(obj, target, options, convert or nothing, metadata)
+        return _declared(obj, target, options, convert or nothing, metadata)
+
+    if path is None:
+        return committed_bytes(declared)
+    if hasattr(path, "write"):
+        write_to(path, declared)
+    else:
+        declared(path).commit()
+    return None
+
+
+def _declared(
+    obj: Any, target: Path | int, options: Mapping[str, Any], instead: Instead, metadata: Mapping[str, Any] | None
+) -> Writer:
+    own = check_metadata(metadata)
+    encoder = Encoder("arrays, numbers, texts, containers of these, or objects with state_dict()", instead)
+    with collector_paused():
+        tree = encoder.node(obj, ())
+    writer = Writer(target, **options)
+    writer.metadata = {**own, MEMBER: {"version": VERSION, "tree": tree}}
+    writer.add_tensors(encoder.arrays, encoder.roles)
+    return writer
+
+
+@suggests
+def load(source: Source, *, mmap: bool = False) -> Any:
+    """What save() was given. Nothing of torch is needed: tensors of torch come as arrays, also of a file
+    that torch.save() or thalia_checkpoint.torch.save() wrote. A file that holds tensors alone, of any
+    format, gives a dictionary of arrays; so does the folder or the index of a model in several files.
+
+    source: a path, the bytes of any such file, or a file object: open(), io.BytesIO, fsspec. It is read
+        from where it stands to its end. One of open() at the begin of a file is read in place.
+    mmap: arrays lie in the mapping of the file where that is possible, read-only; bytes are verified first.
+
+    Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that needs ml_dtypes; what a
+    file object's read() raises.
+    """
+    with path_of(source) as path, open_file(path, shared_memory=True) as file:
+        if mmap:
+            verify_ahead(file)
+        tensors = {name: tensor for part in parts(file) for name, tensor in part.tensors.items()}
+        if not mmap:
+            claim(tensors.values())
+        tree, _ = tree_of(file)
+        if tree is None:
+            return {name: tensor.dense(writable=not mmap) for name, tensor in tensors.items()}
+        by_name = {tensor.name: tensor for tensor in tensors.values()}
+        decoder = _Decoder(lambda name: by_name[name].dense(writable=not mmap))
+        root = checked(tree, os.fspath(path))
+        with tree_rules():
+            return value_of(root, decoder.special)
+
+
+class _Decoder:
+    """Makes arrays of the NODEs of one tree. read: gives what is stored under a name, and is called once for each."""
+
+    def __init__(self, read: Callable[[str], npt.NDArray[Any]]) -> None:
+        self._read = read
+        self._arrays: dict[str, npt.NDArray[Any]] = {}
+
+    def special(self, node: dict[str, Any]) -> Any:
+        """As of value_of()."""
+        for kind in ("tensor", "array", "scalar"):
+            if kind in node:
+                return self._array(kind, node)
+        ((kind, inner),) = node.items()
+        if kind == "size":
+            return tuple(inner)
+        # What only torch has is called by its name.
+        return str(inner) if kind in ("dtype", "device") else NO_LEAF
+
+    def _array(self, kind: str, node: dict[str, Any]) -> Any:
+        name = node[kind]
+        if kind != "tensor":
+            array = self._read(name)
+            array = of_numbers(array, node["dtype"]) if "dtype" in node else array
+            return array[()] if kind == "scalar" else array
+        if name not in self._arrays:
+            self._arrays[name] = self._read(name)
+        found = self._arrays[name]
+        return _view(name, found, node["view"]) if "view" in node else found
+
+
+def _view(name: str, stored: npt.NDArray[Any], view: Mapping[str, Any]) -> Any:
+    shape, stride, offset = view["shape"], view["stride"], view["offset"]
+    dtype = _dtype(view["dtype"])
+    flat = stored.reshape(-1)
+    if flat.dtype != dtype:
+        flat = flat[: flat.nbytes // dtype.itemsize * dtype.itemsize // flat.itemsize].view(dtype)
+    reach = offset + 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
+    if min([offset, *shape, *stride], default=0) < 0 or reach > flat.size:
+        raise ValueError(f"{name!r}: a view of elements up to {reach}")
+    strides = [s * dtype.itemsize for s in stride]
+    return np.lib.stride_tricks.as_strided(flat[offset:], shape, strides, writeable=flat.flags.writeable)
+
+
+def _dtype(name: Any) -> np.dtype[Any]:
+    known = constructor_names().get(name)
+    if known is None:
+        raise make_error(
+            UnsupportedError,
+            f"numpy has no {name!r}, the dtype of a tensor of torch",
+            "unsupported_dtype",
+            value=str(name),
+        )
+    return numpy_dtype(known)
