@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypedDict
 
 Path = str | os.PathLike[str]
 Access = Literal["mapped", "copied", "writable"]
+#: Formats without regions, as detect_format() tells them.
+OtherFormat = Literal[
+    "safetensors", "thalia-0.1", "mckp", "mst", "mithril-quantized", "mithril-orbax", "gptrs", "gptrsten", "entity",
+    "loom-json", "pt", "npz", "npy", "gguf", "onnx", "thalia-shards",
+]  # fmt: skip
 Verification = Literal["on_first_touch", "at_open", "by_tensor", "off"]
+
+
+class ReadOptions(TypedDict, total=False):
+    """Those of open() that other ways to read a file take as well."""
+
+    access: Access
+    verification: Verification
+    threads: int
 
 
 class BinaryReader(Protocol):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from accelerate import Accelerator
@@ -29,6 +29,11 @@ from ._types import Path
 from .errors import FormatError, UnsupportedError, UsageError, make_error
 from .torch._random_state import random_state, set_random_state
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ._files.writer import SaveOptions
+
 __all__ = ["load_state", "save_state"]
 
 _REPLICATED = ("NO", "MULTI_CPU", "MULTI_GPU")
@@ -36,7 +41,7 @@ _PARTS = ("models", "optimizers", "schedulers", "dataloaders", "custom")
 
 
 @suggests
-def save_state(accelerator: Accelerator, path: Path, **options: Any) -> None:
+def save_state(accelerator: Accelerator, path: Path, **options: Unpack[SaveOptions]) -> None:
     """Saves what was given to accelerator.prepare() and register_for_checkpointing(): models,
     optimizers, schedulers, samplers and stateful data loaders; the scaler, the step, and the states
     of the random number generators of every process.

@@ -9,7 +9,7 @@ weight = load_file("model.thalia")["weight"]
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
@@ -24,6 +24,11 @@ from ._files.streams import path_of_bytes
 from ._keywords import suggests
 from ._types import Path
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ._files.writer import SaveOptions
+
 __all__ = ["load", "load_file", "save", "save_file"]
 
 
@@ -36,7 +41,7 @@ def save_file(
     tensor_dict: Mapping[str, Any],
     filename: Path,
     metadata: Mapping[str, str] | None = None,
-    **options: Any,
+    **options: Unpack[SaveOptions],
 ) -> None:
     """Saves arrays under their names: as safetensors where the name ends in .safetensors, else as
     .thalia. The file is there whole, and on the disk, when this returns.

@@ -19,7 +19,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import AutoConfig, GenerationConfig, PreTrainedModel, Trainer
@@ -36,6 +36,11 @@ from .torch._misfit import LoadReport, misfit
 from .torch._random_state import random_state, set_random_state
 from .torch._shards_save import save_shards
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ._files.writer import SaveOptions
+
 __all__ = ["ThaliaTrainer", "from_pretrained", "last_checkpoint", "save_pretrained"]
 
 _GENERATION = "generation_config.json"
@@ -51,7 +56,7 @@ def save_pretrained(
     *,
     max_shard_size: int | str = "5GB",
     format: Format = "thalia",
-    **options: Any,
+    **options: Unpack[SaveOptions],
 ) -> None:
     """Writes a model's configuration, and its weights as folder/model.thalia, tied ones once; in several
     files and model.thalia.index.json if they have more than `max_shard_size` bytes. What

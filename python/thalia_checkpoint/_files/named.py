@@ -6,14 +6,14 @@ import json
 import mmap
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Unpack
 
 from .. import _core
 from .._types import Path
 from ..errors import UsageError, make_error
 from .any_file import AnyFile
 from .file import File
-from .writer import Writer
+from .writer import SaveOptions, Writer
 
 Format = Literal["safetensors", "thalia"]
 
@@ -67,7 +67,9 @@ def flat_metadata(file: File | AnyFile) -> dict[str, str] | None:
     return texts or None
 
 
-def saved_bytes(tensors: Sequence[Named], metadata: Mapping[str, str] | None, format: Format, **options: Any) -> bytes:
+def saved_bytes(
+    tensors: Sequence[Named], metadata: Mapping[str, str] | None, format: Format, **options: Unpack[SaveOptions]
+) -> bytes:
     """The bytes of the file. options: of a .thalia file."""
     if check_format(format) == "safetensors":
         pairs = None if metadata is None else list(metadata.items())

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from typing import Literal, get_args, overload
 
 from .. import _core
 from .._keywords import suggests
 from .._support import paths
-from .._types import Access, Path, Verification
+from .._types import Access, OtherFormat, Path, Verification
+from ..errors import FormatError, UsageError, make_error
 from .any_file import AnyFile, OpenOptions, open_thalia
 from .file import File
 
@@ -21,10 +24,50 @@ def open_one(path: Path, options: OpenOptions = _DEFAULT) -> File | AnyFile:
     return AnyFile(path, options)
 
 
+@overload
+def open(
+    path: Path,
+    *,
+    format: Literal["thalia"],
+    access: Access = "mapped",
+    verification: Verification = "on_first_touch",
+    threads: int = 0,
+    search: Iterable[Path] = (),
+    dequantize: bool = False,
+    legacy: bool = False,
+    shared_memory: bool = False,
+) -> File: ...
+@overload
+def open(
+    path: Path,
+    *,
+    format: OtherFormat,
+    access: Access = "mapped",
+    verification: Verification = "on_first_touch",
+    threads: int = 0,
+    search: Iterable[Path] = (),
+    dequantize: bool = False,
+    legacy: bool = False,
+    shared_memory: bool = False,
+) -> AnyFile: ...
+@overload
+def open(
+    path: Path,
+    *,
+    format: None = None,
+    access: Access = "mapped",
+    verification: Verification = "on_first_touch",
+    threads: int = 0,
+    search: Iterable[Path] = (),
+    dequantize: bool = False,
+    legacy: bool = False,
+    shared_memory: bool = False,
+) -> File | AnyFile: ...
 @suggests
 def open(
     path: Path,
     *,
+    format: Literal["thalia"] | OtherFormat | None = None,
     access: Access = "mapped",
     verification: Verification = "on_first_touch",
     threads: int = 0,
@@ -40,6 +83,8 @@ def open(
     model.safetensors and model.safetensors.index.json. If it has none of these, it is a safetensors
     model of another name or a checkpoint of another format. The program and all functions take the same.
 
+    format: of the file, as detect_format() tells it. Another one is a FormatError then, and a checker of types
+        knows what comes: a File of "thalia", an AnyFile of all else.
     access: "mapped" reads in place, and all processes share one copy; "copied" reads into memory,
         for files that may shrink or disks that may fail. "writable" reads in place, too, and what lies
         there may be written to: that changes this process's copy alone, and never the file.
@@ -52,7 +97,34 @@ def open(
     shared_memory: of a PyTorch file, tensors that share memory are one tensor, and the tree in the
         metadata says what they are of it. Else each is a tensor of its own.
 
-    Raises MissingFileError, IoError, FormatError, IntegrityError, UnsupportedError.
+    Raises MissingFileError, IoError, FormatError, IntegrityError, UnsupportedError; UsageError for an unknown
+    format.
     """
     options = OpenOptions(access, verification, threads, paths(search), dequantize, legacy, shared_memory)
-    return open_one(_core.find_model(path), options)
+    found = _core.find_model(path)
+    if format is not None:
+        _need_format(found, format)
+    return open_one(found, options)
+
+
+def _need_format(path: Path, format: str) -> None:
+    known = ("thalia", *get_args(OtherFormat))
+    if format not in known:
+        raise make_error(
+            UsageError,
+            f"format: got {format!r}, expected one of {', '.join(known)}",
+            "bad_argument",
+            field="format",
+            value=str(format),
+        )
+    there = _core.detect_format(path)
+    if there not in (None, format):  # what nothing is known of, opening it tells
+        raise make_error(
+            FormatError,
+            f"{os.fspath(path)}: format: got {there}, expected {format}",
+            "bad_value",
+            path=os.fspath(path),
+            field="format",
+            value=there,
+            expected=format,
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .. import _core
 from .._keywords import suggests
@@ -13,10 +13,21 @@ from .named import Named, saved_bytes
 from .open import open_one
 from .streams import path_of_bytes
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
 __all__ = ["TensorSpec", "deserialize", "serialize", "serialize_file"]
 
 #: Types of which one element of the framework is two of the file.
 _PAIRS = {"float4_e2m1fn_x2": "f4_e2m1"}
+
+
+class FlatOptions(TypedDict, total=False):
+    """Those of SaveOptions that a .safetensors file has a use for."""
+
+    durability: Literal["full", "data", "none"] | None
+    replace: bool | None
+    threads: int | None
 
 
 class TensorSpec:
@@ -96,14 +107,14 @@ def serialize_file(
     tensor_dict: Mapping[str, TensorSpec],
     filename: Any,
     metadata: Mapping[str, str] | None = None,
-    **options: Any,
+    **options: Unpack[FlatOptions],
 ) -> None:
     """Writes these bytes to a file, which is there whole, and on the disk, when this returns.
 
     options: durability, replace and threads of SaveOptions. Raises IoError, and as serialize().
     """
     pairs = None if metadata is None else list(metadata.items())
-    _core.save_safetensors(filename, [tuple(t) for t in _named(tensor_dict)], pairs, options)
+    _core.save_safetensors(filename, [tuple(t) for t in _named(tensor_dict)], pairs, {**options})
 
 
 def deserialize(bytes: bytes) -> list[tuple[str, dict[str, Any]]]:

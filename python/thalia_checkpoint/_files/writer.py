@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
@@ -20,14 +20,9 @@ from .elements import Elements, elements
 from .source import CooArrays, CsrArrays
 
 
-class SaveOptions(TypedDict, total=False):
-    """Keyword arguments of everything that saves."""
+class PlainOptions(TypedDict, total=False):
+    """SaveOptions of what has arguments of its own for the compression."""
 
-    compression: Literal["none", "plane_entropy", "packed_exponents", "zstd", "lz4", "auto"] | None
-    """Without it tensors are stored as they are, to be mapped. "plane_entropy" is made for weights;
-    "auto" compresses if that makes the save faster."""
-    compression_level: int | None
-    """1 to 22 of zstd, 1 to 12 of lz4."""
     chunk_bytes: int | None
     """Raw bytes of a compressed chunk, 4 KiB to 1 GiB; 1 MiB."""
     checksum: Literal["block_tree", "sha256", "crc32", "none"] | None
@@ -59,6 +54,16 @@ class SaveOptions(TypedDict, total=False):
     True shows a bar, with tqdm."""
 
 
+class SaveOptions(PlainOptions, total=False):
+    """Keyword arguments of everything that saves."""
+
+    compression: Literal["none", "plane_entropy", "packed_exponents", "zstd", "lz4", "auto"] | None
+    """Without it tensors are stored as they are, to be mapped. "plane_entropy" is made for weights;
+    "auto" compresses if that makes the save faster."""
+    compression_level: int | None
+    """1 to 22 of zstd, 1 to 12 of lz4."""
+
+
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
     """SaveOptions of saves to come. Raises what the first of them would: TypeError for a name that is not one of them,
     UsageError for a value."""
@@ -80,7 +85,7 @@ class Writer:
             writer.metadata = {"step": 100}
     """
 
-    def __init__(self, path: Path | int, **options: Any) -> None:
+    def __init__(self, path: Path | int, **options: Unpack[SaveOptions]) -> None:
         """path: or the descriptor of an empty file that is open for reading and writing, such as one in
             memory. It stays open, gets no name and is not synced; after an error it holds anything.
         options: those of SaveOptions. Raises IoError, UsageError.

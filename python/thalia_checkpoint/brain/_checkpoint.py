@@ -6,13 +6,13 @@ import datetime
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path as FilePath
-from typing import Any, Literal, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
 
 from .. import _core
 from .._files.async_saver import AsyncSaver, PendingSave
 from .._keywords import suggests
 from .._support import paths
-from .._types import Path
+from .._types import Path, ReadOptions
 from ..errors import ThaliaError, UnsupportedError, UsageError, make_error
 from . import _metadata, _save
 from ._arrays import Framework
@@ -21,6 +21,11 @@ from ._facts import BRAIN, remember
 from ._load import MAX_BYTES, Loader, OpenBrain, warn_of
 from ._policy import PrecisionPolicy
 from ._state import BrainState
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from .._files.writer import PlainOptions
 
 Brain = TypeVar("Brain")
 
@@ -49,7 +54,7 @@ class BrainCheckpoint:
         base_checkpoint: Path | None = None,
         delta: bool = False,
         sparse: bool = True,
-        **options: Any,
+        **options: Unpack[PlainOptions],
     ) -> dict[str, Any]:
         """Writes the whole state. The old file or the new one is there, whatever happens.
 
@@ -121,7 +126,7 @@ class BrainCheckpoint:
         *,
         sparse: bool = True,
         search: Iterable[Path] = (),
-        **options: Any,
+        **options: Unpack[PlainOptions],
     ) -> dict[str, Any]:
         """Writes what the state has that the base, a full checkpoint or a delta itself, has not.
 
@@ -170,7 +175,7 @@ class BrainCheckpoint:
         saver: AsyncSaver,
         snapshot: Literal["copy", "borrowed"] = "copy",
         sparse: bool = True,
-        **options: Any,
+        **options: Unpack[PlainOptions],
     ) -> BrainSaveHandle:
         """As save(), in the background. With snapshot="copy" the brain may change once this is back.
 
@@ -211,7 +216,7 @@ class BrainCheckpoint:
         snapshot: Literal["copy", "borrowed"] = "copy",
         sparse: bool = True,
         search: Iterable[Path] = (),
-        **options: Any,
+        **options: Unpack[PlainOptions],
     ) -> BrainSaveHandle:
         """As save_delta(), in the background; `saver` and `snapshot` as of save_async().
 
@@ -253,7 +258,7 @@ class BrainCheckpoint:
         classes: Iterable[type] = (),
         max_bytes: int = MAX_BYTES,
         search: Iterable[Path] = (),
-        **options: Any,
+        **options: Unpack[ReadOptions],
     ) -> BrainState: ...
     @overload
     @staticmethod
@@ -269,7 +274,7 @@ class BrainCheckpoint:
         classes: Iterable[type] = (),
         max_bytes: int = MAX_BYTES,
         search: Iterable[Path] = (),
-        **options: Any,
+        **options: Unpack[ReadOptions],
     ) -> Brain: ...
     @staticmethod
     def load(
@@ -284,7 +289,7 @@ class BrainCheckpoint:
         classes: Iterable[type] = (),
         max_bytes: int = MAX_BYTES,
         search: Iterable[Path] = (),
-        **options: Any,
+        **options: Unpack[ReadOptions],
     ) -> Any:
         """The state that was saved, in memory of its own; of a delta, the one that it stands for.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _core
 from .._keywords import suggests
@@ -12,6 +12,11 @@ from .._operations.wrap import WrapResult, compress
 from .._types import Path
 from ..errors import UsageError, make_error
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ._options import WrapOptions
+
 
 @suggests
 def compress_checkpoint(
@@ -19,7 +24,7 @@ def compress_checkpoint(
     output_path: Path,
     algorithm: Literal["zstd", "lz4"] | None = None,
     level: int | None = None,
-    **options: Any,
+    **options: Unpack[WrapOptions],
 ) -> WrapResult:
     """Compresses a checkpoint of any kind as a whole; it loads as before.
 

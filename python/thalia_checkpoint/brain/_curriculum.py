@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _core
 from .._files.file import File
@@ -24,6 +24,11 @@ from ._checkpoint import BrainCheckpoint
 from ._facts import remember, remembered
 from ._metadata import bad_argument, events_in, events_of, to_json
 from ._save import history_of
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ._options import LoadOptions, StageOptions
 
 #: The name of what is saved, until it is whole and takes its stage's.
 _WRITTEN = "next.thalia"
@@ -86,7 +91,7 @@ class CurriculumTrainer:
         *,
         train_epoch: Callable[[Any, StageConfig, int], Any] | None = None,
         delta: bool = False,
-        **options: Any,
+        **options: Unpack[StageOptions],
     ) -> None:
         self.brain = brain
         self._folder = FilePath(checkpoint_dir)
@@ -138,7 +143,7 @@ class CurriculumTrainer:
         """An event for the growth history, of growth that no policy did."""
         self._record([{"region": region, "neurons_added": neurons_added, "reason": reason, **facts}])
 
-    def load_checkpoint(self, stage: int | None = None, **options: Any) -> FilePath:
+    def load_checkpoint(self, stage: int | None = None, **options: Unpack[LoadOptions]) -> FilePath:
         """Loads a stage's checkpoint, by itself the latest one, into the brain; training goes on from there.
 
         options: those of BrainCheckpoint.load(). Raises NotFoundError if there is none;
@@ -170,7 +175,7 @@ class CurriculumTrainer:
         self._known |= known
         return path
 
-    def resume(self, **options: Any) -> bool:
+    def resume(self, **options: Unpack[LoadOptions]) -> bool:
         """Loads the latest checkpoint that can be read, if there is any. False if there is none.
 
         A save that was cut short after its file was whole is finished first. One that is damaged, or a
@@ -315,7 +320,7 @@ class CurriculumTrainer:
         return wrap(method)
 
 
-def _tried(options: dict[str, Any], *, delta: bool) -> dict[str, Any]:
+def _tried(options: Mapping[str, Any], *, delta: bool) -> dict[str, Any]:
     """The options of saves to come, after a save of one number with them: hours of training lie between these."""
     tried = {key: value for key, value in options.items() if key != "progress"}
     base: dict[str, Any] = {"durability": "none"} if delta else tried
@@ -325,7 +330,7 @@ def _tried(options: dict[str, Any], *, delta: bool) -> dict[str, Any]:
         BrainCheckpoint.save(brain, FilePath(folder, "base"), **base)
         if delta:
             BrainCheckpoint.save_delta(brain, FilePath(folder, "delta"), FilePath(folder, "base"), **tried)
-    return options
+    return {**options}
 
 
 def _identity(path: FilePath) -> Identity:

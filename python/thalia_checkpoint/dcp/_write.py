@@ -38,7 +38,8 @@ class _RankWriter:
 
     def __init__(self, path: str, options: Mapping[str, Any]) -> None:
         # The folder is the save's own: no link is expected in it.
-        self._writer = Writer(path, **{**options, "follow_link": False})
+        own: dict[str, Any] = {**options, "follow_link": False}
+        self._writer = Writer(path, **own)
         self._path = path
         self._names: set[tuple[str, str]] = set()
         self._stored: dict[Any, tuple[str, str, str]] = {}

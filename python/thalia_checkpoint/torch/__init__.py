@@ -15,7 +15,7 @@ No pickle is read or written.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import torch
 
@@ -33,6 +33,11 @@ from ._load_into import load_into
 from ._misfit import LoadReport
 from ._objects import declare, load
 from ._tensors import named, overlapping, tensor_of
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from .._files.writer import SaveOptions
 
 __all__ = [
     "AsyncCheckpointer",
@@ -83,7 +88,7 @@ def save_file(
     tensors: Mapping[str, torch.Tensor],
     filename: Path,
     metadata: Mapping[str, str] | None = None,
-    **options: Any,
+    **options: Unpack[SaveOptions],
 ) -> None:
     """Saves tensors of any device under their names: as safetensors where the name ends in
     .safetensors, else as .thalia. The file is there whole, and on the disk, when this returns.
@@ -122,7 +127,7 @@ def save_model(
     filename: Path,
     metadata: Mapping[str, str] | None = None,
     force_contiguous: bool = True,
-    **options: Any,
+    **options: Unpack[SaveOptions],
 ) -> None:
     """Saves the state of a module as save_file() does, of tensors that share memory one: the first by name of
     those that are all of it. `metadata` says of each other name which that is.
@@ -206,7 +211,7 @@ def save(
     *,
     format: Literal["thalia"],
     convert: Callable[[Any], Any] | None = None,
-    **options: Any,
+    **options: Unpack[SaveOptions],
 ) -> bytes: ...
 @overload
 def save(
@@ -215,7 +220,7 @@ def save(
     *,
     metadata: Mapping[str, Any] | None = None,
     convert: Callable[[Any], Any] | None = None,
-    **options: Any,
+    **options: Unpack[SaveOptions],
 ) -> None: ...
 @suggests
 def save(

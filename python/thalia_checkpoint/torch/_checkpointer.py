@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path as FilePath
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import torch
 
@@ -21,6 +21,11 @@ from ..errors import ExistsError, NotFoundError, UsageError, make_error
 from ..store import CheckpointWriter, Run, RunWriter, StoreHandle, create_run
 from ._objects import declare_staged, load
 from ._staging import Staging
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from .._files.writer import SaveOptions
 
 
 class Resumed(NamedTuple):
@@ -80,7 +85,7 @@ class AsyncCheckpointer:
         metric: tuple[str, Literal["min", "max"]] | None = None,
         phase: str = "train",
         when_busy: Literal["wait", "queue", "replace", "skip"] = "wait",
-        **options: Any,
+        **options: Unpack[SaveOptions],
     ) -> None:
         for name, value in (("every", every), ("keep", 1 if keep is None else keep)):
             if value < 1:
