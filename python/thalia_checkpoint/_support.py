@@ -14,6 +14,8 @@ from ._progress import callback
 from .errors import FormatError, IoError, MissingFileError, UnsupportedError, UsageError, make_error, wrong_value
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from ._types import Path
 
 
@@ -51,6 +53,21 @@ def read_bounded(path: str, most: int) -> bytes:
     if status.st_size > most:
         raise wrong_value(path, "size", f"{status.st_size} bytes", f"at most {most}", "limit_exceeded")
     return data
+
+
+class OpenHere:
+    """What this process has open, and no other can be given. Pickling it says what to do instead."""
+
+    __slots__ = ()
+    _instead = "open it in the worker, by its path"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(f"cannot pickle a {type(self).__name__}, which is open in this process: {self._instead}")
+
+    def __copy__(self) -> Self:
+        copied = object.__new__(type(self))
+        vars(copied).update(vars(self))
+        return copied
 
 
 def texts(values: Iterable[str]) -> list[str]:

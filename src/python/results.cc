@@ -25,6 +25,11 @@ nb::str repr_of(nb::handle result) {
                                   nb::str(", ").attr("join")(parts));
 }
 
+// What a notebook shows.
+nb::object html_of(nb::handle result) {
+  return nb::module_::import_("thalia_checkpoint._html").attr("of_result")(result);
+}
+
 nb::object are_equal(nb::handle result, nb::handle other) {
   if (!result.type().is(other.type())) return nb::borrow(Py_NotImplemented);
   return nb::bool_(values_of(result).equal(values_of(other)));
@@ -44,6 +49,7 @@ void complete_result(nb::handle type, const nb::list& names) {
   define(
       "__hash__", [](nb::handle result) { return nb::hash(values_of(result)); },
       "def __hash__(self) -> int");
+  define("_repr_html_", html_of, "def _repr_html_(self) -> str");
 }
 
 }  // namespace thalia::python

@@ -98,7 +98,7 @@ auto hidden(Access access) {
   return Hidden<Access>{access};
 }
 
-/// The text, the equality and the hash of objects with these attributes.
+/// The text, the table for notebooks, the equality and the hash of objects with these attributes.
 void complete_result(nanobind::handle type, const nanobind::list& names);
 
 /// Binds a result, by its fields in the order in which its text shows them.

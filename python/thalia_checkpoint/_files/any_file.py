@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
-from .._support import from_json
+from .. import _core, _html
+from .._support import OpenHere, from_json
 from .._types import Access, Path, Verification
 from .dtypes import is_packed
 from .file import File, Tensors, closed
@@ -87,7 +87,7 @@ class _AnyTensor(Tensor):
         return super()._own_bytes() if self.is_mapped else bytes_of(self._source.decoded())
 
 
-class AnyFile(Mapping[str, Tensor]):
+class AnyFile(OpenHere, Mapping[str, Tensor]):
     """An open file of any format without regions, or a model in several files: tensors by name, in the
     order of the file, or of one file after the other.
 
@@ -200,6 +200,13 @@ class AnyFile(Mapping[str, Tensor]):
         if self._open is None:
             return f"<{type(self).__name__}, closed>"
         return f"<{type(self).__name__} {self.path!r}: {len(self)} tensors>"
+
+    def _repr_html_(self) -> str:
+        raw = self._open
+        if raw is None:
+            return _html.of_repr(self)
+        title = f"{self.path}: {raw.format} of {_html.size_text(raw.file_bytes)}, {len(self)} tensors"
+        return _html.of_tensors(title, self._tensors.values(), len(self))
 
 
 def parts(file: File | AnyFile) -> list[File | AnyFile]:

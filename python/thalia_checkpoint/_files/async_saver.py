@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from .. import _core
 from .._keywords import suggests
+from .._support import OpenHere
 from ..errors import UsageError
 from .writer import SaveResult, Writer
 
@@ -19,12 +20,14 @@ Result = TypeVar("Result", bound=object)
 _RawHandle: TypeAlias = "_core.SaveHandle | _core.StoreHandle | _core.BrainSaveHandle | _core.BrainDeltaHandle"
 
 
-class PendingSave(Generic[Result]):
+class PendingSave(OpenHere, Generic[Result]):
     """A save that runs in the background; `await handle` and `handle.wait()` give its result.
 
     The save goes on where nobody keeps its handle. Any thread may use one. In a forked child `done`,
     wait() and cancel() of one that had not ended raise UsageError: there it never ends.
     """
+
+    _instead = "wait for it here"
 
     def __init__(
         self, raw: _core.SaveHandle | _core.StoreHandle | _core.BrainSaveHandle | _core.BrainDeltaHandle
@@ -82,6 +85,19 @@ class PendingSave(Generic[Result]):
         """Asks it to end, and returns at once. The file that was there stays."""
         self._raw.cancel()
 
+    def __repr__(self) -> str:
+        try:
+            ended = self.done
+        except UsageError:
+            ended = None  # in a forked child
+        if not ended:
+            state = "of another process" if ended is None else "{} of {} bytes".format(*self.progress)
+        elif self.skipped:
+            state = "skipped"
+        else:
+            state = "saved" if self.error is None else f"failed: {type(self.error).__name__}"
+        return f"<{type(self).__name__}, {state}>"
+
     def __await__(self) -> Generator[Any, None, Result]:
         return self._poll().__await__()
 
@@ -109,7 +125,7 @@ class SaveHandle(PendingSave[SaveResult]):
 
 
 @suggests
-class AsyncSaver:
+class AsyncSaver(OpenHere):
     """Saves in the background: a save returns after one copy of the arrays.
 
         saver = AsyncSaver()
@@ -130,6 +146,8 @@ class AsyncSaver:
     save (progress, ready) that saves or waits by the same saver raises UsageError: it would wait for
     itself. So does a forked child: make a new one there.
     """
+
+    _instead = "make one in the worker"
 
     def __init__(
         self,

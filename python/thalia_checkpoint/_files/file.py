@@ -6,15 +6,15 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy.typing as npt
 
-from .. import _core
+from .. import _core, _html
 from .._keywords import suggests
 from .._missing import ByName, not_found
-from .._support import from_json
+from .._support import OpenHere, from_json
 from ..errors import IntegrityError, NotFoundError, UsageError, make_error
 from .tensor import Tensor
 
@@ -34,7 +34,7 @@ class Connection(NamedTuple):
     """None if it has none."""
 
 
-class Tensors(ByName[Tensor]):
+class Tensors(OpenHere, ByName[Tensor]):
     """All tensors of a file by one flat name each, in the order of the file.
 
     That is the tensor's own name, or REGION.NAME for each of several that share theirs, as a
@@ -68,8 +68,15 @@ class Tensors(ByName[Tensor]):
     def __len__(self) -> int:
         return len(self._tensors)
 
+    def __repr__(self) -> str:
+        return f"<Tensors: {len(self)} tensors>"
 
-class Region(ByName[Tensor]):
+    def _repr_html_(self) -> str:
+        shown = list(islice(self, _html.ROWS))
+        return _html.of_tensors(f"{len(self)} tensors", map(self.__getitem__, shown), len(self), named=shown)
+
+
+class Region(OpenHere, ByName[Tensor]):
     """The tensors of one region by their names, in the order of these.
 
     It keeps the file mapped, also when the file object is closed. An unknown name raises
@@ -146,9 +153,13 @@ class Region(ByName[Tensor]):
     def __repr__(self) -> str:
         return f"<Region {self.name!r}: {len(self)} tensors>"
 
+    def _repr_html_(self) -> str:
+        tensors = (Tensor(self._raw.tensor(i)) for i in range(len(self)))
+        return _html.of_tensors(f"Region {self.name}: {len(self)} tensors", tensors, len(self))
+
 
 @suggests
-class File(Mapping[str, Region]):
+class File(OpenHere, Mapping[str, Region]):
     """An open .thalia file or delta: regions by name.
 
     The tensors of a delta are those of the state that it stands for; they are read through the
@@ -319,6 +330,20 @@ class File(Mapping[str, Region]):
         if self._open is None:
             return "<File, closed>"
         return f"<File {self.path!r}: {self._raw.tensor_count} tensors in {len(self)} regions>"
+
+    def _repr_html_(self) -> str:
+        raw = self._open
+        if raw is None:
+            return _html.of_repr(self)
+        kind = "delta" if raw.is_delta else "file"
+        title = (
+            f"{self.path}: a .thalia {kind} of {_html.size_text(raw.file_bytes)}, "
+            f"{raw.tensor_count} tensors in {len(raw)} regions"
+        )
+        regions = (raw.region(i) for i in range(len(raw)))
+        tensors = (Tensor(region.tensor(i)) for region in regions for i in range(len(region)))
+        of_connections = sum(2 if delays else 1 for _, _, _, delays in raw.connections)
+        return _html.of_tensors(title, tensors, raw.tensor_count - of_connections)
 
 
 def _streamed(stream: _core.Stream, names: list[str], tensors: list[Tensor]) -> Iterator[tuple[str, npt.NDArray[Any]]]:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from .._keywords import suggests
 from .._missing import not_found
+from .._support import OpenHere
 from .._types import Access, Path
 from ..errors import NotFoundError, UnsupportedError, UsageError, make_error
 from . import slicing
@@ -30,7 +31,7 @@ class SliceError(UsageError, IndexError, TypeError):
     """An index of a slice that is neither ints, slices, None nor ...: what numpy raises, and what torch does."""
 
 
-class Slice:
+class Slice(OpenHere):
     """A tensor of which parts are read: slice[2:4].
 
     An array or tensor each, in memory of its own. Raises UsageError, which is an IndexError and a
@@ -41,6 +42,9 @@ class Slice:
         self._tensor = tensor
         self._framework = framework
         self._device = device
+
+    def __repr__(self) -> str:
+        return f"<Slice of {self._tensor!r}>"
 
     def get_shape(self) -> list[int]:
         """Elements in each dimension."""
@@ -91,7 +95,7 @@ def _in_jax(tensor: Tensor, array: npt.NDArray[Any], device: Any) -> Any:
 
 
 @suggests
-class safe_open:
+class safe_open(OpenHere):
     """Opens a .safetensors or .thalia file, or a model in several by its folder or index; tensors are
     read when they are asked for.
 
@@ -124,6 +128,12 @@ class safe_open:
 
     def __exit__(self, *error: object) -> None:
         self._file.close()
+
+    def __repr__(self) -> str:
+        return f"<safe_open, {self._framework}: {self._file!r}>"
+
+    def _repr_html_(self) -> str:
+        return self._file._repr_html_()
 
     def keys(self) -> list[str]:
         """Names, sorted."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .. import _core
 from .._keywords import suggests
+from .._support import OpenHere
 from ..errors import UsageError, make_error
 from . import slicing
 from .dtypes import carrier_dtype, is_packed, numpy_dtype, packed_bytes, shaped, unpack
@@ -18,11 +19,13 @@ from .memory import MOST, claim, claim_part, empty
 from .source import Buffer, CooArrays, CsrArrays, Source, bytes_of
 
 if TYPE_CHECKING:
+    from typing import Self
+
     import torch
 
 
 @suggests
-class Tensor:
+class Tensor(OpenHere):
     """One tensor of an open file. Immutable; any number of threads may use one.
 
     Arrays made of it keep the file mapped, also when the file object is gone. Those in the mapping
@@ -30,6 +33,7 @@ class Tensor:
     """
 
     __slots__ = ("_source",)
+    _instead = "open its file in the worker, or pickle its numpy()"
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -102,6 +106,9 @@ class Tensor:
     def __repr__(self) -> str:
         shape = ", ".join(map(str, self.shape))
         return f"<Tensor {self.path!r} {self.dtype}[{shape}] {self.encoding}>"
+
+    def __copy__(self) -> Self:
+        return self
 
     def __len__(self) -> int:
         if not self.shape:

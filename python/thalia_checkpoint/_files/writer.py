@@ -14,8 +14,9 @@ from .._core import SaveResult as SaveResult
 from .._keywords import suggests
 from .._missing import not_found
 from .._progress import Progress, callback
-from .._support import collector_paused
+from .._support import OpenHere, collector_paused
 from .._types import Path
+from ..errors import UsageError
 from .elements import Elements, elements
 from .source import CooArrays, CsrArrays
 
@@ -72,7 +73,7 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @suggests
-class Writer:
+class Writer(OpenHere):
     """Declares regions and tensors, and writes them in one go.
 
     As a context manager it commits at the end, and leaves no trace where the block raises. The
@@ -84,6 +85,8 @@ class Writer:
             writer.add("encoder/weight", weight)
             writer.metadata = {"step": 100}
     """
+
+    _instead = "make one in the worker"
 
     def __init__(self, path: Path | int, **options: Unpack[SaveOptions]) -> None:
         """path: or the descriptor of an empty file that is open for reading and writing, such as one in
@@ -232,6 +235,15 @@ class Writer:
             self.abandon()
         elif self._raw.is_open:
             self.commit()
+
+    def __repr__(self) -> str:
+        if self.result is not None:
+            return f"<{type(self).__name__}, committed: {self.result.file_bytes} bytes>"
+        try:
+            state = "not committed" if self._raw.is_open else "abandoned"
+        except UsageError:
+            state = "in use"  # of a thread that commits it, or of the parent of this process
+        return f"<{type(self).__name__}, {state}: {len(self._regions)} regions>"
 
     def _finish(self) -> None:
         if self.metadata is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from .._html import Shown
 from .._keywords import suggests
 from .._support import from_json, paths
 
@@ -81,7 +82,7 @@ class DeltaBase:
 
 
 @dataclass(frozen=True)
-class Info:
+class Info(Shown):
     """What a file says of itself. None: its format does not say. Sizes are in bytes."""
 
     path: str

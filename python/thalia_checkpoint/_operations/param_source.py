@@ -13,7 +13,7 @@ from .._files.source import Buffer
 from .._files.tensor import Tensor
 from .._keywords import suggests
 from .._missing import not_found
-from .._support import paths
+from .._support import OpenHere, paths
 from ..errors import NotFoundError, UsageError, make_error
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class ParamResolver:
 
 
 @suggests
-class ParamSource:
+class ParamSource(OpenHere):
     """The tensors of a file, of any format, one at a time, with a part of them kept in memory.
 
     A tensor that was read is kept if it is pinned, or if there is a budget. To make room those that

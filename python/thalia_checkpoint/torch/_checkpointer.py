@@ -115,6 +115,9 @@ class AsyncCheckpointer:
         latest = self._opened().run.latest(phase)
         self._newest = None if latest is None else latest.step
 
+    def __repr__(self) -> str:
+        return f"<AsyncCheckpointer {os.fspath(self._folder)!r}: every {self._every} steps of {', '.join(self._parts)}>"
+
     def step(self, step: int, *, metric: float | None = None, **extra: Any) -> StoreHandle | None:
         """To be called after each step, from 1 on; saves after every `every`-th.
 
