@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import torch
 
@@ -11,6 +12,7 @@ from .._keywords import suggests
 from .._types import Path
 from ..errors import UsageError, make_error
 from ._fill import Filling
+from ._known_names import known_names
 from ._misfit import LoadReport, difference, misfit, no_module, nothing_loaded
 from ._module import ModulePlaces, module_places
 from ._state import Entry, FileState, Rename
@@ -22,7 +24,7 @@ def load_into(
     path: Path,
     *,
     prefix: str = "",
-    rename: Rename | None = None,
+    rename: Rename | Literal["auto"] | None = None,
     strict: bool = True,
     assign: bool = False,
     mmap: bool = False,
@@ -42,7 +44,10 @@ def load_into(
     prefix: before the module's names in the file: "model." for what save({"model": …}) wrote.
     rename: makes the module's names of those of the file that are left without the prefix:
         {"module.": ""} takes a beginning away, {"": "_orig_mod."} puts one in front, of several the
-        first that fits; or a function, which gives None for what is not to be loaded.
+        first that fits; or a function, which gives None for what is not to be loaded. "auto" looks past
+        what torch.compile() and data parallelism put into names, in the file and in the module, and past
+        "model.", "state_dict.", "model_state_dict." and "base_model." before all names, in one of the
+        two, if more names are found so.
     strict: raises UsageError that lists all that is missing, unexpected, or of another shape or a
         dtype that does not fit, before anything is changed. Else what fits is loaded. What code of
         the module's own decides about is known, and listed, when it has run.
@@ -52,7 +57,8 @@ def load_into(
     memory_bytes: of tensors that are read ahead; 128 MiB, and 4 MiB or more.
 
     Raises IoError, FormatError; UsageError where nothing of the file is the module's, with `strict` or
-    not, for parameters on the device meta without `assign`, and for what is no module;
+    not, for parameters on the device meta without `assign`, for what is no module, and
+    where "auto" finds two ways that are as good;
     IntegrityError for damage. After damage, and where reading fails, any of the parameters and buffers
     may hold what they had, what the file has, or bytes of it that nothing has checked: load again,
     or give them new values. With `assign` the module is as it was.
@@ -60,13 +66,21 @@ def load_into(
     if not isinstance(module, torch.nn.Module):
         raise no_module(module)
     with open_file(path, access="writable" if assign and mmap else "mapped") as file:
-        state = FileState(file, prefix, rename)
+        state = FileState(file, prefix, None if rename == "auto" else rename)
         places = module_places(module, state.own_names())
+        way = None
+        if rename == "auto":
+            way = known_names(path, state.names, [*places.tensors, *places.extra], prefix)
+            if way is not None:
+                prefix = way.prefix
+                state = FileState(file, prefix, way.rename)
+                places = module_places(module, state.own_names())
         found = state.entries(places)
         own_names = [*places.tensors, *places.extra]
 
         def check(report: LoadReport) -> None:
-            hint = "" if report.fits and report.loaded else difference(state.names, own_names, prefix)
+            fits = way is not None or (report.fits and report.loaded)
+            hint = "" if fits else difference(state.names, own_names, prefix)
             if (strict and not report.fits) or (report.mismatched and not report.loaded):
                 raise misfit(path, report, hint)
             if own_names and not report.loaded:

@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from .. import _html
 from .._types import Path
 from ..errors import UsageError, make_error
+from ._known_names import WRAPPERS
 
 #: Names that a message has of each kind.
 _SHOWN = 10
 #: Names that are looked at for what they differ by.
 _LOOKED_AT = 3
-#: What wrappers put into the names of what they wrap, wherever that is: torch.compile(), data parallelism.
-_WRAPPERS = ("_orig_mod.", "module.")
 
 
 class LoadReport(NamedTuple):
@@ -33,6 +33,13 @@ class LoadReport(NamedTuple):
     def fits(self) -> bool:
         """Whether nothing is missing, unexpected or mismatched."""
         return not (self.missing or self.unexpected or self.mismatched)
+
+    def __repr__(self) -> str:
+        parts = (f"{name}=[{_shown(list(map(repr, names)))}]" for name, names in zip(self._fields, self, strict=True))
+        return f"LoadReport({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        return _html.of_result(self)
 
 
 def misfit(path: Path, report: LoadReport, more: str = "") -> Exception:
@@ -123,8 +130,8 @@ def _ways(there: set[str], given: set[str], own: set[str], prefix: str) -> Itera
     if front := _front(given, own):
         what, how = f"{front!r} in front in the module", f"rename={{'': {front!r}}}"
         yield way(what, how, lambda name: front + name)
-    for wrapper in _WRAPPERS:
-        for other in ("", *_WRAPPERS):
+    for wrapper in WRAPPERS:
+        for other in ("", *WRAPPERS):
             what = f"{wrapper!r} in the file" + (f" and {other!r} in the module" if other else "")
             how = f'rename=lambda name: name.replace("{wrapper}", "{other}")'
             yield way(what, how, lambda name, w=wrapper, o=other: name.replace(w, o))  # type: ignore[misc]

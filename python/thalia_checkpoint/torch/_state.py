@@ -53,7 +53,7 @@ class FileState:
     """The names of a file under a prefix, without it and renamed, and what they stand for."""
 
     def __init__(self, file: File | AnyFile, prefix: str, rename: Rename | None) -> None:
-        """Raises FormatError for a tree that breaks the rules."""
+        """Raises FormatError for a tree that breaks the rules; UsageError for another rename."""
         self.path = file.path
         self._prefix = prefix
         self._rename = _renaming(rename)
@@ -191,6 +191,14 @@ def _renaming(rename: Rename | None) -> Callable[[str], str | None]:
     if rename is None:
         return lambda name: name
     if not isinstance(rename, Mapping):
+        if not callable(rename):
+            raise make_error(
+                UsageError,
+                f"rename: got {rename!r}, expected a dictionary, a function or 'auto'",
+                "bad_argument",
+                field="rename",
+                value=repr(rename),
+            )
         return rename
     beginnings = dict(rename)
 
