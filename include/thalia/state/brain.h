@@ -150,7 +150,8 @@ struct BrainRegion {
   /// nullptr if there is none.
   const Value* find(std::string_view name) const noexcept { return state.find(name); }
   /// A value in the state by its dotted path: "learning_state.stp.u". A name may have dots itself;
-  /// the first that fits counts. nullptr if there is none.
+  /// the first that fits counts. What stands for a value of Python's is found as that value.
+  /// nullptr if there is none.
   const Value* find_path(std::string_view path) const;
   Value* find_path(std::string_view path);
 
@@ -159,6 +160,7 @@ struct BrainRegion {
 
 /// Calls visit(path, tensor) for each tensor of a tree, depth first in the order of members. Paths
 /// are dotted, with "[3]" for the elements of arrays: "learning_state.stp.u", "episodes[3].state".
+/// Below what stands for a value of Python's they are those of the value.
 void for_each_tensor(const Value& tree,
                      const std::function<void(const std::string& path, const Tensor&)>& visit);
 void for_each_tensor(Value& tree,

@@ -9,6 +9,8 @@
 #include <charconv>
 #include <utility>
 
+#include "state/value/python_value.h"
+
 namespace thalia {
 namespace {
 
@@ -54,6 +56,7 @@ const Value kNoComponent = Value::object();
 
 // `path` begins with what follows the value's own name: ".name", "[3]", or nothing.
 const Value* find_below(const Value& tree, std::string_view path) {
+  if (const Value* value = state::python_value(tree)) return find_below(*value, path);
   if (path.empty()) return &tree;
   if (tree.is_array() && path.front() == '[') return find_element(tree, path);
   if (!tree.is_object() || path.front() != '.') return nullptr;
@@ -74,9 +77,12 @@ void walk(Tree& tree, std::string& path, const Visit& visit) {
   if (tree.is_tensor()) {
     visit(path, tree.as_tensor());
   } else if (tree.is_object()) {
+    const Value* const value = state::python_value(std::as_const(tree));
     for (auto& [name, member] : tree.members()) {
-      if (here != 0) path += '.';
-      path += name;
+      if (&member != value) {
+        if (here != 0) path += '.';
+        path += name;
+      }
       walk(member, path, visit);
       path.resize(here);
     }

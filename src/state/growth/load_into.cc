@@ -19,6 +19,7 @@
 #include "state/growth/rule.h"
 #include "state/tensor/corner.h"
 #include "state/value/member_places.h"
+#include "state/value/python_value.h"
 
 namespace thalia {
 namespace {
@@ -100,6 +101,7 @@ class Loading {
     // Indexed by name, so that objects of many members do not take quadratic time. Where a name
     // occurs twice, its first place counts.
     const auto places = state::member_places(older);
+    const Value* const python = state::python_value(older);
     std::unordered_map<std::size_t, std::size_t> counterparts;  // from places in `older`
     for (std::size_t i = 0; i < target.size(); ++i) {
       const auto found = places.find(target.members()[i].name);
@@ -107,7 +109,7 @@ class Loading {
     }
     for (const auto& [name, value] : older.members()) {
       const auto counterpart = counterparts.find(places.at(name));
-      const std::string below = path + '.' + name;
+      const std::string below = &value == python ? path : path + '.' + name;
       if (counterpart != counterparts.end()) {
         load_tree(target.members()[counterpart->second].value, value, below, fill);
       } else if (value.has_tensors()) {

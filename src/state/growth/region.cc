@@ -16,6 +16,7 @@
 #include "state/growth/rule.h"
 #include "state/tensor/corner.h"
 #include "state/tensor/element_numbers.h"
+#include "state/value/python_value.h"
 #include "thalia/types.h"
 
 namespace thalia::state {
@@ -91,6 +92,7 @@ void update_config(Value& state, std::initializer_list<std::string_view> members
                    std::uint32_t old_count, std::uint32_t new_count) {
   Value* config = state.find(component::kConfig);
   if (config == nullptr) return;
+  if (Value* const value = python_value(*config)) config = value;
   for (const std::string_view name : members) {
     Value* member = config->find(name);
     if (member != nullptr && *member == Value(old_count)) *member = Value(new_count);

@@ -16,6 +16,7 @@
 #include "state/growth/random.h"
 #include "state/tensor/element_numbers.h"
 #include "state/value/path_names.h"
+#include "state/value/python_value.h"
 #include "thalia/types.h"
 
 namespace thalia::state {
@@ -72,6 +73,7 @@ Rule rule_of(std::string_view path, const Tensor& tensor) {
 double resting_potential(const BrainRegion& region) {
   const Value* config = region.find(component::kConfig);
   if (config == nullptr) return 0;
+  if (const Value* const value = python_value(*config)) config = value;
   for (const std::string_view name : kRestMembers) {
     const Value* member = config->find(name);
     if (member != nullptr && member->kind() == Value::Kind::number) return member->as_double();

@@ -11,6 +11,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "state/value/python_value.h"
 
 namespace thalia::state {
 namespace {
@@ -30,15 +31,6 @@ bool needs_escape(const Value& object) {
   const Value* type = object.find(kType);
   return type != nullptr && type->kind() == Value::Kind::string &&
          std::ranges::find(kTypes, type->as_string()) != kTypes.end();
-}
-
-// An object that stands for a value of Python's: `_value`, of the kind `_kind`. It is an object
-// like others here, but that tensors in it are named as if it were the value itself.
-const Value* python_value(const Value& object) {
-  const Value* type = object.find(kType);
-  const bool is_python =
-      type != nullptr && type->kind() == Value::Kind::string && type->as_string() == "python";
-  return is_python ? object.find("_value") : nullptr;
 }
 
 // A dictionary whose keys are not all texts, or whose class is told: pairs of keys and values.

@@ -52,6 +52,38 @@ BOOST_AUTO_TEST_CASE(new_neurons_are_rows_of_every_tensor) {
   check_corners(striatum(), grown);
 }
 
+BOOST_AUTO_TEST_CASE(values_of_python_grow_as_if_they_stood_there_alone) {
+  const auto python = [](const char* kind, Value value) {
+    Value node = Value::object();
+    node.add("_type", Value("python"));
+    node.add("_kind", Value(kind));
+    node.add("_value", std::move(value));
+    return node;
+  };
+  BrainRegion plain = cortex();
+  plain.config()["n_output"] = 6;
+  plain.config()["v_rest"] = -65.0;
+  BrainRegion marked = plain;
+  marked.config() = python("dataclass", marked.state.at("config"));
+  for (const char* path : {"region_state.membrane", "homeostatic.thresholds"}) {
+    Value& value = *marked.find_path(path);
+    value = python("numpy", value);
+  }
+  BrainState of_plain = brain_of(plain);
+  BrainState of_marked = brain_of(marked);
+  const GrowthResult wanted = grow_output(of_plain, "r", 2);
+  const GrowthResult result = grow_output(of_marked, "r", 2);
+  BOOST_REQUIRE(result.tensors.size() == wanted.tensors.size());
+  for (std::size_t i = 0; i < wanted.tensors.size(); ++i)
+    BOOST_TEST(result.tensors[i].path == wanted.tensors[i].path);
+  const BrainRegion& grown = of_marked.regions.at("r");
+  BOOST_TEST((*grown.find_path("config.n_output") == Value(8)));
+  BOOST_TEST(numbers(tensor_at(grown, "region_state.membrane")).back() == -65.0);
+  BOOST_TEST(numbers(tensor_at(grown, "homeostatic.thresholds")).back() == 3.5);
+  BOOST_TEST((grown.region_state().at("membrane").at("_kind") == Value("numpy")));
+  BOOST_TEST((grown.config().at("_kind") == Value("dataclass")));
+}
+
 BOOST_AUTO_TEST_CASE(one_value_for_ten_neurons_grows_by_one) {
   BrainState brain = brain_of(striatum());
   grow_output(brain, "r", 10);
