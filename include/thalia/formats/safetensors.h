@@ -120,7 +120,8 @@ ModelIndex read_model_index(const std::filesystem::path& path, const ReadLimits&
 /// model.thalia.index.json, model.safetensors and model.safetensors.index.json that exists, or else
 /// what find_safetensors_model() finds. So a whole file comes before an index, as in transformers.
 /// @throws IoError, and where the folder has none of these; UsageError (bad_argument) if it has
-/// several models of other names, (not_found) if it has parts of one without the index.
+/// several models of other names, (not_found) if it has parts of one without the index;
+/// UnsupportedError for a checkpoint of torch.distributed.checkpoint, with what reads it.
 std::filesystem::path find_model(const std::filesystem::path& path);
 
 // A model as one thing, whether it lies in one file or in several with an index: checked, written

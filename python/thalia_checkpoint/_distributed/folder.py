@@ -88,6 +88,17 @@ def to_read(folder: str) -> str:
     return folder
 
 
+def is_checkpoint(path: object) -> bool:
+    """Whether it is the folder of a checkpoint of ThaliaStorageWriter."""
+    if not isinstance(path, str | os.PathLike):
+        return False
+    folder = to_read(os.fspath(path))
+    if not os.path.isfile(os.path.join(folder, metadata.NAME)):
+        return False
+    # The folder of a model may have such a file of somebody else's.
+    return not any(name.startswith("model.") for name in os.listdir(folder))
+
+
 def begin(folder: str, *, replace: bool) -> Lock | None:
     """Makes an empty folder to save to, and clears away what killed saves left next to it.
 

@@ -7,7 +7,8 @@ import mmap
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,12 +20,13 @@ from .._distributed import parse as _dcp_parse
 from .._distributed.metadata import Document, StoredFile, StoredTensor
 from .._files.dtypes import BITS
 from .._files.named import Named, is_safetensors
+from .._files.tensor import Tensor
 from .._files.writer import Writer
 from .._keywords import suggests
 from .._leaves import MEMBER, VERSION
 from .._support import io_errors, save_options
 from .._types import Access, Path
-from ..errors import FormatError, make_error
+from ..errors import FormatError, UsageError, make_error
 from ..torch._tensors import TORCH_DTYPES, in_torch
 from ._read import OpenFiles, read_part
 
@@ -41,7 +43,14 @@ _EPOCH = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 
 @suggests
 def consolidate(
-    folder: Path, out: Path, *, verify: bool = True, access: Access = "mapped", **options: Unpack[SaveOptions]
+    folder: Path,
+    out: Path,
+    *,
+    prefix: str = "",
+    strip: str | Sequence[str] = (),
+    verify: bool = True,
+    access: Access = "mapped",
+    **options: Unpack[SaveOptions],
 ) -> int:
     """Writes a checkpoint of ThaliaStorageWriter to one file, and returns its bytes.
 
@@ -50,9 +59,13 @@ def consolidate(
 
     out: NAME.safetensors takes the tensors alone, under their names. Any other name is a .thalia
         file, of which thalia_checkpoint.torch.load() makes the nested state that was saved.
+    prefix: takes the names alone that begin so, without it: "model." the model alone. The state is then one
+        dictionary, as that of a module. A .safetensors file of it is what Hugging Face's model.safetensors is.
+    strip: what is taken out of the names, where parts of them begin so: "_orig_mod.", ("module.", …).
     verify, access: as ThaliaStorageReader has them.
     options: of the file, SaveOptions; a file at `out` is not replaced unless asked for.
-    Raises ExistsError; MissingFileError, IoError, FormatError, IntegrityError; UnsupportedError for
+    Raises ExistsError; UsageError where no name begins with the prefix, and for names that become the same;
+    MissingFileError, IoError, FormatError, IntegrityError; UnsupportedError for
     a dtype that the format lacks. On an error nothing is left at `out`.
     """
     place = _dcp_folder.to_read(os.fspath(folder))
@@ -60,18 +73,69 @@ def consolidate(
         document = _dcp_parse.read(place)
     save = save_options(options, out, [os.path.join(place, file.name) for file in document.files])
     with OpenFiles(place, access, verify) as files, _Scratch(os.path.dirname(os.path.abspath(out))) as scratch:
+        document = _chosen(document, prefix, [strip] if isinstance(strip, str) else strip, place)
         tensors = scratch.gather(document, files)
         if is_safetensors(out):
-            return _core.save_safetensors(out, [tuple(tensor) for tensor in tensors], None, save)
+            # transformers reads no file that does not say so.
+            return _core.save_safetensors(out, [tuple(tensor) for tensor in tensors], [("format", "pt")], save)
         writer = Writer(out, **save)
         for tensor in tensors:
             chunk = document.tensors[tensor.name].chunks[0]
             role = files.chunk(chunk, tensor.dtype).role
             region = _core.region_for_name(tensor.name)
             writer.add_bytes(tensor.name, tensor.dtype, tensor.shape, tensor.data, region=region, role=role)
-        tree = _tree(document, _value_trees(document, files, writer), os.path.join(place, _dcp_metadata.NAME))
+
+        def add(name: str, tensor: Tensor) -> None:
+            writer.add_bytes(name, tensor.dtype, tensor.shape, tensor.raw(), region="values")
+
+        tree = nested(document, value_trees(document, files, add), os.path.join(place, _dcp_metadata.NAME))
         writer.metadata = {MEMBER: {"version": VERSION, "tree": tree}}
         return writer.commit().file_bytes
+
+
+def _chosen(document: Document, prefix: str, strip: Sequence[str], place: str) -> Document:
+    """What is left of it under a prefix, by the names and at the places that it has there."""
+    if not prefix and not strip:
+        return document
+    parts = re.compile("|".join(rf"(?:^|(?<=\.)){re.escape(text)}" for text in strip if text) or r"(?!)")
+    old_names = [name for name in (*document.tensors, *document.values) if name.startswith(prefix)]
+    names: dict[str, str] = {}
+    for old in old_names:
+        new = parts.sub("", old.removeprefix(prefix))
+        if not new or new.startswith("."):
+            raise _cannot("prefix", prefix, f"expected the beginning of {old!r} up to a point", place)
+        if new in names:
+            raise _cannot("strip", new, f"as {names[new]!r} and {old!r} would both be called", place)
+        names[new] = old
+    if not names:
+        begins = sorted({f"{name.split('.')[0]}." for name in (*document.tensors, *document.values) if "." in name})
+        raise _cannot("prefix", prefix, f"which no name begins with; expected one of {', '.join(begins)}", place)
+    paths = document.paths or {}
+    return replace(
+        document,
+        tensors={new: document.tensors[old] for new, old in names.items() if old in document.tensors},
+        values={new: document.values[old] for new, old in names.items() if old in document.values},
+        paths={new: _below(paths.get(old, (old,)), prefix, parts) for new, old in names.items()},
+    )
+
+
+def _below(path: Sequence[str | int], prefix: str, parts: re.Pattern[str]) -> tuple[str | int, ...]:
+    """A place without the prefix of its name, and without what is taken out of that."""
+    left = list(path)
+    while prefix and left:
+        first = str(left[0])
+        if not prefix.startswith(f"{first}."):
+            left[0] = first.removeprefix(prefix)
+            break
+        prefix = prefix.removeprefix(f"{first}.")
+        del left[0]
+    return tuple(parts.sub("", key) if isinstance(key, str) else key for key in left)
+
+
+def _cannot(field: str, value: str, what: str, place: str) -> Exception:
+    return make_error(
+        UsageError, f"{place}: {field}: got {value!r}, {what}", "bad_argument", path=place, field=field, value=value
+    )
 
 
 class _Scratch:
@@ -94,18 +158,18 @@ class _Scratch:
         size = 0
         for name, tensor in document.tensors.items():
             only = files.chunk(tensor.chunks[0], tensor.dtype) if len(tensor.chunks) == 1 else None
-            if _bytes(tensor) and (only is None or not only.is_mapped):
+            if nbytes(tensor) and (only is None or not only.is_mapped):
                 offsets[name] = size
-                size += _bytes(tensor) + -_bytes(tensor) % _ALIGNMENT
+                size += nbytes(tensor) + -nbytes(tensor) % _ALIGNMENT
         memory = self._memory(size)
         found = []
         for name, tensor in document.tensors.items():
             data: Any = b""
             if name in offsets:
                 begin = offsets[name]
-                data = memory[begin : begin + _bytes(tensor)]
-                _fill(data, tensor, files)
-            elif _bytes(tensor):
+                data = memory[begin : begin + nbytes(tensor)]
+                fill(data, tensor, files)
+            elif nbytes(tensor):
                 data = files.chunk(tensor.chunks[0], tensor.dtype).raw()
             found.append(Named(name, tensor.dtype, tensor.shape, data))
         return found
@@ -119,11 +183,13 @@ class _Scratch:
             return memoryview(mmap.mmap(self._file.fileno(), size))
 
 
-def _bytes(tensor: StoredTensor) -> int:
+def nbytes(tensor: StoredTensor) -> int:
+    """Of all its elements."""
     return math.prod(tensor.shape) * BITS[tensor.dtype] // 8
 
 
-def _fill(data: memoryview, stored: StoredTensor, files: OpenFiles) -> None:
+def fill(data: memoryview, stored: StoredTensor, files: OpenFiles) -> None:
+    """Reads a tensor of nbytes() from its chunks."""
     dtype = TORCH_DTYPES[stored.dtype]
     whole = torch.frombuffer(data, dtype=torch.uint8).view(dtype).reshape(in_torch(stored.dtype, stored.shape))
     for chunk in stored.chunks:
@@ -149,8 +215,8 @@ def _pieces(
     yield from _pieces(after, (*extents[:d], extents[d] - half, *extents[d + 1 :]), most)
 
 
-def _value_trees(document: Document, files: OpenFiles, writer: Writer) -> dict[str, Any]:
-    """The trees of values, whose tensors get names that no other of the one file has."""
+def value_trees(document: Document, files: OpenFiles, add: Callable[[str, Tensor], object]) -> dict[str, Any]:
+    """The trees of values, whose tensors get names that no other of the one file has. add: is told each of these."""
     names = set(document.tensors)
     new: dict[tuple[StoredFile, str, str], str] = {}
     trees = {}
@@ -164,7 +230,7 @@ def _value_trees(document: Document, files: OpenFiles, writer: Writer) -> dict[s
                 n += 1
                 unique = f"{own}#{n}"
             tensor = files.file(file).region(region)[own]
-            writer.add_bytes(unique, tensor.dtype, tensor.shape, tensor.raw(), region="values")
+            add(unique, tensor)
             names.add(unique)
             new[file, region, own] = unique
             return unique
@@ -186,7 +252,7 @@ def _renamed(node: Any, rename: Any) -> Any:
     }
 
 
-def _tree(document: Document, values: Mapping[str, Any], path: str) -> dict[str, Any]:
+def nested(document: Document, values: Mapping[str, Any], path: str) -> dict[str, Any]:
     """The nested state: each tensor and value where it was."""
     root: dict[str | int, Any] = {}
     for name in (*document.tensors, *values):

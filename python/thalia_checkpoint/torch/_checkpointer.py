@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import torch
 
+from .._encoder import nothing
 from .._files.async_saver import AsyncSaver
 from .._files.writer import checked
 from .._keywords import suggests
@@ -19,6 +20,7 @@ from .._types import Path
 from .._warn import warn_caller
 from ..errors import ExistsError, NotFoundError, UsageError, make_error
 from ..store import CheckpointWriter, Run, RunWriter, StoreHandle, create_run
+from ._encode import check, is_lazy
 from ._objects import declare_staged, load
 from ._staging import Staging
 
@@ -67,10 +69,13 @@ class AsyncCheckpointer:
         better: ("loss", "min"). The best checkpoint is never removed.
     phase: the name of the run's phase.
     when_busy: what a save does while another one is unfinished, as in AsyncSaver.
+    convert: as of thalia_checkpoint.torch.save().
     options: those of SaveOptions. A checkpoint of the same step is replaced, unless `replace` is False.
 
-    Not for several threads at once. Raises UsageError for `every` or `keep` below 1; FormatError for a
-    metric or a phase that cannot be; IoError that names the process that uses the folder.
+    Not for several threads at once. Raises UnsupportedError that names its place for what of the state cannot
+    be saved: it is gone through here, and not only at the first save, without a look into its tensors. Raises
+    UsageError for `every` or `keep` below 1; FormatError for a metric or a phase that cannot be; IoError that
+    names the process that uses the folder.
     """
 
     def __init__(
@@ -85,6 +90,7 @@ class AsyncCheckpointer:
         metric: tuple[str, Literal["min", "max"]] | None = None,
         phase: str = "train",
         when_busy: Literal["wait", "queue", "replace", "skip"] = "wait",
+        convert: Callable[[Any], Any] | None = None,
         **options: Unpack[SaveOptions],
     ) -> None:
         for name, value in (("every", every), ("keep", 1 if keep is None else keep)):
@@ -106,6 +112,8 @@ class AsyncCheckpointer:
         self._options = checked(options)
         self._replace = self._options.pop("replace", None) is not False
         self._durability: Any = self._options.pop("durability", None) or "full"
+        self._convert = convert or nothing
+        check({name: part for name, part in self._parts.items() if not is_lazy(part)}, self._convert)
         self._saver = AsyncSaver(when_busy=when_busy)
         self._running: deque[StoreHandle] = deque()
         self._run: RunWriter | None = None
@@ -147,7 +155,7 @@ class AsyncCheckpointer:
         def begin() -> CheckpointWriter:
             return run.new_checkpoint(step, self._phase, replace=self._replace, **self._options)
 
-        writer, staged = declare_staged(state, begin, staging)
+        writer, staged = declare_staged(state, begin, staging, self._convert)
         if staged:
             handle = run.save_async(self._saver, writer, metric=metric, snapshot="borrowed", ready=staging.wait)
         else:

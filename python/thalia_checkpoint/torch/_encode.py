@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +15,7 @@ from .._leaves import NO_LEAF
 from .._support import collector_paused
 from ..errors import UnsupportedError
 from ._tensors import named as named_tensor
-from ._tensors import on_host, overlapping, span_of
+from ._tensors import on_host, overlapping, span_of, stored_as
 from ._tree import ATTRIBUTE
 
 if TYPE_CHECKING:
@@ -121,6 +122,24 @@ def encode(value: Any, instead: Instead = nothing, staging: Staging | None = Non
     staged = staging is not None and any(map(staging.takes, encoder.tensors))
     tensors = _tensors_of(encoder, stored, staging if staged else None)
     return Encoded(tree, tensors, encoder.roles, encoder.attributes, staged)
+
+
+def check(value: Any, instead: Instead = nothing) -> None:
+    """Raises what encode() raises, and what its tensors do, of which none is read. Those of the device meta may
+    become others."""
+    encoder = _Encoder(instead)
+    with collector_paused():
+        encoder.node(value, ())
+    for tensor, node in zip(encoder.tensors, encoder.nodes, strict=True):
+        if not tensor.is_meta:
+            stored_as(node["tensor"], tensor)
+
+
+def is_lazy(part: Any) -> bool:
+    """Whether it is a module with parameters or buffers that its first call makes."""
+    if not isinstance(part, torch.nn.Module):
+        return False
+    return any(map(torch.nn.parameter.is_lazy, itertools.chain(part.parameters(), part.buffers())))
 
 
 def _tensors_of(

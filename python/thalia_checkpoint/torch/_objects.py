@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from .._distributed.folder import is_checkpoint
 from .._encoder import Instead, nothing
 from .._files.any_file import parts, verify_ahead
 from .._files.memory import claim
@@ -73,8 +74,10 @@ def load(
 ) -> Any:
     """What save() was given, with its tensors on `device` (by default the CPU), or what torch.save()
     was, of which no pickle is run. A file that holds tensors alone, of any format, gives a
-    dictionary of them; so does the folder or the index of a model in several files. Quantized tensors
-    of torch come as their codes, and sparse ones with their zeros.
+    dictionary of them; so does the folder or the index of a model in several files. A folder of
+    torch.distributed.checkpoint that ThaliaStorageWriter wrote gives the whole state, as the file that
+    dcp.consolidate() makes of it. Quantized tensors of torch come as their codes, and sparse ones with
+    their zeros.
 
     source: a path, the bytes of any such file, or a file object: open(), io.BytesIO, fsspec. It is read
         from where it stands to its end. One of open() at the begin of a file is read in place.
@@ -92,6 +95,10 @@ def load(
     read = mapped_tensor if mmap else tensor_of
     with path_of(source) as path:
         try:
+            if is_checkpoint(path):
+                from ..dcp._load import load_folder
+
+                return load_folder(os.fspath(path), place or (lambda tensor: tensor))
             return _loaded(
                 path, read if place is None else lambda tensor: place(read(tensor)), bool(mmap), place is None
             )

@@ -186,6 +186,25 @@ std::filesystem::path find_safetensors_model(const std::filesystem::path& path) 
                    {.path = path.string()});
 }
 
+namespace {
+
+// PyTorch's checkpoints of several ranks are read by its own means alone.
+void fail_distributed(const io::Folder& folder, const std::filesystem::path& path) {
+  const bool is_ours = folder.facts("checkpoint.json").has_value();
+  if (!is_ours && !folder.facts(".metadata")) return;
+  throw UnsupportedError(
+      ErrorCode::unsupported_feature,
+      is_ours ? "a checkpoint of torch.distributed.checkpoint: dcp.load(state, "
+                "storage_reader=ThaliaStorageReader(folder)) reads it, and "
+                "thalia_checkpoint.dcp.consolidate(folder, out) makes one file of it"
+              : "a checkpoint of torch.distributed.checkpoint: dcp.load(state, "
+                "storage_reader=FileSystemReader(folder)) reads it, and "
+                "dcp.format_utils.dcp_to_torch_save(folder, out) makes one file of it",
+      {.path = path.string()});
+}
+
+}  // namespace
+
 std::filesystem::path find_model(const std::filesystem::path& path) {
   namespace st = formats::safetensors;
   const auto folder = io::Folder::find(path);
@@ -194,6 +213,7 @@ std::filesystem::path find_model(const std::filesystem::path& path) {
   if (folder->facts("_CHECKPOINT_METADATA")) return path;
   if (const auto found = st::usual_in(*folder, st::usual_names())) return *found;
   if (const auto found = st::other_in(*folder)) return *found;
+  fail_distributed(*folder, path);
   throw IoError(fmt::format("search for {} in this folder", fmt::join(st::usual_names(), ", ")),
                 ENOENT, {.path = path.string()});
 }

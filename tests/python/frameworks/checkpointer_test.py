@@ -307,3 +307,55 @@ def test_a_step_that_is_saved_again_takes_its_place(tmp_path):
         train_to(tmp_path, 10, keep=5)
     assert steps_in(tmp_path) == [10, 20]
     assert store.Run(tmp_path).latest().step == 10
+
+
+class Stateful:
+    def __init__(self, value):
+        self.value = value
+
+    def state_dict(self):
+        return {"value": self.value}
+
+    def load_state_dict(self, state):
+        self.value = state["value"]
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (object(), r"scheduler\.value: cannot save builtins\.object"),
+        ([torch.eye(3).to_sparse()], r"scheduler\.value\.0: got a tensor .*sparse"),
+        ({"f": lambda: 0}, r"scheduler\.value\.f: cannot save .*function"),
+    ],
+)
+def test_what_cannot_be_saved_is_told_before_the_first_step(value, what, tmp_path):
+    net = torch.nn.Linear(2, 2)
+    with pytest.raises(thalia.UnsupportedError, match=what):
+        AsyncCheckpointer(net, scheduler=Stateful(value), folder=tmp_path / "run", every=10)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_state_that_is_not_there_yet_is_no_error(tmp_path):
+    with torch.device("meta"):
+        on_meta = torch.nn.Linear(2, 2)
+    lazy = torch.nn.Sequential(torch.nn.LazyLinear(2), torch.nn.LazyBatchNorm1d())
+    with AsyncCheckpointer(on_meta, scheduler=lazy, folder=tmp_path, every=1) as checkpoints:
+        lazy(torch.ones(2, 3))
+        on_meta.to_empty(device="cpu")
+        checkpoints.step(1)
+    assert set(load(checkpoints.checkpoints()[0])["scheduler"]) == set(lazy.state_dict())
+
+
+def test_convert_gives_what_is_saved_of_an_object(tmp_path):
+    class Schedule:
+        factor = 0.5
+
+    def convert(value):
+        return value.factor if isinstance(value, Schedule) else None
+
+    part = Stateful(Schedule())
+    with AsyncCheckpointer(part, folder=tmp_path, every=1, convert=convert) as checkpoints:
+        checkpoints.step(1, extra=[Schedule()])
+    with AsyncCheckpointer(part, folder=tmp_path, every=1, convert=convert) as checkpoints:
+        assert checkpoints.resume().extra == {"extra": [0.5]}
+    assert part.value == 0.5
