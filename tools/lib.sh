@@ -1,4 +1,4 @@
-# What tools/test, tools/demo and .ci/run share: installing what is missing, configuring, building.
+# What tools/test, tools/demo, tools/site and .ci/run share: installing what is missing, configuring, building.
 # Sourced, never run. Nothing here asks a question, and nothing is fetched that is there already.
 # shellcheck shell=bash disable=SC2034
 
@@ -15,8 +15,9 @@ test_packages=(libboost-test-dev libbenchmark-dev 'python3=python3' python3-venv
   'librsvg2-bin=rsvg-convert' 'strace=strace')
 clang_packages=('clang-14=clang++-14' libclang-rt-14-dev)
 lint_packages=(
-  'clang-format-14=clang-format-14' 'clang-tidy-14=clang-tidy-14' 'shellcheck=shellcheck' 'doxygen=doxygen'
+  'clang-format-14=clang-format-14' 'clang-tidy-14=clang-tidy-14' 'shellcheck=shellcheck'
 )
+site_packages=('doxygen=doxygen' 'python3=python3' python3-venv)
 
 say() { printf '== %s\n' "$*"; }
 complain() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
@@ -127,4 +128,18 @@ build() {
   local folder=$source_root/$1
   shift
   ninja -C "$folder" "$@"
+}
+
+# current_build TARGET: the name of a build folder in which TARGET is of today's sources, and no sanitizer is; nothing
+# where there is none. ninja would have nothing to do there.
+current_build() {
+  local folder
+  for folder in "$source_root"/build*/; do
+    folder=${folder%/}
+    if [[ -e $folder/$1 && -f $folder/build.ninja ]] && ! grep -q 'fsanitize=' "$folder/build.ninja" &&
+      [[ $(ninja -C "$folder" -n "$1" 2>/dev/null | tail -n 1) == 'ninja: no work to do.' ]]; then
+      basename "$folder"
+      return
+    fi
+  done
 }
