@@ -12,6 +12,7 @@
 #include <chrono>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "io/system/process.h"
 #include "python/bindings.h"
@@ -38,6 +39,9 @@ Door door;
 
 // Callbacks that this thread is in, of what the closing thread called after it had closed the door.
 thread_local int late_callbacks = 0;
+
+// A thread of Python's has the GIL, but where it let go of it. That happens in Unlocked alone.
+thread_local bool let_go = false;
 
 bool is_closed_to_this_thread() noexcept {
   return door.closed && std::this_thread::get_id() != door.closer && late_callbacks == 0;
@@ -104,7 +108,12 @@ void delete_state(PyThreadState*) noexcept {}
 
 }  // namespace
 
+bool has_gil() noexcept {
+  return !let_go && PyGILState_GetThisThreadState() != nullptr;
+}
+
 Unlocked::Unlocked() : state_(PyEval_SaveThread()) {
+  let_go = true;
   ++door.outside;
   if (is_closed_to_this_thread()) stay_outside();
   if (is_closers()) ++door.closers;
@@ -114,6 +123,7 @@ Unlocked::~Unlocked() {
   if (is_closed_to_this_thread()) stay_outside();
   if (is_closers()) --door.closers;
   PyEval_RestoreThread(state_);
+  let_go = false;
   --door.outside;
 }
 
@@ -133,10 +143,12 @@ Locked::Locked() noexcept {
   } else {
     state_ = PyGILState_Ensure();
   }
+  had_let_go_ = std::exchange(let_go, false);
 }
 
 Locked::~Locked() {
   if (!is_in_) return;
+  let_go = had_let_go_;
   if (own_ != nullptr) {
     delete_state(own_);
   } else {

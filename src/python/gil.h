@@ -25,6 +25,9 @@ class Unlocked {
   PyThreadState* state_;
 };
 
+/// Whether this thread has it: as PyGILState_Check(), which is not in the stable ABI.
+bool has_gil() noexcept;
+
 /// With the GIL, on any thread; but without it, and false, once the interpreter ends.
 class Locked {
  public:
@@ -37,6 +40,7 @@ class Locked {
  private:
   bool is_in_;
   bool is_late_ = false;
+  bool had_let_go_ = false;       ///< of it, in an Unlocked around this scope
   PyThreadState* own_ = nullptr;  ///< of this scope alone
   PyGILState_STATE state_{};      ///< used if own_ is null
 };
@@ -47,7 +51,7 @@ template <typename T, typename... Arguments>
 std::shared_ptr<T> make_ended_unlocked(Arguments&&... arguments) {
   const auto end = [](T* object) {
     std::unique_ptr<T> last(object);
-    if (PyGILState_Check() == 0) return;
+    if (!has_gil()) return;
     const Unlocked unlocked;
     last.reset();
   };

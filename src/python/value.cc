@@ -56,7 +56,7 @@ Value value_of(nb::handle object, std::vector<HeldBuffer>& held) {
   if (o == Py_None) return {};
   if (PyBool_Check(o)) return Value(o == Py_True);
   if (PyLong_Check(o)) return number_of(object);
-  if (PyFloat_Check(o)) return Value(PyFloat_AS_DOUBLE(o));
+  if (PyFloat_Check(o)) return Value(PyFloat_AsDouble(o));
   if (PyUnicode_Check(o)) return Value(nb::cast<std::string>(object));
   if (PyList_Check(o) || PyTuple_Check(o)) {
     Value array = Value::array();
