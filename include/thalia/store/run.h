@@ -188,9 +188,22 @@ struct ExpectedTensor {
   Shape shape;
   DType dtype;
 };
+/// What of a checkpoint does not fit a model. All of it, in the order of the checkpoint or of
+/// names.
+struct ModelFit {
+  std::vector<std::string> missing{};     ///< in the checkpoint: names as the model has them
+  std::vector<std::string> unexpected{};  ///< in the checkpoint: REGION/NAME of tensors
+  /// REGION/NAME of tensors of another shape or dtype, each with both: "a/w (f32 [2] in the
+  /// checkpoint and f32 [3] in the model)".
+  std::vector<std::string> different{};
+
+  bool ok() const noexcept { return missing.empty() && unexpected.empty() && different.empty(); }
+};
 /// Holds the tensors of a checkpoint against those of a model. @param patterns which of the
-/// checkpoint's are held against it; empty: all. @throws UsageError (shape_mismatch) that lists all
-/// that are missing, unexpected, or of another shape or dtype.
+/// checkpoint's are held against it; empty: all. No tensor is read. @throws FormatError.
+ModelFit compare_with_model(const ChainReader& chain, std::span<const ExpectedTensor> expected,
+                            const std::vector<std::string>& patterns = {});
+/// The same. @throws UsageError (shape_mismatch) that lists all that does not fit.
 void check_strictly(const ChainReader& chain, std::span<const ExpectedTensor> expected,
                     const std::vector<std::string>& patterns = {});
 

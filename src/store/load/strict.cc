@@ -17,15 +17,14 @@ namespace {
 // All that is wrong is reported, up to so many lines of each kind.
 constexpr std::size_t kMostReported = 100;
 
-struct Complaints {
-  std::size_t count = 0;
-  std::string text{};
-
-  void add(const std::string& line) {
-    if (++count <= kMostReported) text += (count == 1 ? " " : ", ") + line;
-    if (count == kMostReported + 1) text += ", and more";
-  }
-};
+void tell(std::string& text, std::string_view what, const std::vector<std::string>& complaints) {
+  if (complaints.empty()) return;
+  text += fmt::format("{} {} {}:", text.empty() ? ":" : ";", complaints.size(), what);
+  const std::size_t reported = std::min(complaints.size(), kMostReported);
+  for (std::size_t i = 0; i < reported; ++i)
+    text += (i == 0 ? " " : ", ") + printable(complaints[i]);
+  if (reported < complaints.size()) text += ", and more";
+}
 
 bool is_held(const std::vector<std::string>& patterns, std::string_view region,
              const TensorView& tensor) {
@@ -43,46 +42,44 @@ std::string facts_of(DType dtype, const Shape& shape) {
 
 }  // namespace
 
-void store::check_strictly(std::span<const HeldTensor> held,
-                           std::span<const ExpectedTensor> expected,
-                           const std::filesystem::path& path) {
+ModelFit store::compare_with_model(std::span<const HeldTensor> held,
+                                   std::span<const ExpectedTensor> expected) {
   std::map<std::string_view, const ExpectedTensor*> wanted;
   for (const ExpectedTensor& tensor : expected) wanted.emplace(tensor.name, &tensor);
   std::set<std::string_view> found;
-  Complaints missing, unexpected, different;
+  ModelFit fit;
   for (const HeldTensor& tensor : held) {
     const std::string full = fmt::format("{}/{}", tensor.region, tensor.name);
     auto match = wanted.find(full);
     if (match == wanted.end()) match = wanted.find(tensor.name);
     if (match == wanted.end()) {
-      unexpected.add(printable(full));
+      fit.unexpected.push_back(full);
       continue;
     }
     found.insert(match->first);
     const ExpectedTensor& model = *match->second;
     if (tensor.dtype != model.dtype || tensor.shape != model.shape)
-      different.add(fmt::format("{} ({} in the checkpoint and {} in the model)", printable(full),
-                                facts_of(tensor.dtype, tensor.shape),
-                                facts_of(model.dtype, model.shape)));
+      fit.different.push_back(fmt::format("{} ({} in the checkpoint and {} in the model)", full,
+                                          facts_of(tensor.dtype, tensor.shape),
+                                          facts_of(model.dtype, model.shape)));
   }
   for (const auto& [name, tensor] : wanted)
-    if (!found.contains(name)) missing.add(printable(name));
-  if (missing.count + unexpected.count + different.count == 0) return;
-  std::string text = "the checkpoint does not fit the model";
-  const char* before = ": ";
-  const auto tell = [&](const char* what, const Complaints& complaints) {
-    if (complaints.count == 0) return;
-    text += fmt::format("{}{} {}:{}", before, complaints.count, what, complaints.text);
-    before = "; ";
-  };
-  tell("missing in the checkpoint", missing);
-  tell("unexpected in the checkpoint", unexpected);
-  tell("of another shape or dtype", different);
-  throw UsageError(ErrorCode::shape_mismatch, text, {.path = path.string()});
+    if (!found.contains(name)) fit.missing.emplace_back(name);
+  return fit;
 }
 
-void check_strictly(const ChainReader& chain, std::span<const ExpectedTensor> expected,
-                    const std::vector<std::string>& patterns) {
+void store::require_fit(const ModelFit& fit, const std::filesystem::path& path) {
+  if (fit.ok()) return;
+  std::string text;
+  tell(text, "missing in the checkpoint", fit.missing);
+  tell(text, "unexpected in the checkpoint", fit.unexpected);
+  tell(text, "of another shape or dtype", fit.different);
+  throw UsageError(ErrorCode::shape_mismatch, "the checkpoint does not fit the model" + text,
+                   {.path = path.string()});
+}
+
+ModelFit compare_with_model(const ChainReader& chain, std::span<const ExpectedTensor> expected,
+                            const std::vector<std::string>& patterns) {
   std::vector<store::HeldTensor> held;
   const Reader& reader = chain.reader();
   for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
@@ -97,7 +94,12 @@ void check_strictly(const ChainReader& chain, std::span<const ExpectedTensor> ex
                       .shape = layout.shape});
     }
   }
-  store::check_strictly(held, expected, reader.path());
+  return store::compare_with_model(held, expected);
+}
+
+void check_strictly(const ChainReader& chain, std::span<const ExpectedTensor> expected,
+                    const std::vector<std::string>& patterns) {
+  store::require_fit(compare_with_model(chain, expected, patterns), chain.reader().path());
 }
 
 }  // namespace thalia

@@ -18,8 +18,10 @@ struct HeldTensor {
   Shape shape;
 };
 
+/// As thalia::compare_with_model().
+ModelFit compare_with_model(std::span<const HeldTensor> held,
+                            std::span<const ExpectedTensor> expected);
 /// @param path of the checkpoint, for messages. @throws as thalia::check_strictly().
-void check_strictly(std::span<const HeldTensor> held, std::span<const ExpectedTensor> expected,
-                    const std::filesystem::path& path);
+void require_fit(const ModelFit& fit, const std::filesystem::path& path);
 
 }  // namespace thalia::store

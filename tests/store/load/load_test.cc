@@ -157,6 +157,12 @@ BOOST_AUTO_TEST_CASE(strict_loading_tells_all_that_does_not_fit_at_once) {
   BOOST_CHECK_EXCEPTION(check_strictly(chain, other), UsageError,
                         says(ErrorCode::shape_mismatch, "2 missing in the checkpoint: u, v",
                              "1 unexpected", "model/b", "1 of another shape", "64, 32"));
+  const ModelFit fit = compare_with_model(chain, other);
+  BOOST_TEST((fit.missing == std::vector<std::string>{"u", "v"}));
+  BOOST_TEST((fit.unexpected == std::vector<std::string>{"model/b"}));
+  BOOST_TEST(fit.different.size() == 1U);
+  BOOST_TEST(!fit.ok());
+  BOOST_TEST(compare_with_model(chain, other, {"model.w"}).unexpected.empty());
   // Some are held against the model, the others are not its business.
   check_strictly(chain, std::vector<ExpectedTensor>{{"w", {64, 64}, DType::f32}}, {"model.w"});
 }
