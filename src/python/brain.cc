@@ -16,12 +16,10 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include "base/inside.h"
 #include "checkpoint/validate.h"
 #include "python/bindings.h"
-#include "python/buffers.h"
+#include "python/brain.h"
 #include "python/calls.h"
-#include "python/exclusive.h"
 #include "python/gil.h"
 #include "python/objects.h"
 #include "python/options.h"
@@ -39,16 +37,6 @@ namespace {
 
 namespace nb = nanobind;
 using Path = std::filesystem::path;
-
-// A state, with the arrays that it borrows. Used with the GIL held; a save of it needs none.
-struct OpenBrain {
-  BrainState state{};
-  std::vector<HeldBuffer> held{};
-
-  Value value(nb::handle object) { return value_of(object, held); }
-  Tensor tensor(nb::handle object) { return std::move(value(object).as_tensor()); }
-};
-using PyBrain = Exclusive<OpenBrain>;
 
 RegionSet& set_of(BrainState& brain, bool is_pathway) {
   return is_pathway ? brain.pathways : brain.regions;
@@ -163,24 +151,6 @@ Members save_brain_delta(PyBrain& self, const Path& path, const Path& base,
     options.brain.save.work.cancel = stop;
     return BrainCheckpoint::save_delta(use->state, path, base, options);
   }));
-}
-
-// Begins begin(saver, state, token), and has the saver keep what the save reads where nothing was
-// copied.
-template <typename Begin>
-auto begin_brain(PyBrain& self, Saver& to, Snapshot snapshot, Begin begin) {
-  const std::shared_ptr<AsyncSaver> saver = to.get();
-  const auto use = self.use();
-  std::stop_source cancel;
-  std::optional<std::invoke_result_t<Begin, AsyncSaver&, const BrainState&, std::stop_token>> begun;
-  interruptible([&](const std::stop_token& stop) {
-    const std::stop_callback forward(stop, [&] { cancel.request_stop(); });
-    begun.emplace(begin(*saver, use->state, cancel.get_token()));
-  });
-  if (!begun->skipped() && snapshot == Snapshot::borrowed)
-    to.saves.push_back({detail::Inside::outcome(*begun).pointer(), std::exchange(use->held, {})});
-  to.let_go();
-  return *std::move(begun);
 }
 
 SaveHandle<BrainSaveResult> save_brain_async(PyBrain& self, Saver& saver, const Path& path,

@@ -18,6 +18,7 @@
 #include "thalia/options.h"
 #include "thalia/recover.h"
 #include "thalia/state/diff.h"
+#include "thalia/store/pool.h"
 #include "thalia/store/retention.h"
 #include "thalia/tensor.h"
 #include "thalia/text.h"
@@ -73,6 +74,9 @@ inline std::string_view spelled(Condition condition) noexcept {
 inline std::string_view spelled(RetentionDecision::Fate fate) noexcept {
   using Fate = RetentionDecision::Fate;
   return fate == Fate::keep ? "keep" : fate == Fate::remove ? "remove" : "squash";
+}
+inline std::string_view spelled(OpponentKind kind) noexcept {
+  return kind == OpponentKind::pool ? "pool" : kind == OpponentKind::baseline ? "baseline" : "self";
 }
 
 }  // namespace thalia::python
@@ -137,6 +141,11 @@ struct type_caster<thalia::Condition> : enum_caster<thalia::Condition> {
 template <>
 struct type_caster<thalia::RetentionDecision::Fate> : enum_caster<thalia::RetentionDecision::Fate> {
   static constexpr auto Name = const_name("typing.Literal['keep', 'squash', 'remove']");
+};
+
+template <>
+struct type_caster<thalia::OpponentKind> : enum_caster<thalia::OpponentKind> {
+  static constexpr auto Name = const_name("typing.Literal['self', 'pool', 'baseline']");
 };
 
 template <>

@@ -24,6 +24,7 @@ LONE_HEADERS = {
 DECLARED_BY_ONE = {
     "src/cli/command/": "cli/command/command.h",
     "src/cli/store/": "cli/command/command.h",
+    "src/python/store/": "python/store/store.h",
     "src/python/": "python/bindings.h",
 }
 # Sources of one header by their subjects, where a header of each would only say the same again.

@@ -47,9 +47,9 @@ def declare(
 
 
 def declare_staged(
-    obj: Any, begin: Callable[[], Made], staging: Staging, instead: Instead = nothing
+    obj: Any, begin: Callable[[], Made], staging: Staging | None, instead: Instead = nothing
 ) -> tuple[Made, bool]:
-    """The same with the writer that begin() gives, and whether it has copies of the staging."""
+    """The same with the writer that begin() gives, and whether it has copies of the staging, if there is one."""
     encoded = encode(obj, instead, staging)
     return _filled(begin(), encoded, {}), encoded.staged
 

@@ -1,0 +1,123 @@
+"""Runs of torch's objects."""
+
+import os
+import threading
+
+import pytest
+import thalia_checkpoint as thalia
+import torch
+from thalia_checkpoint import store
+from thalia_checkpoint.torch import load
+
+
+def a_run(folder):
+    store.create_run(folder, {"phases": [{"name": "train", "retention": {}}]})
+    return store.RunWriter(folder, durability="none")
+
+
+def trained(steps):
+    torch.manual_seed(steps)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    model[2].weight = torch.nn.Parameter(model[2].weight)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(steps):
+        model(torch.randn(3, 8)).sum().backward()
+        optimizer.step()
+    return model, optimizer
+
+
+def same(found, expected):
+    if isinstance(expected, torch.Tensor):
+        return torch.equal(found, expected)
+    if isinstance(expected, dict):
+        return found.keys() == expected.keys() and all(same(found[key], expected[key]) for key in expected)
+    if isinstance(expected, list | tuple):
+        return len(found) == len(expected) and all(map(same, found, expected))
+    return found == expected
+
+
+@pytest.mark.parametrize("in_background", [False, True])
+def test_objects_come_back_as_they_were(tmp_path, in_background):
+    saver = thalia.AsyncSaver(when_busy="queue")
+    with a_run(tmp_path / "r") as run:
+        expected, handles = [], []
+        for step in (1, 2, 3):
+            model, optimizer = trained(step)
+            obj = {"model": model, "optimizer": optimizer, "step": step, "extra": (1, {"a": None})}
+            expected.append({**obj, "model": dict(model.state_dict()), "optimizer": optimizer.state_dict()})
+            expected[-1]["model"] = {name: tensor.clone() for name, tensor in expected[-1]["model"].items()}
+            if in_background:
+                handles.append(run.save_object_async(saver, step, obj, metric=1 / step, compression="zstd"))
+                with torch.no_grad():
+                    model[0].weight.zero_()  # a copy was taken
+            else:
+                stored = run.save_object(step, obj, metric=1 / step, compression="zstd")
+                assert stored.entry.metric == 1 / step
+        for step, handle in enumerate(handles, 1):
+            assert handle.wait().entry.step == step
+        for step in (1, 2, 3):
+            assert same(load(run.run.load(step=step).path), expected[step - 1])
+        with pytest.raises(thalia.ExistsError):
+            run.save_object(3, {"a": torch.zeros(1)})
+        run.save_object(3, {"a": torch.ones(1)}, replace=True)
+        assert load(run.resume().path)["a"].item() == 1
+        with pytest.raises(thalia.UnsupportedError, match=r"a\.b"):
+            run.save_object(4, {"a": {"b": object()}})
+        with pytest.raises(TypeError, match="compression"):
+            run.save_object(4, {"a": 1}, compresion="zstd")
+        assert [entry.step for entry in run.run.list()] == [1, 2, 3]
+    with pytest.raises(thalia.UsageError, match="closed"):
+        run.save_object(5, {"a": 1})
+
+
+def test_a_model_is_held_against_a_checkpoint_by_its_names(tmp_path):
+    model, optimizer = trained(1)
+    with a_run(tmp_path / "r") as run:
+        run.save_object(1, {"net": model, "optimizer": optimizer})
+        file = run.run.load().file
+        with torch.device("meta"):
+            fitting = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+            other = torch.nn.Sequential(torch.nn.Linear(8, 5), torch.nn.ReLU(), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+        assert store.compare_with_model(file, {"net": fitting}, ["net.*"]).ok
+        fit = store.compare_with_model(file, {"net": other}, ["net.*"])
+        assert sorted(fit.missing) == ["net.3.bias", "net.3.weight"]
+        assert sorted(name.partition("/")[2] for name in fit.unexpected) == ["net.2.bias", "net.2.weight"]
+        assert len(fit.different) == 2 and "[5, 8]" in "".join(fit.different)
+        half = store.compare_with_model(file, {"net": fitting.to(torch.bfloat16)}, ["net.*"])
+        assert len(half.different) == 4 and "bf16" in half.different[0]
+        with pytest.raises(thalia.UsageError, match="2 missing"):
+            store.check_strictly(file, {"net": other}, ["net.*"])
+
+
+def test_threads_save_objects_into_one_run(tmp_path):
+    failures = []
+    with a_run(tmp_path / "r") as run:
+
+        def work(number):
+            try:
+                for i in range(5):
+                    run.save_object(10 * number + i, {"w": torch.full((100,), float(number))})
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        assert [load(run.run.path_of(each))["w"][0].item() for each in run.run.list()] == [
+            float(number) for number in range(4) for _ in range(5)
+        ]
+
+
+def test_a_fork_cannot_save_an_object(tmp_path):
+    with a_run(tmp_path / "r") as run:
+        child = os.fork()
+        if child == 0:
+            try:
+                run.save_object(1, {"a": 1})
+            except thalia.UsageError as error:
+                os._exit(0 if "forked" in str(error) else 1)
+            os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
