@@ -25,4 +25,5 @@
 
 #include "thalia/c/codes.h"
 #include "thalia/c/reader.h"
+#include "thalia/c/run.h"
 #include "thalia/c/writer.h"

@@ -2,12 +2,15 @@
 // stands for.
 #pragma once
 
+#include <array>
 #include <stop_token>
 #include <string_view>
 
 #include "c/arguments.h"
+#include "c/choice.h"
 #include "thalia/c/reader.h"
 #include "thalia/c/writer.h"
+#include "thalia/options.h"
 #include "thalia/reader.h"
 #include "thalia/tensor.h"
 #include "thalia/writer.h"
@@ -37,6 +40,10 @@ inline Writer& writing(thalia_writer* writer) {
   return required(writer, "writer").writer;
 }
 
+inline constexpr std::array kDurabilities{Durability::full, Durability::data, Durability::none};
+
+/// @throws UsageError (bad_argument) naming the option. @param cancel ends the save.
+SaveOptions save_options(const thalia_save_options* given, std::stop_token cancel);
 /// Fills in what a save resulted in; `out` may be NULL.
 void give_result(thalia_save_result* out, const SaveResult& result);
 /// Before a save begins that could not tell its result. @throws UsageError (bad_argument).

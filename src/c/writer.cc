@@ -22,30 +22,6 @@ using namespace thalia::c;
 
 namespace {
 
-constexpr std::array kDurabilities{Durability::full, Durability::data, Durability::none};
-
-SaveOptions save_options(const thalia_save_options* given, std::stop_token cancel) {
-  const thalia_save_options from = taken(given, "options");
-  SaveOptions options;
-  options.automatic_codec = flag(from.automatic_codec, "automatic_codec");
-  if (from.codec != THALIA_CODEC_NONE)
-    options.compression.codec = code<Codec>(from.codec, kCodecCount, "codec");
-  options.compression.level = from.compression_level;
-  set_unless_zero(options.compression.chunk_bytes, from.chunk_bytes);
-  options.checksum = chosen(kChecksums, from.checksum, "checksum");
-  options.sha256 = flag(from.sha256, "sha256");
-  options.output.durability = chosen(kDurabilities, from.durability, "durability");
-  options.output.replace = !flag(from.keep_existing, "keep_existing");
-  options.output.link = OutputLink::followed;
-  options.output.reproducible = flag(from.reproducible, "reproducible");
-  options.io = chosen(kIoModes, from.io, "io");
-  options.work.threads = from.threads;
-  options.work.cancel = std::move(cancel);
-  set_unless_zero(options.queue_depth, from.queue_depth);
-  set_unless_zero(options.work.memory_bytes, from.memory_bytes);
-  return options;
-}
-
 RegionSpec region_spec(const thalia_region_spec* given) {
   const thalia_region_spec from = taken(&required(given, "spec"), "spec");
   check_option("reserved", from.reserved, 0, 0);
@@ -75,6 +51,28 @@ TensorSpec tensor_spec(const thalia_tensor_spec* given) {
 }
 
 }  // namespace
+
+SaveOptions thalia::c::save_options(const thalia_save_options* given, std::stop_token cancel) {
+  const thalia_save_options from = taken(given, "options");
+  SaveOptions options;
+  options.automatic_codec = flag(from.automatic_codec, "automatic_codec");
+  if (from.codec != THALIA_CODEC_NONE)
+    options.compression.codec = code<Codec>(from.codec, kCodecCount, "codec");
+  options.compression.level = from.compression_level;
+  set_unless_zero(options.compression.chunk_bytes, from.chunk_bytes);
+  options.checksum = chosen(kChecksums, from.checksum, "checksum");
+  options.sha256 = flag(from.sha256, "sha256");
+  options.output.durability = chosen(kDurabilities, from.durability, "durability");
+  options.output.replace = !flag(from.keep_existing, "keep_existing");
+  options.output.link = OutputLink::followed;
+  options.output.reproducible = flag(from.reproducible, "reproducible");
+  options.io = chosen(kIoModes, from.io, "io");
+  options.work.threads = from.threads;
+  options.work.cancel = std::move(cancel);
+  set_unless_zero(options.queue_depth, from.queue_depth);
+  set_unless_zero(options.work.memory_bytes, from.memory_bytes);
+  return options;
+}
 
 void thalia::c::check_result(const thalia_save_result* out) {
   if (out != nullptr) checked_size(*out, "result");

@@ -121,6 +121,11 @@ static_assert(sizeof(thalia_tensor_spec) == 112);
 static_assert(sizeof(thalia_save_result) == 120);
 static_assert(sizeof(thalia_saver_options) == 40);
 static_assert(sizeof(thalia_save_progress) == 32);
+static_assert(sizeof(thalia_checkpoint_info) == 56);
+static_assert(sizeof(thalia_load_options) == 48);
+static_assert(sizeof(thalia_run_writer_options) == 32);
+static_assert(sizeof(thalia_checkpoint_options) == 24);
+static_assert(sizeof(thalia_stored) == 40);
 static_assert(offsetof(thalia_error, offset) == 88 && offsetof(thalia_error, text) == 16);
 
 // --- Structs that have grown ------------------------------------------------------------------

@@ -10,6 +10,7 @@ void test_errors(void);
 void test_nulls(void);
 void test_saving(void);
 void test_reading(void);
+void test_runs(void);
 void test_streaming(void);
 void test_background(void);
 
@@ -80,6 +81,7 @@ int main(int argc, char** argv) {
   test_reading();
   test_streaming();
   test_background();
+  test_runs();
   test_errors();
   test_nulls();
   if (failures() != 0) fprintf(stderr, "%d checks failed\n", failures());

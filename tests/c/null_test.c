@@ -125,9 +125,63 @@ static void background(void) {
   thalia_save_close(NULL);
 }
 
+static void runs(void) {
+  thalia_run* run = NULL;
+  thalia_run_writer* writer = NULL;
+  thalia_reader* reader = NULL;
+  thalia_writer* declared = NULL;
+  thalia_checkpoint_info info = {.size = sizeof info};
+  char path[4096];
+  REFUSES(thalia_run_create(NULL, "{}"), "folder");
+  REFUSES(thalia_run_create("a", NULL), "config_json");
+  REFUSES(thalia_run_open(NULL, &run), "folder");
+  REFUSES(thalia_run_open("a", NULL), "run");
+  REFUSES(thalia_run_checkpoint(NULL, "train", 0, &info), "run");
+  REFUSES(thalia_run_latest(NULL, "train", &info), "run");
+  REFUSES(thalia_run_best(NULL, "train", &info), "run");
+  REFUSES(thalia_run_path(NULL, "train", 0, path, sizeof path, NULL), "run");
+  REFUSES(thalia_run_load(NULL, "train", NULL, &reader, NULL), "run");
+  REFUSES(thalia_run_restore(NULL, "train", "a", 0, NULL, NULL), "run");
+  REFUSES(thalia_run_writer_open(NULL, NULL, &writer), "folder");
+  REFUSES(thalia_run_writer_open("a", NULL, NULL), "run");
+  REFUSES(thalia_run_writer_begin(NULL, "train", 0, 0, NULL, &declared), "run");
+  REFUSES(thalia_run_writer_commit(NULL, NULL, NULL, NULL), "run");
+  REFUSES(thalia_run_writer_save_bytes(NULL, "train", 0, "x", 1, NULL, NULL), "run");
+  REFUSES(thalia_run_writer_save_file(NULL, "train", 0, "x", NULL, NULL), "run");
+  REFUSES(thalia_run_writer_resume(NULL, "train", NULL, &reader, NULL), "run");
+  OK(thalia_run_open(path_of("run"), &run));
+  OK(thalia_run_writer_open(path_of("run"), NULL, &writer));
+  REFUSES(thalia_run_checkpoint(run, NULL, 0, &info), "phase");
+  REFUSES(thalia_run_checkpoint(run, "train", 0, NULL), "info");
+  REFUSES(thalia_run_latest(run, NULL, &info), "phase");
+  REFUSES(thalia_run_latest(run, "train", NULL), "info");
+  REFUSES(thalia_run_best(run, NULL, &info), "phase");
+  REFUSES(thalia_run_best(run, "train", NULL), "info");
+  REFUSES(thalia_run_path(run, NULL, 0, path, sizeof path, NULL), "phase");
+  REFUSES(thalia_run_path(run, "train", 0, NULL, sizeof path, NULL), "path");
+  REFUSES(thalia_run_load(run, NULL, NULL, &reader, NULL), "phase");
+  REFUSES(thalia_run_load(run, "train", NULL, NULL, NULL), "reader");
+  REFUSES(thalia_run_restore(run, NULL, "a", 0, NULL, NULL), "phase");
+  REFUSES(thalia_run_restore(run, "train", NULL, 0, NULL, NULL), "target");
+  REFUSES(thalia_run_writer_begin(writer, NULL, 0, 0, NULL, &declared), "phase");
+  REFUSES(thalia_run_writer_begin(writer, "train", 0, 0, NULL, NULL), "writer");
+  REFUSES(thalia_run_writer_commit(writer, NULL, NULL, NULL), "writer");
+  REFUSES(thalia_run_writer_save_bytes(writer, NULL, 0, "x", 1, NULL, NULL), "phase");
+  REFUSES(thalia_run_writer_save_bytes(writer, "train", 0, NULL, 1, NULL, NULL), "data");
+  REFUSES(thalia_run_writer_save_file(writer, NULL, 0, "x", NULL, NULL), "phase");
+  REFUSES(thalia_run_writer_save_file(writer, "train", 0, NULL, NULL, NULL), "file");
+  REFUSES(thalia_run_writer_resume(writer, NULL, NULL, &reader, NULL), "phase");
+  REFUSES(thalia_run_writer_resume(writer, "train", NULL, NULL, NULL), "reader");
+  thalia_run_writer_close(writer);
+  thalia_run_close(run);
+  thalia_run_writer_close(NULL);
+  thalia_run_close(NULL);
+}
+
 void test_nulls(void) {
   reading();
   streaming();
   saving();
   background();
+  runs();
 }

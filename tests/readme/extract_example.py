@@ -1,9 +1,10 @@
 """Writes the examples of a page in C or C++ to a source file, their line numbers kept.
 
-A block with a main() is a program of its own, and has to be the only one of its language. All others
-together are the body of one program, in the order of the page, with what they include in front.
+A block with a main() is a program of its own, and then all of its language are: there have to be OF of them, and
+NUMBER says which it is, from 1. Otherwise all together are the body of one program, in the order of the page, with
+what they include in front.
 
-usage: extract_example.py LANGUAGE PAGE SOURCE
+usage: extract_example.py LANGUAGE PAGE SOURCE [NUMBER OF]
 """
 
 import sys
@@ -19,12 +20,13 @@ def blocks(text, language):
     return found
 
 
-def extract(text, language, page):
+def extract(text, language, page, number, programs):
     found = blocks(text, language)
-    if any(line.startswith("int main(") for _, lines in found for line in lines):
-        if len(found) != 1:
-            sys.exit(f"{page}: a program of its own beside other examples in {language}")
-        begin, lines = found[0]
+    mains = [any(line.startswith("int main(") for line in lines) for _, lines in found]
+    if any(mains):
+        if not all(mains) or len(found) != programs:
+            sys.exit(f"{page}: {sum(mains)} programs of {len(found)} examples in {language}, expected {programs}")
+        begin, lines = found[number - 1]
         return f'#line {begin} "{page}"\n' + "\n".join(lines) + "\n"
     includes, body = [], []
     for begin, lines in found:
@@ -33,5 +35,7 @@ def extract(text, language, page):
     return "\n".join([*includes, "int main() {", *body, "}", ""])
 
 
-language, page, source = sys.argv[1:]
-Path(source).write_text(extract(Path(page).read_text(encoding="utf-8"), language, Path(page).name), encoding="utf-8")
+language, page, source, *which = sys.argv[1:]
+number, programs = map(int, which or ("1", "1"))
+text = extract(Path(page).read_text(encoding="utf-8"), language, Path(page).name, number, programs)
+Path(source).write_text(text, encoding="utf-8")
