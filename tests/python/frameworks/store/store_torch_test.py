@@ -1,13 +1,19 @@
-"""Runs of torch's objects."""
+"""Runs of torch's objects, and the life of a run as the Hydra specification has it, killed in every phase."""
 
 import os
+import signal
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 import thalia_checkpoint as thalia
 import torch
 from thalia_checkpoint import store
 from thalia_checkpoint.torch import load
+
+EXAMPLES = Path(__file__).resolve().parents[4] / "examples/python"
 
 
 def a_run(folder):
@@ -121,3 +127,39 @@ def test_a_fork_cannot_save_an_object(tmp_path):
                 os._exit(0 if "forked" in str(error) else 1)
             os._exit(2)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_the_life_of_a_hydra_run_goes_on_after_kills_in_every_phase(tmp_path):
+    example = [sys.executable, str(EXAMPLES / "hydra.py")]
+    whole = subprocess.run([*example, str(tmp_path / "whole")], capture_output=True, text=True, check=True).stdout
+    (only,) = store.find_runs(tmp_path / "whole")
+    assert store.is_run_id(only.id) and only.id.endswith("_a1b2c3d4")
+    expected = whole.splitlines()[-2:]
+    assert expected[1] == "whole" and expected[0].startswith("120 ")
+    for lines in (2, 4, 3):  # of a process, before it is killed
+        process = subprocess.Popen([*example, str(tmp_path / "killed")], stdout=subprocess.PIPE, text=True)
+        told = [process.stdout.readline() for _ in range(lines)]
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert all(line.startswith("phase") for line in told)
+    last = subprocess.run([*example, str(tmp_path / "killed")], capture_output=True, text=True, check=True).stdout
+    assert last.splitlines()[-2:] == expected
+    (folder,) = (tmp_path / "killed").iterdir()
+    run = store.Run(folder)
+    assert [gate.name for gate in run.gates()] == ["bc_best", "distill_best"]
+    assert [entry.step for entry in run.list("phase3")][-1] == 120
+    pool = run.pool()
+    assert [member.step for member in pool.versions] == [90, 100, 110, 120]
+    assert set(load(pool.versions[0].path)) >= {"model_record", "global_step"}
+    assert "optimizer_record" not in load(pool.versions[0].path)
+    # Once more does nothing.
+    again = subprocess.run([*example, str(tmp_path / "killed")], capture_output=True, text=True, check=True).stdout
+    assert again.splitlines() == expected
+
+    # A damaged gate ends it, and nothing takes the gate's place.
+    data = bytearray(run.gate_path("bc_best").read_bytes())
+    data[-200] ^= 1
+    run.gate_path("bc_best").write_bytes(data)
+    assert {finding.kind for finding in run.verify().findings if finding.severity == "error"} != set()
+    with pytest.raises(thalia.IntegrityError):
+        run.load_gate("bc_best")
