@@ -92,6 +92,39 @@ def test_a_block_saves_and_phases_are_chosen(tmp_path):
             run.save(thalia.Writer(tmp_path / "elsewhere.thalia"))
 
 
+def test_a_delta_is_saved_where_the_run_has_deltas(tmp_path):
+    for policy, depths in (({"policy": "every", "full_every": 3}, [0, 1, 2, 0]), ({"policy": "never"}, [0, 0, 0, 0])):
+        folder = tmp_path / policy["policy"]
+        store.create_run(folder, {"deltas": policy, "phases": [{"name": "train", "retention": {}}]})
+        with store.RunWriter(folder, durability="none") as run:
+            weight = np.arange(50_000.0)
+            for step in range(1, 5):
+                weight[step] = -step
+                writer = run.new_checkpoint(step, compression="zstd")
+                writer.add("a/w", weight)
+                writer.add("a/s", thalia.CsrArrays(np.array([0, 1, 1]), np.array([2]), np.array([7.0])), shape=(2, 4))
+                writer.metadata = {"step": step}
+                stored = run.save(writer, metric=1.0, delta=True)
+                assert stored.entry.metric == 1.0
+                with pytest.raises(thalia.UsageError, match="committed"):
+                    run.save(writer, delta=True)
+            assert [entry.depth for entry in run.run.list()] == depths
+            for step in range(1, 5):
+                file = run.run.load(step=step).file
+                wanted = np.where((np.arange(50_000) <= step) & (np.arange(50_000) > 0), -1, 1) * np.arange(50_000.0)
+                assert np.array_equal(file["a/w"].numpy(), wanted) and file.metadata["step"] == step
+                assert file["a/s"].dense()[0, 2] == 7
+            with pytest.raises(thalia.ExistsError):
+                run.new_checkpoint(4)
+            writer = run.new_checkpoint(4, replace=True)
+            writer.add("a/w", weight)
+            run.save(writer, delta=True)
+            if depths[1]:
+                damage(run.run.path_of(run.run.list()[0]))
+                with pytest.raises(thalia.IntegrityError, match="step00000001"):
+                    run.run.load(step=3)
+
+
 def test_saves_in_the_background_follow_each_other(tmp_path):
     saver = thalia.AsyncSaver(when_busy="queue")
     with a_run(tmp_path / "r", keep=2) as run:

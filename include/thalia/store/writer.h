@@ -151,6 +151,10 @@ class RunWriter {
                                           const SaveInfo& info = {},
                                           const BrainSaveOptions& options = {},
                                           Snapshot snapshot = Snapshot::copy);
+  /// The same of what a writer of new_checkpoint() has declared, all of it with its bytes, which
+  /// are borrowed until this returns. The writer is as it was: nobody commits it. @throws
+  /// UsageError (bad_argument) for a tensor whose bytes come through Writer::write().
+  StoredCheckpoint save(const Writer& writer, const SaveInfo& info = {});
   /// The same for any state; state_source() gives that of a file.
   StoredCheckpoint save(std::string_view phase, std::uint64_t step, const StateSource& state,
                         const SaveInfo& info = {}, const SaveOptions& options = {});

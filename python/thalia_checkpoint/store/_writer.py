@@ -90,14 +90,17 @@ class RunWriter:
         replace = own.pop("replace", None) is True
         return CheckpointWriter(self, self._raw.new_checkpoint(self._phase(phase), step, own, replace))
 
-    def save(self, writer: CheckpointWriter, *, metric: float | None = None) -> StoredCheckpoint:
+    def save(self, writer: CheckpointWriter, *, metric: float | None = None, delta: bool = False) -> StoredCheckpoint:
         """Commits a writer of new_checkpoint(), and applies the phase's retention.
 
         metric: of the phase's; NaN is never the best.
+        delta: it is stored as what differs from the newest checkpoint, where the run's `deltas` say so. By itself it
+            is a full file.
         Raises as Writer.commit(); UsageError for a writer of something else.
         """
         writer._finish()
-        stored = self._raw.commit(writer._raw, metric)
+        commit = self._raw.save_as_delta if delta else self._raw.commit
+        stored = commit(writer._raw, metric)
         self._warn()
         return stored
 
@@ -121,6 +124,7 @@ class RunWriter:
         phase: str | None = None,
         *,
         metric: float | None = None,
+        delta: bool = False,
         **options: Unpack[SaveOptions],
     ) -> StoredCheckpoint:
         """Saves what thalia_checkpoint.torch.save() takes: a tree of tensors, numbers, texts, modules and
@@ -130,7 +134,7 @@ class RunWriter:
         cannot be saved; ImportError without torch.
         """
         writer, _ = _objects().declare_staged(obj, lambda: self.new_checkpoint(step, phase, **options), None)
-        return self.save(writer, metric=metric)
+        return self.save(writer, metric=metric, delta=delta)
 
     def save_object_async(
         self,

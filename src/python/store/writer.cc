@@ -38,6 +38,20 @@ StoredCheckpoint save_checkpoint(const PyRunWriter& self, PyWriter& writer,
   return stored;
 }
 
+// A delta, where the run's policy says so.
+StoredCheckpoint save_as_delta(const PyRunWriter& self, PyWriter& writer,
+                               std::optional<double> metric) {
+  const std::shared_ptr<RunWriter> run = self.get();
+  const auto use = writer.use();
+  const Writer& declared = use->get();
+  StoredCheckpoint stored = interruptible([&](const std::stop_token& stop) {
+    const std::stop_callback forward(stop, [&] { use->stop.request_stop(); });
+    return run->save(declared, {.metric = metric});
+  });
+  use->let_go();
+  return stored;
+}
+
 SaveHandle<StoredCheckpoint> save_checkpoint_async(const PyRunWriter& self, Saver& saver,
                                                    PyWriter& writer, std::optional<double> metric,
                                                    const std::string& snapshot,
@@ -131,6 +145,7 @@ void bind_store(nb::module_& module) {
       .def("new_checkpoint", new_checkpoint, nb::arg("phase"), nb::arg("step"), nb::arg("options"),
            nb::arg("replace"))
       .def("commit", save_checkpoint, nb::arg("writer"), nb::arg("metric").none())
+      .def("save_as_delta", save_as_delta, nb::arg("writer"), nb::arg("metric").none())
       .def("commit_async", save_checkpoint_async, nb::arg("saver"), nb::arg("writer"),
            nb::arg("metric").none(), nb::arg("snapshot"), nb::arg("ready").none())
       .def(

@@ -10,6 +10,7 @@
 #include "state/delta/save_state.h"
 #include "store/retention/condition.h"
 #include "store/run/record_keys.h"
+#include "store/save/declared_state.h"
 #include "store/save/impl.h"
 #include "store/save/payload.h"
 #include "thalia/formats/any_file.h"
@@ -247,6 +248,13 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
         delta.save.sha256 = false;
         return saved_delta(write_delta(state, impl_->base_of(at), at.path, delta));
       });
+}
+
+StoredCheckpoint RunWriter::save(const Writer& writer, const SaveInfo& info) {
+  const store::SavePlace place = impl_->place_of(writer, info);
+  const container::FileSave& declared = container::file_save_of(writer);
+  return save(place.phase, place.step, store::declared_state(declared.plan()), place.info,
+              declared.options());
 }
 
 StoredCheckpoint RunWriter::save_bytes(std::string_view phase, std::uint64_t step, ByteSpan bytes,

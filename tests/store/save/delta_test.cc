@@ -42,6 +42,41 @@ BOOST_AUTO_TEST_CASE(every_nth_file_is_full) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(what_a_writer_has_declared_becomes_a_delta_too) {
+  const TemporaryRun run(config_with({.kind = DeltaPolicy::Kind::every, .full_every = 3}));
+  std::vector<float> weights(64 * 64, 0.5F);
+  const std::uint32_t rows[] = {0, 1, 1}, columns[] = {2};
+  const float value[] = {7};
+  RunWriter writer = run.writer();
+  for (std::uint64_t step = 1; step <= 4; ++step) {
+    weights[step] = 2;
+    Writer file = writer.new_checkpoint("train", step);
+    const RegionId region = file.add_region({.name = "r"});
+    file.add_region({.name = "empty"});
+    file.add_tensor(region, {.name = "w", .shape = {64, 64}},
+                    std::as_bytes(std::span<const float>(weights)));
+    file.add_csr(region, {.name = "s", .shape = {2, 4}},
+                 CsrArrays<std::uint32_t>{rows, columns, std::as_bytes(std::span(value))});
+    file.set_metadata(R"({"step":)" + std::to_string(step) + "}");
+    file.set_training_steps(step);
+    BOOST_TEST(writer.save(file, {.metric = 1.0}).entry.metric.value() == 1.0);
+    BOOST_CHECK_EXCEPTION(writer.save(file), UsageError, has_code(ErrorCode::exists));
+  }
+  BOOST_TEST(depths_of(run.run()) == (Depths{0, 1, 2, 0}), per_element());
+  const ChainReader chain = run.run().load("train", {.step = 3}).chain;
+  const Reader& reader = chain.reader();
+  BOOST_TEST(reader.region_count() == 2U);
+  BOOST_TEST(reader.metadata_json() == R"({"step":3})");
+  BOOST_TEST(reader.header().training_steps == 3U);
+  const Tensor read = chain.read(reader.tensor("w"));
+  BOOST_TEST(read.as<float>()[3] == 2.0F);
+  BOOST_TEST(read.as<float>()[4] == 0.5F);
+  BOOST_TEST(chain.read(reader.tensor("s")).layout().nnz == 1U);
+  Writer streamed = writer.new_checkpoint("train", 9);
+  streamed.add_tensor(streamed.add_region({.name = "r"}), {.name = "late", .shape = {4}});
+  BOOST_CHECK_EXCEPTION(writer.save(streamed), UsageError, says(ErrorCode::bad_argument, "late"));
+}
+
 BOOST_AUTO_TEST_CASE(a_chain_costs_no_more_than_the_policy_allows) {
   const TemporaryRun run(config_with({.kind = DeltaPolicy::Kind::cost, .max_cost = 1.5}));
   RunWriter writer = run.writer();

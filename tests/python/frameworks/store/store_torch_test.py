@@ -76,6 +76,29 @@ def test_objects_come_back_as_they_were(tmp_path, in_background):
         run.save_object(5, {"a": 1})
 
 
+def test_objects_are_deltas_where_the_run_has_them(tmp_path):
+    config = {"deltas": {"policy": "every", "full_every": 4}, "phases": [{"name": "train", "retention": {}}]}
+    store.create_run(tmp_path / "r", config)
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(300, 300), torch.nn.Linear(300, 10))
+    tied = {"model": model, "again": model[0].weight, "view": model[0].weight[3:5]}
+    states = []
+    with store.RunWriter(tmp_path / "r", durability="none") as run:
+        for step in range(1, 6):
+            with torch.no_grad():
+                model[0].weight[step] += 1
+            run.save_object(step, {**tied, "step": step}, delta=True)
+            states.append({name: tensor.clone() for name, tensor in model.state_dict().items()})
+        entries = run.run.list()
+        assert [entry.depth for entry in entries] == [0, 1, 2, 3, 0]
+        assert entries[3].file_bytes < entries[0].file_bytes / 10
+        for step in range(1, 6):
+            found = load(run.run.load(step=step).path)
+            assert found["step"] == step and same(dict(found["model"]), states[step - 1])
+            assert found["again"].data_ptr() == found["model"]["0.weight"].data_ptr()
+            assert torch.equal(found["view"], found["again"][3:5])
+
+
 def test_a_model_is_held_against_a_checkpoint_by_its_names(tmp_path):
     model, optimizer = trained(1)
     with a_run(tmp_path / "r") as run:
