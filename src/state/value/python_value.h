@@ -7,8 +7,8 @@
 
 namespace thalia::state {
 
-/// The value itself, of an object of type python; nullptr for any other. In paths and for growth it
-/// is as if it stood there alone.
+/// The value itself, of an object of type python; nullptr for any other. In paths and for growth
+/// the value is all that counts.
 inline const Value* python_value(const Value& object) {
   const Value* type = object.find("_type");
   const bool is_python =
