@@ -1,9 +1,10 @@
-// A brain's state as Python builds it up, for whatever saves one.
+// A brain's state as Python builds it, for whatever saves, grows or prunes one.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -20,10 +21,13 @@
 
 namespace thalia::python {
 
-/// A state, with the arrays that it borrows. Used with the GIL held; a save of it needs none.
+/// A state, with the arrays that it borrows. Used with the GIL held; what works on it alone needs
+/// none.
 struct OpenBrain {
   BrainState state{};
   std::vector<HeldBuffer> held{};
+  /// What is odd about the file that it is of.
+  std::vector<std::string> warnings{};
 
   Value value(nanobind::handle object) { return value_of(object, held); }
   Tensor tensor(nanobind::handle object) { return std::move(value(object).as_tensor()); }

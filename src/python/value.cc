@@ -1,6 +1,7 @@
 #include "python/value.h"
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -80,7 +81,7 @@ Value value_of(nb::handle object, std::vector<HeldBuffer>& held) {
   return std::move(borrowed.tensor);
 }
 
-nb::object object_of(const Value& value) {
+nb::object object_of(const Value& value, const std::function<nb::object(const Tensor&)>& object) {
   switch (value.kind()) {
     case Value::Kind::null:
       break;
@@ -92,17 +93,17 @@ nb::object object_of(const Value& value) {
       return text_object(value.as_string());
     case Value::Kind::array: {
       nb::list list;
-      for (const Value& element : value.elements()) list.append(object_of(element));
+      for (const Value& element : value.elements()) list.append(object_of(element, object));
       return list;
     }
     case Value::Kind::object: {
       nb::dict members;
       for (const auto& [name, member] : value.members())
-        members[text_object(name)] = object_of(member);
+        members[text_object(name)] = object_of(member, object);
       return members;
     }
     case Value::Kind::tensor:
-      return nb::cast(LoadedTensor{value.as_tensor()});
+      return object ? object(value.as_tensor()) : nb::cast(LoadedTensor{value.as_tensor()});
   }
   return nb::none();
 }

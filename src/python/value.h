@@ -1,6 +1,7 @@
 // Trees of values between Python and the library. docs/format/states.md, "States".
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -28,8 +29,9 @@ struct LoadedTensor {
 /// BorrowedTensors, whose buffers `held` gets. @throws TypeError for anything else.
 Value value_of(nanobind::handle object, std::vector<HeldBuffer>& held);
 
-/// The same back; tensors become LoadedTensors, and share their bytes with the value's. @throws
-/// ValueError for an integer longer than Python reads.
-nanobind::object object_of(const Value& value);
+/// The same back; tensors become what `object` makes of them, by itself LoadedTensors that share
+/// their bytes with the value's. @throws ValueError for an integer longer than Python reads.
+nanobind::object object_of(const Value& value,
+                           const std::function<nanobind::object(const Tensor&)>& object = {});
 
 }  // namespace thalia::python

@@ -6,6 +6,8 @@
     BrainCheckpoint.save_delta(brain, "stage2.delta.thalia", base_checkpoint="stage1.thalia")
     BrainCheckpoint.load("stage2.delta.thalia", into=brain)
 
+    grow_output(brain, "cortex", 32, seed=7)
+
 A brain is any object with get_full_state() and load_full_state(), or a dictionary of nested arrays
 or torch tensors. Files are .thalia files as docs/format/states.md has them, which other programs read and
 grow; files of the original program are read. No pickle is read or written, and no class is imported
@@ -18,20 +20,66 @@ from ._checkpoint import BrainCheckpoint, BrainSaveHandle, Validation
 from ._compress import compress_checkpoint
 from ._curriculum import CurriculumTrainer, StageConfig
 from ._facts import RegionFacts
+from ._growth import (
+    AppendResult,
+    CapacityMetrics,
+    GrowFileResult,
+    GrownTensor,
+    GrowthOptions,
+    GrowthResult,
+    LoadIntoResult,
+    PrunedTensor,
+    PruningResult,
+    auto_grow,
+    auto_prune,
+    capacity_metrics,
+    check_growth_needs,
+    get_capacity_metrics,
+    grow_file,
+    grow_file_source,
+    grow_output,
+    grow_source,
+    load_into,
+    prune_synapses,
+    remove_neurons,
+    undo_pruning,
+)
 from ._policy import PRECISION_POLICIES, PrecisionPolicy
 from ._state import BrainRegion, BrainState, LazyRegion
 
 __all__ = [
     "PRECISION_POLICIES",
+    "AppendResult",
     "BrainCheckpoint",
     "BrainRegion",
     "BrainSaveHandle",
     "BrainState",
+    "CapacityMetrics",
     "CurriculumTrainer",
+    "GrowFileResult",
+    "GrownTensor",
+    "GrowthOptions",
+    "GrowthResult",
     "LazyRegion",
+    "LoadIntoResult",
     "PrecisionPolicy",
+    "PrunedTensor",
+    "PruningResult",
     "RegionFacts",
     "StageConfig",
     "Validation",
+    "auto_grow",
+    "auto_prune",
+    "capacity_metrics",
+    "check_growth_needs",
     "compress_checkpoint",
+    "get_capacity_metrics",
+    "grow_file",
+    "grow_file_source",
+    "grow_output",
+    "grow_source",
+    "load_into",
+    "prune_synapses",
+    "remove_neurons",
+    "undo_pruning",
 ]

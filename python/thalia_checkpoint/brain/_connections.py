@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,17 @@ from ._facts import Beside, RegionFacts
 _KEYS = ("source", "target", "weights", "delays")
 
 
+class Wire(NamedTuple):
+    """A connection as a file gets it."""
+
+    source: str
+    target: str
+    weights: Any
+    delays: Any
+    entry: dict[str, Any]
+    """The one of the state that it is of."""
+
+
 def connections_of(
     state: Mapping[str, Any],
     regions: Mapping[str, Any],
@@ -21,7 +32,7 @@ def connections_of(
     beside: Beside | None,
     *,
     itself: bool,
-) -> tuple[list[dict[str, Any]], bool]:
+) -> tuple[list[Wire], bool]:
     """The connections of a state, by the names that its regions have now, and whether they are its member.
 
     regions, facts: by their names in the file. beside: what the file said that the state is of, or its
@@ -37,8 +48,11 @@ def connections_of(
     def now(name: str) -> str:
         return name if name in regions else renamed.get(name, name)
 
-    found = [{**c, "source": now(c["source"]), "target": now(c["target"])} for c in (value if members else kept) or ()]
-    return [c for c in found if c["source"] in regions and c["target"] in regions], members
+    found = [
+        Wire(now(c["source"]), now(c["target"]), c["weights"], c.get("delays"), c)
+        for c in (value if members else kept) or ()
+    ]
+    return [wire for wire in found if wire.source in regions and wire.target in regions], members
 
 
 def _are_connections(value: list[Any], names: set[str]) -> bool:
@@ -55,13 +69,13 @@ def _kind(matrix: Any) -> str:
     return "torch" if is_torch(matrix) else "numpy" if type(matrix) is np.ndarray else "other"
 
 
-def check_fit(connections: list[dict[str, Any]], counts: Mapping[str, int]) -> None:
+def check_fit(connections: list[Wire], counts: Mapping[str, int]) -> None:
     """A UserWarning for each that a brain has not given itself, and that its regions have outgrown."""
     for connection in connections:
-        ends = counts[connection["source"]], counts[connection["target"]]
-        shape = tuple(connection["weights"].shape)
+        ends = counts[connection.source], counts[connection.target]
+        shape = tuple(connection.weights.shape)
         if all(ends) and len(shape) == 2 and shape not in (ends, ends[::-1]):
             warn_caller(
-                f"connection {connection['source']}->{connection['target']}: weights of the shape {list(shape)}, which "
+                f"connection {connection.source}->{connection.target}: weights of the shape {list(shape)}, which "
                 f"were loaded, between {ends[0]} and {ends[1]} neurons; expected connections in the brain's state"
             )

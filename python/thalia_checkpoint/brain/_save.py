@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from .. import _core
@@ -13,7 +13,7 @@ from .._types import Path
 from ..errors import UsageError, make_error
 from . import _metadata
 from ._arrays import borrowed, is_torch
-from ._connections import check_fit, connections_of
+from ._connections import Wire, check_fit, connections_of
 from ._facts import BRAIN, Beside, RegionFacts, remembered
 from ._policy import PrecisionPolicy, policy_text
 from ._state import BrainRegion, BrainState, LazyRegion
@@ -29,12 +29,62 @@ class Plan(NamedTuple):
     options: _core.BrainSaveOptions
 
 
-class _Region(NamedTuple):
+class Region(NamedTuple):
+    """A region, or the brain-wide state, on its way into a file."""
+
     name: str
+    members: Mapping[str, Any]
     node: dict[str, Any]
     n_neurons: int
     n_inputs: int
     facts: RegionFacts
+    states: dict[int, tuple[Any, Any]]
+    """Those of objects in it, as RegionEncoder has them."""
+
+
+class Encoded(NamedTuple):
+    """A state as trees of the library."""
+
+    regions: list[Region]
+    own: Region
+    wires: list[Wire]
+    wires_are_members: bool
+    kinds: Kinds
+    in_regions: bool
+    """Its regions are members of `regions` and `pathways`."""
+    steps: int
+
+    def core(self, metadata: dict[str, Any]) -> _core.Brain:
+        """The state in the library; arrays are borrowed. Once: the trees go there."""
+        core = _core.Brain()
+        self.add_to(core)
+        own = self.own.facts.reported_metadata(BRAIN)
+        core.set_whole(self.kinds.unmarked(self.own.node), own, metadata, self.steps)
+        return core
+
+    def add_to(self, core: _core.Brain, rename: Callable[[str], str] = str) -> None:
+        """Adds the regions, pathways and connections. rename: gives their names."""
+        for region in self.regions:
+            name = rename(region.name)
+            is_pathway = name.startswith(PATHWAY)
+            core.add_region(
+                is_pathway,
+                name.removeprefix(PATHWAY) if is_pathway else name,
+                self.kinds.unmarked(region.node),
+                region.facts.reported_metadata(region.name),
+                region.n_neurons,
+                region.n_inputs,
+                region.facts.neuron_type,
+                region.facts.homeostatic_updated,
+            )
+        for wire in self.wires:
+            where = f"connections.{wire.source}->{wire.target}"
+            core.add_connection(
+                rename(wire.source),
+                rename(wire.target),
+                borrowed(f"{where}.weights", wire.weights),
+                None if wire.delays is None else borrowed(f"{where}.delays", wire.delays),
+            )
 
 
 def codec_of(path: Path, compression: str | bool | None) -> str | None:
@@ -78,6 +128,23 @@ def plan(
     options: Mapping[str, Any],
 ) -> Plan:
     """Raises UnsupportedError that names the place of what cannot be saved; UsageError."""
+    encoded, reported = planned(brain, metadata)
+    core = encoded.core(reported)
+    save = {"replace": True, **options, "compression": codec_of(path, compression), "compression_level": level}
+    return Plan(
+        core,
+        _core.BrainSaveOptions(
+            policy_text(policy),
+            include_homeostatic=include_homeostatic,
+            sparse=sparse,
+            roles_by_name=not encoded.in_regions,
+            save=save,
+        ),
+    )
+
+
+def planned(brain: Any, metadata: Mapping[str, Any] | None) -> tuple[Encoded, dict[str, Any]]:
+    """A brain's state, and the metadata of its file. Raises as plan()."""
     state = state_of(brain)
     loaded = state if isinstance(state, BrainState) else None
     beside = remembered(brain) if loaded is None else loaded.beside
@@ -89,6 +156,27 @@ def plan(
             metadata = {**metadata, "growth_history": mine} if mine else metadata
         if state.get("metadata") is beside.metadata:  # its file's, not its own
             state = {key: value for key, value in state.items() if key != "metadata"}
+    encoded = encode(state, beside, loaded)
+    reported = _metadata.given(metadata, next(_histories(brain, state, metadata, beside), None))
+    kinds, wires = encoded.kinds, encoded.wires
+    if not encoded.wires_are_members:
+        check_fit(wires, {region.name: region.n_neurons for region in encoded.regions})
+    reported[_metadata.MEMBER] = {
+        "version": 1,
+        "layout": "regions" if encoded.in_regions else "flat",
+        "arrays": kinds.arrays,
+        "keys": list(state),
+    }
+    if wires and kinds.torch and not any(is_torch(wire.weights) for wire in wires):
+        reported[_metadata.MEMBER]["connections"] = "numpy"
+    return encoded, reported
+
+
+def encode(state: Mapping[str, Any], beside: Beside | None, loaded: BrainState | None) -> Encoded:
+    """beside: what its file said. loaded: the state itself, if it is one that was loaded.
+
+    Raises UnsupportedError that names the place of what cannot be saved; UsageError.
+    """
     kinds = Kinds()
     in_regions = isinstance(state.get("regions"), Mapping)
     regions, components, steps = _parts(state, in_regions)
@@ -98,55 +186,10 @@ def plan(
     wires, are_members = connections_of(state, regions, facts, beside, itself=loaded is not None)
     if are_members:
         del components["connections"]
-    reported = _metadata.given(metadata, next(_histories(brain, state, metadata), None))
-    encoded = [_encoded(name, members, kinds, facts.get(name)) for name, members in regions.items()]
+    found = [_encoded(name, members, kinds, facts.get(name)) for name, members in regions.items()]
     own = _encoded(BRAIN, components, kinds, facts.get(BRAIN))
-    if not are_members:
-        check_fit(wires, {region.name: region.n_neurons for region in encoded})
-    kinds.torch |= any(is_torch(wire["weights"]) for wire in wires)
-
-    core = _core.Brain()
-    for region in encoded:
-        is_pathway = region.name.startswith(PATHWAY)
-        core.add_region(
-            is_pathway,
-            region.name.removeprefix(PATHWAY) if is_pathway else region.name,
-            kinds.unmarked(region.node),
-            region.facts.reported_metadata(region.name),
-            region.n_neurons,
-            region.n_inputs,
-            region.facts.neuron_type,
-            region.facts.homeostatic_updated,
-        )
-    for wire in wires:
-        where = f"connections.{wire['source']}->{wire['target']}"
-        delays = wire.get("delays")
-        core.add_connection(
-            wire["source"],
-            wire["target"],
-            borrowed(f"{where}.weights", wire["weights"]),
-            None if delays is None else borrowed(f"{where}.delays", delays),
-        )
-    reported[_metadata.MEMBER] = {
-        "version": 1,
-        "layout": "regions" if in_regions else "flat",
-        "arrays": kinds.arrays,
-        "keys": list(state),
-    }
-    if wires and kinds.torch and not any(is_torch(wire["weights"]) for wire in wires):
-        reported[_metadata.MEMBER]["connections"] = "numpy"
-    core.set_whole(kinds.unmarked(own.node), own.facts.reported_metadata(BRAIN), reported, steps)
-    save = {"replace": True, **options, "compression": codec_of(path, compression), "compression_level": level}
-    return Plan(
-        core,
-        _core.BrainSaveOptions(
-            policy_text(policy),
-            include_homeostatic=include_homeostatic,
-            sparse=sparse,
-            roles_by_name=not in_regions,
-            save=save,
-        ),
-    )
+    kinds.torch |= any(is_torch(wire.weights) for wire in wires)
+    return Encoded(found, own, wires, are_members, kinds, in_regions, steps)
 
 
 def delta_options(
@@ -175,11 +218,12 @@ def _parts(state: Mapping[str, Any], in_regions: bool) -> tuple[dict[str, Any], 
     return regions, components, steps
 
 
-def _encoded(name: str, members: Mapping[str, Any], kinds: Kinds, facts: RegionFacts | None) -> _Region:
+def _encoded(name: str, members: Mapping[str, Any], kinds: Kinds, facts: RegionFacts | None) -> Region:
     encoder = RegionEncoder(name, kinds)
     node = {key: encoder.component(key, value) for key, value in members.items()}
     facts = facts or RegionFacts()
-    return _Region(name, node, *((0, 0) if name == BRAIN else facts.counts(members)), facts)
+    counts = (0, 0) if name == BRAIN else facts.counts(members)
+    return Region(name, members, node, *counts, facts, encoder.states)
 
 
 def _facts(regions: Mapping[str, Any], beside: Beside | None) -> dict[str, RegionFacts]:
@@ -210,13 +254,16 @@ def _steps(value: object) -> int:
     return steps if 0 <= steps < 1 << 63 else 0
 
 
-def _histories(brain: Any, state: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> Iterator[Any]:
+def _histories(
+    brain: Any, state: Mapping[str, Any], metadata: Mapping[str, Any] | None, beside: Beside | None
+) -> Iterator[Any]:
     """Growth histories that there are, the one that counts first."""
     given = metadata.get("growth_history") if isinstance(metadata, Mapping) else None
     if given is not None and not isinstance(given, list | tuple):
         raise _metadata.bad_argument("metadata.growth_history", given, "a list of dictionaries")
     own = None if isinstance(brain, Mapping) else history_of(brain)
-    yield from (found for found in (given, state.get("growth_history"), own) if isinstance(found, list | tuple))
+    loaded = None if beside is None else beside.metadata.get("growth_history")
+    yield from (found for found in (given, state.get("growth_history"), own, loaded) if isinstance(found, list | tuple))
 
 
 def history_of(brain: object) -> list[Any] | tuple[Any, ...] | None:

@@ -23,6 +23,8 @@ from ._state import BrainRegion, BrainState, LazyRegion
 
 #: What comes back as a dictionary; an OrderedDict and a Counter as themselves.
 DICTIONARIES = (dict, OrderedDict, defaultdict, Counter, BrainState, BrainRegion, LazyRegion)
+#: What gives the state of an object, and what takes it.
+STATE_METHODS = {"get_full_state": "load_full_state", "state_dict": "load_state_dict"}
 
 
 class Kinds:
@@ -64,6 +66,8 @@ class RegionEncoder:
         self._where = where
         self._kinds = kinds
         self._open: set[int] = set()  # containers that this one lies in
+        self.states: dict[int, tuple[Any, Any]] = {}
+        """By the id of an object that has a state of its own: the object, and that state."""
 
     def component(self, name: str, value: Any) -> Any:
         """The component's node in the tree."""
@@ -117,10 +121,12 @@ class RegionEncoder:
                 return python("device", str(value))
             if kind is torch.Size:
                 return python("size", list(value))
-        for method in ("get_full_state", "state_dict"):
+        for method in STATE_METHODS:
             state = getattr(value, method, None)
             if callable(state) and not isinstance(value, type):
-                return self._node(state(), path)
+                own = state()
+                self.states[id(value)] = value, own
+                return self._node(own, path)
         if (container := plain(value)) is not NO_LEAF:
             return self._container(container, path)
         if (parts := parts_of(value)) is not NO_LEAF:
