@@ -143,22 +143,38 @@ Converted run_merge(const Paths& inputs, const Path& target, const std::string& 
       options, [&](const ConvertOptions& all) { return merge(inputs, target, preference, all); });
 }
 
+FormatVersion version_named(const char* argument, const std::string& text) {
+  if (const auto version = parse_format_version(text)) return *version;
+  fail_choice(argument, text, "a version, such as 0.1 or 1.0");
+}
+
 MigrateResult run_migrate(const Path& path, const Path& target, const std::string& to,
                           bool across_major, const std::string& access, Paths search,
                           const Members& save) {
-  const auto version = parse_format_version(to);
-  if (!version) fail_choice("to", to, "a version: 0.1 or 1.0");
+  const FormatVersion version = version_named("to", to);
   MigrateOptions options{.across_major = across_major, .chain = {.search = std::move(search)}};
   options.save = save_options(save);
   options.chain.read = read_options(access, "on_first_touch", options.save.work.threads);
   return interruptible([&](const std::stop_token& stop) {
     options.save.work.cancel = stop;
     options.chain.read.work.cancel = stop;
-    return migrate(path, target, *version, options);
+    return migrate(path, target, version, options);
   });
 }
 
+Migration run_can_migrate(const std::string& from, const std::string& to) {
+  return can_migrate(version_named("from_version", from), version_named("to_version", to));
+}
+
 void bind_convert_results(nb::module_& module) {
+  bind_result<Migration>(
+      module, "Migration", "Whether files of one version of the format become files of another.",
+      field("possible", &Migration::possible),
+      field("lossy", &Migration::lossy,
+            "The target has no place for some of what a source may hold."),
+      field("automatic", &Migration::automatic,
+            "Nobody has to ask for it beyond naming the target; else with across_major."),
+      field("reason", &Migration::reason, "One sentence."));
   bind_result<RoundedNumbers>(
       module, "RoundedNumbers", "Numbers that a conversion of types made something else of.",
       field("count", &RoundedNumbers::count),
@@ -209,6 +225,7 @@ void bind_convert(nb::module_& module) {
              nb::arg("access"), nb::arg("search"), nb::arg("save"));
   module.def("merge", run_merge, nb::arg("inputs"), nb::arg("target"), nb::arg("prefer"),
              nb::arg("number"), nb::arg("access"), nb::arg("search"), nb::arg("save"));
+  module.def("can_migrate", run_can_migrate, nb::arg("from_version"), nb::arg("to_version"));
   module.def("migrate", run_migrate, nb::arg("path"), nb::arg("target"), nb::arg("to"),
              nb::arg("across_major"), nb::arg("access"), nb::arg("search"), nb::arg("save"));
 }

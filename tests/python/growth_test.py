@@ -637,6 +637,7 @@ def test_results_are_values():
         tb.capacity_metrics(brain, "cortex"),
         tb.prune_synapses(copy.deepcopy(brain), "cortex"),
         tb.load_into(copy.deepcopy(brain), copy.deepcopy(brain)),
+        tb.FormatMigrator.migration("0.1", "1.0"),
     ]
     for result in results:
         again = pickle.loads(pickle.dumps(result))
@@ -648,3 +649,34 @@ def test_results_are_values():
     assert same(log, results[2].log) and "log" not in repr(results[2])
     tb.grow_output(brain, "cortex", 1)
     assert results[1].neuron_count == 6
+
+
+def test_versions_of_the_format(tmp_path):
+    migrator = tb.FormatMigrator
+    assert migrator.can_migrate("0.1", "1.0") and migrator.can_migrate("0.1.0", "1.0.0")
+    assert migrator.can_migrate("1.0", "0.1") and not migrator.can_migrate("1.0", "2.0")
+    assert migrator.migration("0.1", "1.0").automatic and not migrator.migration("0.1", "1.0").lossy
+    down = migrator.migration("1.0", "0.1")
+    assert down.possible and down.lossy and not down.automatic and down.reason
+    for wrong in ("new", "", "1"):
+        with pytest.raises(thalia.UsageError) as error:
+            migrator.can_migrate(wrong, "1.0")
+        assert error.value.field == "from_version"
+    new, old = tmp_path / "new.thalia", tmp_path / "old.thalia"
+    BrainCheckpoint.save({**state(), "connections": []}, new)
+    with pytest.raises(thalia.UsageError, match="across_major"):
+        migrator.migrate(new, old, "0.1")
+    assert not old.exists()
+    with pytest.warns(UserWarning) as warned:
+        result = migrator.migrate(new, old, "0.1", across_major=True)
+    assert [str(each.message) for each in warned] == [*result.warnings, *result.losses]
+    assert {each.filename for each in warned} == {__file__}
+    assert (result.from_, result.to) == ("1.0.0", "0.1.0") and BrainCheckpoint.info(old)["version"] == "0.1.0"
+    migrator.migrate(old, tmp_path / "again.thalia", "1.0")
+    weights = BrainCheckpoint.load(tmp_path / "again.thalia", framework="numpy")["regions"]["cortex"]["weights"]
+    assert same(dict(weights), dict(state()["regions"]["cortex"]["weights"]))
+    with pytest.raises(thalia.ExistsError):
+        migrator.migrate(old, tmp_path / "again.thalia", "1.0", replace=False)
+    with pytest.raises(thalia.UnsupportedError) as error:
+        migrator.migrate(new, old, "2.0")
+    assert error.value.code == "unsupported_version"

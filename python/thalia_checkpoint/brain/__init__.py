@@ -16,6 +16,7 @@ that a file names.
 
 from __future__ import annotations
 
+from .._core import Migration
 from ._checkpoint import BrainCheckpoint, BrainSaveHandle, Validation
 from ._compress import compress_checkpoint
 from ._curriculum import CurriculumTrainer, StageConfig
@@ -44,6 +45,7 @@ from ._growth import (
     remove_neurons,
     undo_pruning,
 )
+from ._migrator import FormatMigrator
 from ._policy import PRECISION_POLICIES, PrecisionPolicy
 from ._state import BrainRegion, BrainState, LazyRegion
 
@@ -56,12 +58,14 @@ __all__ = [
     "BrainState",
     "CapacityMetrics",
     "CurriculumTrainer",
+    "FormatMigrator",
     "GrowFileResult",
     "GrownTensor",
     "GrowthOptions",
     "GrowthResult",
     "LazyRegion",
     "LoadIntoResult",
+    "Migration",
     "PrecisionPolicy",
     "PrunedTensor",
     "PruningResult",
