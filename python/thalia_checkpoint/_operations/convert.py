@@ -149,7 +149,8 @@ def merge(
     """Copies the regions and connections of several checkpoints into one, as `thalia merge` does.
 
     What two of them have alike is taken once. Metadata are the first file's and what others add;
-    growth histories are joined, and training steps are the greatest.
+    growth histories are joined, and training steps are the greatest. brain.save_ensemble() keeps whole
+    brains apart instead, each under a prefix.
 
     prefer: whose content is taken where files differ: "first" or "last" of those that have it, or
         the path of one of the inputs. Without it a difference is an error.

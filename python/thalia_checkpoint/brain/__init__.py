@@ -20,6 +20,7 @@ from .._core import Migration
 from ._checkpoint import BrainCheckpoint, BrainSaveHandle, Validation
 from ._compress import compress_checkpoint
 from ._curriculum import CurriculumTrainer, StageConfig
+from ._ensemble import load_ensemble, save_ensemble
 from ._facts import RegionFacts
 from ._growth import (
     AppendResult,
@@ -82,8 +83,10 @@ __all__ = [
     "grow_file_source",
     "grow_output",
     "grow_source",
+    "load_ensemble",
     "load_into",
     "prune_synapses",
     "remove_neurons",
+    "save_ensemble",
     "undo_pruning",
 ]

@@ -110,7 +110,7 @@ class BrainCheckpoint:
             options=options,
         )
         FilePath(path).parent.mkdir(parents=True, exist_ok=True)
-        return _summary(plan.brain.save(path, plan.options), path, compression, compression_level)
+        return summary_of(plan.brain.save(path, plan.options), path, compression, compression_level)
 
     @staticmethod
     def save_delta(
@@ -198,7 +198,7 @@ class BrainCheckpoint:
         )
         FilePath(path).parent.mkdir(parents=True, exist_ok=True)
         handle = plan.brain.save_async(saver._raw, path, snapshot, plan.options)
-        return BrainSaveHandle(handle, lambda reported: _summary(reported, path, compression, compression_level))
+        return BrainSaveHandle(handle, lambda reported: summary_of(reported, path, compression, compression_level))
 
     @staticmethod
     def save_delta_async(
@@ -465,7 +465,9 @@ def _planned_delta(
     return plan, _save.delta_options(plan, keep_policy=keep, threshold=threshold, search=search)
 
 
-def _summary(reported: dict[str, Any], path: Path, compression: str | bool | None, level: int | None) -> dict[str, Any]:
+def summary_of(
+    reported: dict[str, Any], path: Path, compression: str | bool | None, level: int | None
+) -> dict[str, Any]:
     """What save() returns. reported: what the library says about the save."""
     codec = reported.pop("codec", None) or _core.frames_of_name(path) or _save.codec_of(path, compression)
     return {
@@ -484,7 +486,7 @@ def _delta_summary(
     pathways = sum(name.startswith(_save.PATHWAY) for name in changed)
     size = reported["file_size"]
     return {
-        **_summary(reported, path, compression, level),
+        **summary_of(reported, path, compression, level),
         "base_checkpoint": os.fspath(base),
         "delta_checkpoint": os.fspath(path),
         "base_size_mb": base_size / (1 << 20),
