@@ -680,3 +680,15 @@ def test_versions_of_the_format(tmp_path):
     with pytest.raises(thalia.UnsupportedError) as error:
         migrator.migrate(new, old, "2.0")
     assert error.value.code == "unsupported_version"
+
+
+def test_a_curriculum_grows_a_brain_that_has_no_way_of_its_own(tmp_path):
+    brain = Brain(state())
+    region = brain.members["regions"]["cortex"]
+    region["learning_state"]["firing_rate"] = 1.0
+    region["weights"]["w_ff"][:] = region["weights"]["w_rec"][:] = 1.0
+    trainer = tb.CurriculumTrainer(brain, tmp_path, growth_policy="auto", train_epoch=lambda *_: None)
+    path = trainer.train_stage(tb.StageConfig(epochs=1))
+    assert BrainCheckpoint.load(path).regions["cortex"]["weights"]["w_ff"].shape == (16, 4)
+    assert trainer.growth_history[0] | {"region": "cortex", "neurons_added": 10} == trainer.growth_history[0]
+    assert BrainCheckpoint.info(path)["growth_history"] == trainer.growth_history

@@ -22,6 +22,7 @@ from .._warn import warn_caller
 from ..errors import ExistsError, FormatError, IntegrityError, MissingFileError, NotFoundError, ThaliaError, make_error
 from ._checkpoint import BrainCheckpoint
 from ._facts import remember, remembered
+from ._growth import auto_grow
 from ._metadata import bad_argument, events_in, events_of, to_json
 from ._save import history_of
 
@@ -76,7 +77,7 @@ class CurriculumTrainer:
     growth_policy: called at the beginning of each stage with the brain and the StageConfig, to grow
         the brain; it returns how many neurons each region got, or events. If it returns None,
         the events are those that it added to the brain's `growth_history`. "auto" calls
-        brain.auto_grow(). None grows nothing.
+        brain.auto_grow(), or auto_grow(brain) for a brain that has none. None grows nothing.
     options: of BrainCheckpoint.save() or save_delta(), such as precision_policy.
 
     Raises UsageError for a brain that lacks a function that is needed, another growth_policy, or an
@@ -307,6 +308,8 @@ class CurriculumTrainer:
         self, policy: Literal["auto"] | Callable[[Any, StageConfig], Growth] | None
     ) -> Callable[[Any, StageConfig], Growth] | None:
         if policy == "auto":
+            if not callable(getattr(self.brain, "auto_grow", None)):
+                return _auto_grown
             own: Callable[[Any, StageConfig], Growth] = self._own("auto_grow", lambda grow: lambda _, _config: grow())
             return own
         if policy is not None and not callable(policy):
@@ -318,6 +321,10 @@ class CurriculumTrainer:
         if not callable(method):
             raise bad_argument("brain", type(self.brain).__qualname__, f"an object with {name}()")
         return wrap(method)
+
+
+def _auto_grown(brain: Any, _: StageConfig) -> Growth:
+    return {name: result.neurons_added for name, result in auto_grow(brain).items()}
 
 
 def _tried(options: Mapping[str, Any], *, delta: bool) -> dict[str, Any]:
