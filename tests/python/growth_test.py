@@ -472,6 +472,22 @@ def test_a_file_grows_in_place_or_not_at_all(tmp_path):
         tb.grow_file(path, "cortex", 1, compression="auto")
 
 
+@pytest.mark.parametrize("config", [Config(6, 20.0), {"n_neurons": 6, "n_output": 7, "v_rest": np.float32(-70.0)}])
+def test_configs_that_lie_among_the_state_grow_in_files_too(tmp_path, config):
+    region = {"config": config, "region_state": {"pair": (np.zeros(6), 2), "membrane": np.zeros(6)}}
+    path = tmp_path / "a.thalia"
+    BrainCheckpoint.save({"regions": {"cortex": BrainRegion(region, RegionFacts(n_neurons=6))}}, path)
+    with thalia.open(path) as file:
+        assert file["cortex"].config == {}
+    tb.grow_file(path, "cortex", 2)
+    found = BrainCheckpoint.load(path, classes=[Config]).regions["cortex"]
+    wanted = Config(8, 20.0) if isinstance(config, Config) else {**config, "n_neurons": 8}
+    assert found["config"] == wanted and found["region_state"]["pair"][0].shape == (8,)
+    with thalia.open(path) as file:
+        assert file["cortex"].config == {}
+    assert BrainCheckpoint.validate(path).valid
+
+
 def test_what_is_not_known_to_be_unused_stays():
     brain = state()
     result = tb.prune_synapses(brain, "cortex")

@@ -146,7 +146,7 @@ class GrowingFile {
     const RegionId id = appender_.replace_region({
         .name = name_,
         .config_json = config_json(),
-        .metadata_json = std::string(view_.metadata_json()),
+        .metadata_json = metadata_json(),
         .n_neurons = region_.n_neurons,
         .n_inputs = region_.n_inputs,
         .neuron_type = region_.neuron_type,
@@ -186,10 +186,32 @@ class GrowingFile {
     appender_.add_tensor(id, TensorSpec::of(name, kept.layout(), role), kept.bytes());
   }
 
+  // The config in the tree of the metadata, where it holds what a region's config cannot, as a
+  // tensor or a dataclass of Python; nullptr if the region has it in its place.
+  static Value* config_in_tree(Value& metadata) {
+    Value* const tree = metadata.find(state::kTreeMember);
+    Value* const components = tree == nullptr ? nullptr : tree->find("components");
+    Value* const config = components == nullptr ? nullptr : components->find(component::kConfig);
+    if (config == nullptr || !config->is_object()) return nullptr;
+    const Value* const type = config->find("_type");
+    return type != nullptr && *type == Value("config") ? nullptr : config;
+  }
+
+  std::string metadata_json() const {
+    Value metadata = metadata_of(view_);
+    Value* const config = config_in_tree(metadata);
+    if (config == nullptr) return std::string(view_.metadata_json());
+    const Value before = *config;
+    state::update_config(*config, {view_.n_neurons(), view_.n_inputs()},
+                         {region_.n_neurons, region_.n_inputs});
+    return *config == before ? std::string(view_.metadata_json()) : to_json(metadata);
+  }
+
   std::string config_json() const {
     const std::string_view text = view_.config_json();
     const Value* config = region_.find(component::kConfig);
-    if (config == nullptr || config->has_tensors()) return std::string(text);
+    Value metadata = metadata_of(view_);
+    if (config == nullptr || config_in_tree(metadata) != nullptr) return std::string(text);
     // Compared as values, so that an unchanged config keeps its text, spaces included.
     return state::parse_json_object(text, options_.change.input.limits) == *config
                ? std::string(text)

@@ -86,17 +86,9 @@ std::uint32_t changed_count(std::uint32_t count, std::int64_t change, const char
   fail_argument(ErrorCode::size_mismatch, field, std::to_string(changed), "1 to 4294967295");
 }
 
-// Updates members of the config that repeat a count of the region. A member that holds another
-// number means something else and stays.
-void update_config(Value& state, std::initializer_list<std::string_view> members,
-                   std::uint32_t old_count, std::uint32_t new_count) {
-  Value* config = state.find(component::kConfig);
-  if (config == nullptr) return;
-  if (Value* const value = python_value(*config)) config = value;
-  for (const std::string_view name : members) {
-    Value* member = config->find(name);
-    if (member != nullptr && *member == Value(old_count)) *member = Value(new_count);
-  }
+void update_config(BrainRegion& region, const Counts& now) {
+  if (Value* const config = region.state.find(component::kConfig))
+    update_config(*config, {region.n_neurons, region.n_inputs}, now);
 }
 
 // Indices that an axis gets for n_new neurons, one for each group of `per_element`.
@@ -175,9 +167,23 @@ std::uint64_t synapse_count(const Tensor& weights) noexcept {
   return weights.is_dense() ? weights.element_count() : weights.nnz();
 }
 
+void update_config(Value& config, const Counts& before, const Counts& now) {
+  Value* const value = python_value(config);
+  Value& members = value == nullptr ? config : *value;
+  const auto update = [&](std::string_view name, std::uint32_t old_count, std::uint32_t count) {
+    Value* const member = members.find(name);
+    if (count != old_count && member != nullptr && *member == Value(old_count))
+      *member = Value(count);
+  };
+  for (const std::string_view name : {"n_neurons", "n_output"})
+    update(name, before.neurons, now.neurons);
+  for (const std::string_view name : {"n_inputs", "n_input"})
+    update(name, before.inputs, now.inputs);
+}
+
 void change_neurons(BrainRegion& region, std::int64_t change) {
   const std::uint32_t count = changed_count(region.n_neurons, change, "n_neurons");
-  update_config(region.state, {"n_neurons", "n_output"}, region.n_neurons, count);
+  update_config(region, {count, region.n_inputs});
   region.n_neurons = count;
 }
 
@@ -185,7 +191,7 @@ void change_inputs(BrainRegion& region, std::int64_t change) {
   // 0 means that the state does not count inputs.
   if (region.n_inputs == 0) return;
   const std::uint32_t count = changed_count(region.n_inputs, change, "n_inputs");
-  update_config(region.state, {"n_inputs", "n_input"}, region.n_inputs, count);
+  update_config(region, {region.n_neurons, count});
   region.n_inputs = count;
 }
 

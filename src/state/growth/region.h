@@ -34,6 +34,15 @@ std::optional<std::uint64_t> find_source(const BrainRegion& region, std::string_
 std::uint64_t require_source(const BrainRegion& region, std::string_view name,
                              std::string_view source, const GrowthOptions& options);
 
+/// What members of a region's config repeat.
+struct Counts {
+  std::uint32_t neurons = 0;
+  std::uint32_t inputs = 0;
+};
+/// Updates members of a config that repeat a count. One that holds another number means something
+/// else and stays.
+void update_config(Value& config, const Counts& before, const Counts& now);
+
 /// Neurons of both ends of a connection.
 struct Ends {
   std::uint64_t source = 0;
