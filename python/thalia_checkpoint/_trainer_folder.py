@@ -16,7 +16,11 @@ from contextlib import suppress
 from pathlib import Path as FilePath
 
 from . import _core
+from ._files.open import open as open_file
+from ._operations.verify import verify
 from ._support import io_errors, sync
+from ._types import Path
+from .errors import ThaliaError
 
 MARK = "trainer_state.json"
 _ORDER = "checkpoints.json"
@@ -40,6 +44,38 @@ def in_order(folder: FilePath) -> list[FilePath]:
     last = numbers[known[-1]] if known else -1
     before = [name for name in others if numbers[name] <= last]
     return [folder / name for name in (*before, *known, *others[len(before) :])]
+
+
+def last_checkpoint(folder: Path) -> str | None:
+    """The checkpoint of a training that was saved last and is whole: a process that died while it saved
+    leaves one that is not, which is passed over. None if there is none. Raises IoError.
+
+    What ThaliaTrainer saved goes by the order of the saves, all else by the number in its name.
+    """
+    checkpoints = in_order(FilePath(folder))
+    # Where a save was killed, what it was to take the place of may be all that there is.
+    for checkpoint in (*reversed(checkpoints), *put_aside_in(FilePath(folder))):
+        if is_whole(checkpoint) and all(verify(path).ok for path in checkpoint.glob("*.thalia")):
+            return str(checkpoint)
+    return None
+
+
+def is_whole(checkpoint: FilePath) -> bool:
+    """Whether all its files are there, by their headers and tables."""
+    # Its last file is that of the Trainer's own state; a file with a part of its bytes does not open.
+    try:
+        json.loads((checkpoint / MARK).read_text("utf-8"))
+        names = os.listdir(checkpoint)
+        indexes = [name for name in names if _core.is_model_index(name)]
+        files = [name for name in names if name.endswith((".safetensors", ".thalia"))] + indexes
+        for name in files:
+            open_file(checkpoint / name).close()  # and all that an index names
+        # Shards without an index are no model.
+        if not indexes and any(map(_core.is_model_shard, files)):
+            return False
+    except (OSError, ValueError, ThaliaError):
+        return False
+    return bool(files)
 
 
 def put_aside(checkpoint: FilePath) -> None:

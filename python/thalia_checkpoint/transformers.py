@@ -2,7 +2,7 @@
 
     from thalia_checkpoint.transformers import ThaliaTrainer, from_pretrained, last_checkpoint, save_pretrained
 
-    trainer = ThaliaTrainer(model, args, train_dataset=data)
+    trainer = ThaliaTrainer(model, args, train_dataset=data)    # or any Trainer with callbacks=[ThaliaCallback()]
     trainer.train(resume_from_checkpoint=last_checkpoint(args.output_dir))
 
     save_pretrained(model, "folder")
@@ -14,26 +14,31 @@ No pickle is read or written.
 from __future__ import annotations
 
 import copy
-import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers import AutoConfig, GenerationConfig, PreTrainedModel, Trainer
+from transformers import AutoConfig, GenerationConfig, PretrainedConfig, PreTrainedModel, Trainer
 
-from . import _core, _trainer_folder
+from . import _trainer_folder
 from . import torch as thalia_torch
-from ._files.named import Format
-from ._files.open import open as open_file
+from ._files.named import Format, check_format
 from ._keywords import suggests
-from ._operations.verify import verify
+from ._trainer_callback import (
+    ThaliaCallback,
+    load_random,
+    load_training,
+    save_random,
+    save_training,
+    write_arguments,
+)
+from ._trainer_folder import last_checkpoint
 from ._types import Path
-from .errors import ThaliaError, UsageError, make_error
+from .errors import UsageError, make_error
 from .torch._misfit import LoadReport, misfit
-from .torch._random_state import random_state, set_random_state
 from .torch._shards_save import save_shards
 
 if TYPE_CHECKING:
@@ -41,10 +46,16 @@ if TYPE_CHECKING:
 
     from ._files.writer import SaveOptions
 
-__all__ = ["ThaliaTrainer", "from_pretrained", "last_checkpoint", "save_pretrained"]
+__all__ = [
+    "ThaliaCallback",
+    "ThaliaTrainer",
+    "ThaliaTrainerMixin",
+    "from_pretrained",
+    "last_checkpoint",
+    "save_pretrained",
+]
 
 _GENERATION = "generation_config.json"
-_TRAINING = "training.thalia"
 #: What torch.compile() calls what it wraps.
 _COMPILED = "_orig_mod"
 
@@ -55,22 +66,25 @@ def save_pretrained(
     folder: Path,
     *,
     max_shard_size: int | str = "5GB",
-    format: Format = "thalia",
+    format: Format = "safetensors",
     **options: Unpack[SaveOptions],
 ) -> None:
-    """Writes a model's configuration, and its weights as folder/model.thalia, tied ones once; in several
-    files and model.thalia.index.json if they have more than `max_shard_size` bytes. What
-    transformers, too, can read is written with the format "safetensors".
+    """Writes a model's configuration, and its weights as folder/model.safetensors, tied ones once; in several
+    files and model.safetensors.index.json if they have more than `max_shard_size` bytes.
+    transformers opens the folder. With the format "thalia", which from_pretrained() alone opens, the files
+    are .thalia files: with checksums, and compressed if that is asked for.
 
     Weights that the folder had stay whole until the new ones are; then they are removed.
 
     model: may be wrapped by torch.compile(), as a whole or its parts, and for data parallelism, and is
         saved as if it was not. If there are several processes, one of them calls this.
     max_shard_size: bytes, or a text such as "500MB". options: those of SaveOptions; of safetensors
-        durability, replace and progress.
-    Raises UsageError for another size or format, for what is no PreTrainedModel, and for one with
+        files those of compression and checksums are refused.
+    Raises UsageError for another size, format or option, for what is no PreTrainedModel, and for one with
         adapters; ExistsError with replace=False; IoError; UnsupportedError for a dtype that no file holds.
     """
+    if check_format(format) == "safetensors":
+        _refuse_unheld(options)
     model = _unwrapped(model)
     os.makedirs(folder, exist_ok=True)
     config = copy.deepcopy(model.config)
@@ -82,6 +96,22 @@ def save_pretrained(
     if model.can_generate() and model.generation_config is not None:
         model.generation_config.save_pretrained(folder)
     save_shards(_weights(model), folder, max_shard_size, format, options)
+
+
+#: Options of what a safetensors file cannot hold.
+_UNHELD = ("compression", "compression_level", "chunk_bytes", "checksum", "leaves", "timestamp")
+
+
+def _refuse_unheld(options: Mapping[str, Any]) -> None:
+    for name in _UNHELD:
+        if options.get(name) not in (None, "none"):
+            raise make_error(
+                UsageError,
+                f"{name}: got {options[name]!r}, which safetensors files cannot hold; format='thalia' can",
+                "bad_argument",
+                field=name,
+                value=str(options[name]),
+            )
 
 
 def _refuse_link(path: str) -> None:
@@ -125,7 +155,9 @@ def _weights(model: PreTrainedModel) -> dict[str, torch.Tensor]:
 
 
 @suggests
-def from_pretrained(cls: Any, folder: Path, *, mmap: bool = False, dtype: torch.dtype | str = "auto") -> Any:
+def from_pretrained(
+    cls: Any, folder: Path, *, mmap: bool = False, dtype: torch.dtype | str = "auto", **kwargs: Any
+) -> Any:
     """The model of a folder, in evaluation mode; its weights are .thalia or safetensors files, whole or
     in shards, as of save_pretrained() or of transformers.
 
@@ -133,20 +165,43 @@ def from_pretrained(cls: Any, folder: Path, *, mmap: bool = False, dtype: torch.
     mmap: weights lie in a private mapping of the files, and are read when touched: for inference.
         Those that are converted to another dtype, or put together of several, are copied.
     dtype: of the weights; "auto" is the configuration's.
+    kwargs: those of transformers' from_pretrained() that it takes beside weights, such as device_map,
+        attn_implementation, quantization_config, key_mapping and config; and members of the configuration.
+        With output_loading_info=True the result is a pair, as there.
 
     transformers puts the weights in place; it reports those that the class has no place for.
-    Raises UsageError that lists the weights that are missing, or of another shape; IoError,
-    FormatError, IntegrityError.
+    Raises UsageError that lists the weights that are missing, or, without ignore_mismatched_sizes=True, of
+    another shape, and for arguments that find or read weights in another way; IoError, FormatError,
+    IntegrityError.
     """
+    for name in _OF_WEIGHTS:
+        if kwargs.get(name) is not None:
+            raise make_error(
+                UsageError,
+                f"{name}: got {kwargs[name]!r}, but the weights are those of the folder",
+                "bad_argument",
+                field=name,
+                value=str(kwargs[name]),
+            )
+        kwargs.pop(name, None)
+    if (other := kwargs.pop("torch_dtype", None)) is not None:  # as older versions call it
+        dtype = other
+    with_info = bool(kwargs.pop("output_loading_info", False))
+    any_size = bool(kwargs.pop("ignore_mismatched_sizes", False))
     weights = thalia_torch.load(folder, mmap=mmap)
-    config = AutoConfig.from_pretrained(folder)
+    config = kwargs.pop("config", None)
+    if not isinstance(config, PretrainedConfig):
+        of_code = {name: kwargs[name] for name in _OF_CODE if name in kwargs}
+        source = folder if config is None else config
+        config, kwargs = AutoConfig.from_pretrained(source, return_unused_kwargs=True, **kwargs)
+        kwargs |= of_code
     if hasattr(cls, "from_config"):
         # The class is asked for with a model that has no elements.
         with torch.device("meta"):
-            blank = cls.from_config(config)
+            blank = cls.from_config(config, **{name: kwargs[name] for name in _OF_CODE if name in kwargs})
         cls, config = type(blank), blank.config
-    generation = None
-    if os.path.exists(os.path.join(folder, _GENERATION)):
+    generation = kwargs.pop("generation_config", None)
+    if generation is None and os.path.exists(os.path.join(folder, _GENERATION)):
         generation = GenerationConfig.from_pretrained(folder)
     model, info = cls.from_pretrained(
         None,
@@ -156,20 +211,36 @@ def from_pretrained(cls: Any, folder: Path, *, mmap: bool = False, dtype: torch.
         dtype=dtype,
         output_loading_info=True,
         ignore_mismatched_sizes=True,  # all of them are listed here
+        **kwargs,
     )
     mismatched = [
         f"{name}: {list(theirs)} in the file, {list(ours)} in the module"
         for name, theirs, ours in sorted(info["mismatched_keys"])
     ]
-    if info["missing_keys"] or mismatched:
+    if info["missing_keys"] or (mismatched and not any_size):
         raise misfit(folder, LoadReport([], sorted(info["missing_keys"]), [], mismatched))
     model.name_or_path = model.config.name_or_path = os.fspath(folder)
-    return model
+    return (model, info) if with_info else model
 
 
-class ThaliaTrainer(Trainer):  # type: ignore[misc, unused-ignore]
-    """A Trainer whose checkpoints have no pickles: the states of optimizer, scheduler and random number
+#: Arguments of transformers' that say where weights are, or how they are read.
+_OF_WEIGHTS = ("state_dict", "subfolder", "variant", "gguf_file", "use_safetensors", "from_tf", "from_flax")
+#: Those about code that a model brings along.
+_OF_CODE = ("trust_remote_code", "code_revision")
+
+
+if TYPE_CHECKING:
+    from transformers import Trainer as _Trainer
+else:
+    _Trainer = object  # it goes before any Trainer
+
+
+class ThaliaTrainerMixin(_Trainer):  # type: ignore[misc, unused-ignore]
+    """Makes the checkpoints of a Trainer free of pickles: the states of optimizer, scheduler and random number
     generators are .thalia files, the weights safetensors, the arguments training_args.json.
+
+        class Seq2Seq(ThaliaTrainerMixin, Seq2SeqTrainer): ...
+        class SFT(ThaliaTrainerMixin, SFTTrainer): ...
 
     `save_total_limit` counts whole checkpoints alone, in the order of their saves, which
     output_dir/checkpoints.json has; one of the same step is kept until the new one is whole.
@@ -201,7 +272,7 @@ class ThaliaTrainer(Trainer):  # type: ignore[misc, unused-ignore]
             best = self.state.best_model_checkpoint
             if limit is not None and limit > 0:
                 protected = {FilePath(best)} if best else set()
-                _trainer_folder.keep(run, limit, protected, _is_whole)
+                _trainer_folder.keep(run, limit, protected, _trainer_folder.is_whole)
 
     @contextmanager
     def _limited(self, limit: int | None) -> Iterator[None]:
@@ -234,8 +305,7 @@ class ThaliaTrainer(Trainer):  # type: ignore[misc, unused-ignore]
                 processor = getattr(self.data_collator, "tokenizer", None)
             if processor is not None:
                 processor.save_pretrained(folder)
-            arguments: Any = self.args
-            _core.write_text(os.path.join(folder, "training_args.json"), arguments.to_json_string())
+            write_arguments(self.args, folder)
 
     def _is_plain(self, model: Any) -> bool:
         """Whether its state is all in this process, and is what transformers saves of it."""
@@ -248,66 +318,19 @@ class ThaliaTrainer(Trainer):  # type: ignore[misc, unused-ignore]
         if self.is_deepspeed_enabled or self.is_fsdp_enabled:
             super()._save_optimizer_and_scheduler(output_dir)
         elif self.args.should_save:
-            state = {"optimizer": self.optimizer, "scheduler": self.lr_scheduler}
-            os.makedirs(output_dir, exist_ok=True)
-            thalia_torch.save(state, os.path.join(output_dir, _TRAINING))
+            save_training(self.optimizer, self.lr_scheduler, output_dir)
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
-        path = None if checkpoint is None else os.path.join(checkpoint, _TRAINING)
-        if path is None or not os.path.exists(path):
+        if checkpoint is None or not load_training(self.optimizer, self.lr_scheduler, checkpoint):
             super()._load_optimizer_and_scheduler(checkpoint)
-            return
-        state = thalia_torch.load(path)
-        # Their declared types include DeepSpeed's stand-ins, which have no load_state_dict().
-        parts: list[tuple[Any, Any]] = [
-            (self.optimizer, state["optimizer"]),
-            (self.lr_scheduler, state["scheduler"]),
-        ]
-        for part, saved in parts:
-            if part is not None:
-                part.load_state_dict(saved)
-
-    def _random_path(self, folder: str) -> str:
-        process = f"-{self.args.process_index}" if self.args.world_size > 1 else ""
-        return os.path.join(folder, f"random{process}.thalia")
 
     def _save_rng_state(self, output_dir: str) -> None:
-        os.makedirs(output_dir, exist_ok=True)
-        thalia_torch.save(random_state(), self._random_path(output_dir))
+        save_random(self.args, output_dir)
 
     def _load_rng_state(self, checkpoint: str | None) -> None:
-        if checkpoint is None or not os.path.exists(self._random_path(checkpoint)):
+        if checkpoint is None or not load_random(self.args, checkpoint):
             super()._load_rng_state(checkpoint)
-            return
-        set_random_state(thalia_torch.load(self._random_path(checkpoint)))
 
 
-def last_checkpoint(folder: Path) -> str | None:
-    """The checkpoint of a training that was saved last and is whole: a process that died while it saved
-    leaves one that is not, which is passed over. None if there is none. Raises IoError.
-
-    What ThaliaTrainer saved goes by the order of the saves, all else by the number in its name.
-    """
-    checkpoints = _trainer_folder.in_order(FilePath(folder))
-    # Where a save was killed, what it was to take the place of may be all that there is.
-    for checkpoint in (*reversed(checkpoints), *_trainer_folder.put_aside_in(FilePath(folder))):
-        if _is_whole(checkpoint) and all(verify(path).ok for path in checkpoint.glob("*.thalia")):
-            return str(checkpoint)
-    return None
-
-
-def _is_whole(checkpoint: FilePath) -> bool:
-    # Its last file is that of the Trainer's own state; a file with a part of its bytes does not open.
-    try:
-        json.loads((checkpoint / _trainer_folder.MARK).read_text("utf-8"))
-        names = os.listdir(checkpoint)
-        indexes = [name for name in names if _core.is_model_index(name)]
-        files = [name for name in names if name.endswith((".safetensors", ".thalia"))] + indexes
-        for name in files:
-            open_file(checkpoint / name).close()  # and all that an index names
-        # Shards without an index are no model.
-        if not indexes and any(map(_core.is_model_shard, files)):
-            return False
-    except (OSError, ValueError, ThaliaError):
-        return False
-    return bool(files)
+class ThaliaTrainer(ThaliaTrainerMixin, Trainer):  # type: ignore[misc, unused-ignore]
+    """A Trainer whose checkpoints have no pickles, as ThaliaTrainerMixin makes them."""

@@ -12,7 +12,11 @@ BASE = (
     "_core", "_html", "_keywords", "_leaves", "_missing", "_progress", "_support", "_types", "_warn", "errors",
 )  # fmt: skip
 # Modules at the top that belong to a room of another name.
-PARTS = {"_deepspeed_objects": "deepspeed", "_trainer_folder": "transformers"}
+PARTS = {
+    "_deepspeed_objects": "deepspeed",
+    "_trainer_callback": "transformers",
+    "_trainer_folder": "transformers",
+}
 # What a room may import, besides itself and BASE. None leads back up.
 ROOMS = {
     "_files": (),

@@ -397,7 +397,7 @@ def test_a_save_that_dies_leaves_the_old_model(tmp_path, part, size, old, format
 
 def test_a_save_that_fails_leaves_what_was_there(tmp_path):
     cls, config = models()[0]
-    save_pretrained(seeded(cls, config, 1), tmp_path, max_shard_size="20KB")
+    save_pretrained(seeded(cls, config, 1), tmp_path, max_shard_size="20KB", format="thalia")
     before = {path.name for path in tmp_path.iterdir()}
 
     def fail(done, total):
@@ -409,14 +409,14 @@ def test_a_save_that_fails_leaves_what_was_there(tmp_path):
             save_pretrained(seeded(cls, config, 2), tmp_path, max_shard_size="20KB", format=format, progress=fail)
         assert {path.name for path in tmp_path.iterdir()} == before
     with pytest.raises(thalia.ExistsError, match=r"model\.thalia\.index\.json: the file is there already"):
-        save_pretrained(seeded(cls, config, 2), tmp_path, replace=False)
+        save_pretrained(seeded(cls, config, 2), tmp_path, replace=False, format="thalia")
     assert {path.name for path in tmp_path.iterdir()} == before
     assert_same(from_pretrained(cls, tmp_path), seeded(cls, config, 1))
 
 
 def test_a_tensor_that_is_too_large_has_a_file_of_its_own(tmp_path):
     cls, config = models()[0]
-    save_pretrained(cls(config), tmp_path, max_shard_size=1)
+    save_pretrained(cls(config), tmp_path, max_shard_size=1, format="thalia")
     state = thalia.open(tmp_path)
     assert len(state.files) - 1 == len(state) == len(list(tmp_path.glob("*.thalia")))
 
