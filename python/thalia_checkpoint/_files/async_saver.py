@@ -10,9 +10,10 @@ from collections.abc import Callable, Generator
 from contextlib import suppress
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from .. import _core
+from .. import _core, _log
 from .._keywords import suggests
 from .._support import OpenHere
+from .._types import Path
 from ..errors import UsageError
 from .writer import SaveResult, Writer
 
@@ -123,6 +124,14 @@ class SaveHandle(PendingSave[SaveResult]):
     The save goes on where nobody keeps its handle. Any thread may use one.
     """
 
+    #: The path of the file, for the log; None once that has it.
+    _path: Path | int | None = None
+
+    def _result(self, found: Any) -> SaveResult:
+        result = super()._result(found)
+        path, self._path = self._path, None
+        return result if path is None else _log.done("saved", path, result)
+
 
 @suggests
 class AsyncSaver(OpenHere):
@@ -180,7 +189,9 @@ class AsyncSaver(OpenHere):
         `max_snapshot_bytes`.
         """
         writer._finish()
-        return SaveHandle(self._raw.save_async(writer._raw, snapshot, ready))
+        handle = SaveHandle(self._raw.save_async(writer._raw, snapshot, ready))
+        handle._path = writer._path
+        return handle
 
     def reserve(self, nbytes: int) -> None:
         """Makes memory ready for a copy of so many bytes, so that the first save is as fast as all."""

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Unpack
 
-from .. import _core
+from .. import _core, _log
 from .._types import Path
 from ..errors import UsageError, make_error
 from .any_file import AnyFile
@@ -42,7 +42,8 @@ def save_named(
     """Writes a .safetensors file where the name ends so, else a .thalia file."""
     if is_safetensors(path):
         pairs = None if metadata is None else list(metadata.items())
-        _core.save_safetensors(path, [tuple(t) for t in tensors], pairs, dict(options))
+        with _log.timed("saved", path) as nbytes:
+            nbytes.append(_core.save_safetensors(path, [tuple(t) for t in tensors], pairs, dict(options)))
         return
     _filled(Writer(path, **options), tensors, metadata).commit()
 

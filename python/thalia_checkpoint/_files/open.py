@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Literal, get_args, overload
 
-from .. import _core
+from .. import _core, _log
 from .._keywords import suggests
 from .._support import paths
 from .._types import Access, OtherFormat, Path, Verification
@@ -104,7 +104,8 @@ def open(
     found = _core.find_model(path)
     if format is not None:
         _need_format(found, format)
-    return open_one(found, options)
+    with _log.timed("opened", path):
+        return open_one(found, options)
 
 
 def _need_format(path: Path, format: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
-from .. import _core
+from .. import _core, _log
 from .._core import SaveResult as SaveResult
 from .._keywords import suggests
 from .._missing import not_found
@@ -95,10 +95,11 @@ class Writer(OpenHere):
         """
         target = f"descriptor {path}" if isinstance(path, int) else os.fspath(path)
         shown = callback(options.get("progress"), f"saving {target}")
-        self._begin(_core.Writer(path, {**options, "progress": shown}))
+        self._begin(_core.Writer(path, {**options, "progress": shown}), path)
 
-    def _begin(self, raw: _core.Writer) -> None:
+    def _begin(self, raw: _core.Writer, path: Path | int | None = None) -> None:
         self._raw = raw
+        self._path = path
         self._regions: dict[str, int] = {}
         self.metadata: Mapping[str, Any] | str | None = None
         """A JSON object, or its text; set it at any time before the commit, which raises TypeError or
@@ -218,7 +219,7 @@ class Writer(OpenHere):
         Raises IoError with the call that failed; what `progress` raised; UsageError after a commit.
         """
         self._finish()
-        self.result = self._raw.commit()
+        self.result = _log.done("saved", self._path, self._raw.commit())
         return self.result
 
     def abandon(self) -> None:

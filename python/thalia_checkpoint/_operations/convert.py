@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
-from .. import _core
+from .. import _core, _log
 from .._core import ConvertResult, MigrateResult, RoundedNumbers, Rounding
 from .._keywords import suggests
 from .._support import paths, save_options, texts
@@ -90,6 +90,8 @@ def convert(
             expected="a number of name parts from 1",
         )
     return _warned(
+        "converted",
+        out,
         _core.convert(
             path,
             out,
@@ -109,7 +111,7 @@ def convert(
             access,
             paths(search),
             save_options(options, out, (path,)),
-        )
+        ),
     )
 
 
@@ -133,7 +135,7 @@ def extract(
     """
     save = save_options(options, out, (path,))
     names = _region_names(path, texts(regions), access, paths(search))
-    return _warned(_core.extract(path, names, out, access, paths(search), save))
+    return _warned("extracted", out, _core.extract(path, names, out, access, paths(search), save))
 
 
 @suggests
@@ -162,7 +164,7 @@ def merge(
     files = paths(inputs)
     kind, number = _preference(prefer, files)
     save = save_options(options, out, files)
-    return _warned(_core.merge(files, out, kind, number, access, paths(search), save))
+    return _warned("merged", out, _core.merge(files, out, kind, number, access, paths(search), save))
 
 
 @suggests
@@ -188,13 +190,13 @@ def migrate(
     neither version has a place for; IoError, FormatError, IntegrityError.
     """
     save = save_options(options, out, (path,))
-    return _core.migrate(path, out, to, across_major, access, paths(search), save)
+    return _log.done("migrated", out, _core.migrate(path, out, to, across_major, access, paths(search), save))
 
 
-def _warned(result: ConvertResult) -> ConvertResult:
+def _warned(what: str, out: Path, result: ConvertResult) -> ConvertResult:
     for warning in result.warnings:
         warn_caller(warning)
-    return result
+    return _log.done(what, out, result)
 
 
 def _preference(prefer: Path | None, inputs: list[Path]) -> tuple[str, int]:

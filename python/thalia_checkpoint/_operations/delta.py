@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from .. import _core
+from .. import _core, _log
 from .._core import DeltaResult, LowRankMatrix, ResolveResult
 from .._keywords import suggests
 from .._support import paths, save_options, texts
@@ -94,16 +94,20 @@ def delta(
         "progress": progress,
     }
     products = LowRank() if low_rank is True else low_rank or None
-    return _core.delta(
-        base,
-        new,
+    return _log.done(
+        "saved delta",
         out,
-        threshold,
-        texts(exclude),
-        None if products is None else asdict(products),
-        access,
-        paths(search),
-        save_options(given, out, (base, new)),
+        _core.delta(
+            base,
+            new,
+            out,
+            threshold,
+            texts(exclude),
+            None if products is None else asdict(products),
+            access,
+            paths(search),
+            save_options(given, out, (base, new)),
+        ),
     )
 
 
@@ -125,4 +129,6 @@ def resolve(
     Raises ExistsError, UsageError; IoError where a base is missing, IntegrityError if it is
     another file, or damaged; FormatError. On an error nothing is left at `out`.
     """
-    return _core.resolve(path, out, access, paths(search), save_options(options, out, (path,)))
+    return _log.done(
+        "resolved", out, _core.resolve(path, out, access, paths(search), save_options(options, out, (path,)))
+    )

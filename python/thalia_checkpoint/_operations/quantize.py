@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from .. import _core
+from .. import _core, _log
 from .._core import QuantizedTensor, QuantizeResult
 from .._keywords import suggests
 from .._support import save_options, texts
@@ -56,17 +56,21 @@ def quantize(
     that cannot be, or weights that were rounded too often; UnsupportedError for a delta; IoError,
     FormatError, IntegrityError. On an error nothing is left at `out`.
     """
-    return _core.quantize(
-        path,
+    return _log.done(
+        "quantized",
         out,
-        bits,
-        group_size,
-        adaptive,
-        texts(include),
-        texts(exclude),
-        min_elements,
-        max_generations,
-        sensitivity,
-        access,
-        save_options(options, out, (path,) if sensitivity is None else (path, sensitivity)),
+        _core.quantize(
+            path,
+            out,
+            bits,
+            group_size,
+            adaptive,
+            texts(include),
+            texts(exclude),
+            min_elements,
+            max_generations,
+            sensitivity,
+            access,
+            save_options(options, out, (path,) if sensitivity is None else (path, sensitivity)),
+        ),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from .. import _core
+from .. import _core, _log
 from .._core import CompactResult, LostTensor, RecoverResult, SalvageResult
 from .._keywords import suggests
 from .._support import save_options
@@ -62,7 +62,7 @@ def salvage(
     """
     inputs = (path,) if side_file is None else (path, side_file)
     save = save_options(options, out, inputs)
-    return _core.salvage(path, out, "" if side_file is None else side_file, access, save)
+    return _log.done("salvaged", out, _core.salvage(path, out, "" if side_file is None else side_file, access, save))
 
 
 @suggests
@@ -95,4 +95,5 @@ def compact(
         "memory_bytes": memory_bytes,
     }
     save = save_options(given, path if out is None else out, () if out is None else (path,))
-    return _core.compact(path, path if out is None else out, wait, access, save)
+    to = path if out is None else out
+    return _log.done("compacted", to, _core.compact(path, to, wait, access, save))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from .. import _core
+from .. import _core, _log
 from .._core import WrapResult
 from .._keywords import suggests
 from .._support import save_options
@@ -50,7 +50,7 @@ def compress(
         "threads": threads,
         "progress": progress,
     }
-    return _core.compress(path, out, frame_bytes, save_options(given, out, (path,)))
+    return _log.done("compressed", out, _core.compress(path, out, frame_bytes, save_options(given, out, (path,))))
 
 
 @suggests
@@ -76,4 +76,4 @@ def decompress(
         "threads": threads,
         "progress": progress,
     }
-    return _core.decompress(path, out, access, save_options(given, out, (path,)))
+    return _log.done("decompressed", out, _core.decompress(path, out, access, save_options(given, out, (path,))))

@@ -7,6 +7,7 @@ from typing import Literal
 
 import torch
 
+from .. import _log
 from .._files.open import open as open_file
 from .._keywords import suggests
 from .._types import Path
@@ -72,6 +73,7 @@ def load_into(
         if rename == "auto":
             way = known_names(path, state.names, [*places.tensors, *places.extra], prefix)
             if way is not None:
+                _log.debug("%s: names of the module are those after %r, without wrappers", str(path), way.prefix)
                 prefix = way.prefix
                 state = FileState(file, prefix, way.rename)
                 places = module_places(module, state.own_names())
@@ -93,10 +95,11 @@ def load_into(
         if not assign:
             _need_memory(places.tensors, report.loaded)
         filling = Filling(module, places, found, set(wrong), state, path, strict, assign, mmap, memory_bytes)
-        if not places.has_code:
-            filling.by_torch(report.loaded)
-            return report
-        report = filling.by_module(report)
+        with _log.timed(f"loaded {len(report.loaded)} of {len(own_names)} names into a module from", path):
+            if not places.has_code:
+                filling.by_torch(report.loaded)
+                return report
+            report = filling.by_module(report)
         check(report)
         return report
 
