@@ -1,13 +1,16 @@
-"""What the docstrings of the package's public names are held to."""
+"""What the docstrings of the package's public names are held to, and the examples in them."""
 
 import ast
 import dataclasses
 import importlib
 import inspect
+import re
 import textwrap
 from types import FunctionType
 
 PACKAGE = "thalia_checkpoint"
+#: What is indented after an empty line, which the documentation site shows as code.
+EXAMPLE = re.compile(r"(?:^|\n\n)((?:    .*\n?|\n(?=    ))+)")
 
 
 def public(module):
@@ -61,3 +64,21 @@ def untold_errors(module):
             text = document(thing) + (function.__doc__ or "") + (document(owner) if owner else "")
             found += [f"{name}: {error}" for error in raised(function) if error not in text]
     return found
+
+
+def examples(module):
+    """Name and code of each; parts of one docstring are one example."""
+    named = [(module, importlib.import_module(module)), *((name, thing) for name, thing, _ in public(module))]
+    for name, thing in named:
+        text = thing.__doc__ if thing is named[0][1] else document(thing)
+        parts = [textwrap.dedent(part) for part in EXAMPLE.findall(inspect.cleandoc(text or ""))]
+        if parts:
+            yield name.removeprefix(f"{PACKAGE}."), "\n\n".join(parts)
+
+
+def run(name, code, before):
+    """before: names that the example takes for given."""
+    names = {}
+    exec(textwrap.dedent(before), names)
+    exec(compile(code, f"the docstring of {name}", "exec"), names)
+    return names

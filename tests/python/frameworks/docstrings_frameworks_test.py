@@ -1,4 +1,4 @@
-"""The docstrings of what needs a framework."""
+"""The docstrings of what needs a framework, and their examples."""
 
 import sys
 from pathlib import Path
@@ -7,9 +7,51 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from docstrings import PACKAGE, undocumented, untold_errors
+from docstrings import PACKAGE, examples, run, undocumented, untold_errors
+from docstrings_test import ELSEWHERE
 
 MODULES = [f"{PACKAGE}.{name}" for name in ("accelerate", "dcp", "lightning", "torch", "transformers")]
+MODEL = "import torch; model = torch.nn.Linear(4, 2); optimizer = torch.optim.AdamW(model.parameters()); step = 1\n"
+TRAINED = MODEL + "model(torch.ones(1, 4)).sum().backward(); optimizer.step()\n"
+BORING = "from lightning.pytorch.demos.boring_classes import BoringModel; model = BoringModel()\n"
+GPT2 = """
+import torch
+from transformers import AutoModelForCausalLM, GPT2Config, TrainingArguments
+model = AutoModelForCausalLM.from_config(GPT2Config(n_layer=1, n_head=2, n_embd=32, vocab_size=64))
+args = TrainingArguments("out", max_steps=2, report_to=[], use_cpu=True)
+data = [{"input_ids": torch.arange(8), "labels": torch.arange(8)}] * 4
+"""
+#: What each takes for given.
+BEFORE = {
+    "accelerate": "from accelerate import Accelerator; accelerator = Accelerator(cpu=True)\n",
+    "brain.CurriculumTrainer": """
+import numpy as np
+from thalia_checkpoint.brain import CurriculumTrainer, StageConfig
+brain = {"regions": {"cortex": {"weights": {"w": np.ones((4, 3), np.float32)}}}, "training_steps": 1}
+stages = [StageConfig(epochs=1)] * 2
+def train(brain, config, epoch): return {"loss": 1.0}
+""",
+    "dcp": TRAINED + "state = {'model': model.state_dict()}\n",
+    "lightning": BORING,
+    "orbax": "import jax.numpy as jnp, pathlib\n"
+    "folder = pathlib.Path('run').absolute(); step = 1; state = {'w': jnp.ones(4)}\n",
+    "safe_open": MODEL
+    + "from thalia_checkpoint import safe_open\nfrom thalia_checkpoint.torch import save_file\n"
+    + "save_file(model.state_dict(), 'model.thalia')\n",
+    "torch": TRAINED,
+    "torch.AsyncCheckpointer": MODEL
+    + "from thalia_checkpoint.torch import AsyncCheckpointer\nsteps = 2000\ndef train(step): pass\n",
+    "transformers": GPT2,
+}
+#: Of processes that DeepSpeed starts: the manual's example is run by a test of its own.
+NOT_RUN = {"deepspeed"}
+EXAMPLE_MODULES = [
+    f"{PACKAGE}.{name}" for name in ("accelerate", "dcp", "deepspeed", "lightning", "orbax", "torch", "transformers")
+]
+EXAMPLES = {name: code for module in EXAMPLE_MODULES for name, code in examples(module)}
+EXAMPLES |= {
+    name: code for module in (PACKAGE, f"{PACKAGE}.brain") for name, code in examples(module) if name in ELSEWHERE
+}
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -20,3 +62,21 @@ def test_every_public_name_has_a_docstring(module):
 @pytest.mark.parametrize("module", MODULES)
 def test_docstrings_name_the_errors_that_are_raised(module):
     assert untold_errors(module) == []
+
+
+def test_every_example_is_run_or_said_not_to_be():
+    assert set(EXAMPLES) == set(BEFORE) | NOT_RUN
+
+
+@pytest.mark.parametrize("name", sorted(BEFORE))
+def test_example_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = EXAMPLES[name]
+    if name == "lightning":
+        # A first run leaves what the example goes on from.
+        first = code.replace("Trainer(", "Trainer(max_epochs=1, limit_train_batches=2, default_root_dir='root', ")
+        first = first.replace(', ckpt_path="run/last.ckpt"', "") + "\ntrainer.save_checkpoint('run/last.ckpt')\n"
+        run(name, first, BEFORE[name])
+        code = code.replace("Trainer(", "Trainer(max_epochs=2, limit_train_batches=2, default_root_dir='root', ")
+    run(name, code, BEFORE[name])
+    assert list(tmp_path.iterdir())
