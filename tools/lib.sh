@@ -130,16 +130,33 @@ build() {
   ninja -C "$folder" "$@"
 }
 
-# current_build TARGET: the name of a build folder in which TARGET is of today's sources, and no sanitizer is; nothing
-# where there is none. ninja would have nothing to do there.
+# current_build TARGET…: the name of a build folder in which the targets are of today's sources, without a sanitizer;
+# nothing where there is none. ninja would have nothing to do there.
 current_build() {
-  local folder
+  local folder target
   for folder in "$source_root"/build*/; do
     folder=${folder%/}
-    if [[ -e $folder/$1 && -f $folder/build.ninja ]] && ! grep -q 'fsanitize=' "$folder/build.ninja" &&
-      [[ $(ninja -C "$folder" -n "$1" 2>/dev/null | tail -n 1) == 'ninja: no work to do.' ]]; then
+    if [[ ! -f $folder/build.ninja ]] || grep -q 'fsanitize=' "$folder/build.ninja"; then
+      continue
+    fi
+    for target in "$@"; do
+      [[ -e $folder/$target ]] || continue 2
+    done
+    if [[ $(ninja -C "$folder" -n "$@" 2>/dev/null | tail -n 1) == 'ninja: no work to do.' ]]; then
       basename "$folder"
       return
     fi
   done
+}
+
+# current_wheels: the folder of wheels, as tools/release makes them, where all are newer than each source; else nothing.
+current_wheels() {
+  local folder=$source_root/dist wheel
+  for wheel in "$folder"/*.whl; do
+    if [[ ! -e $wheel || -n $(find "$source_root"/{include,src,python,meson.build} -type f -newer "$wheel" \
+      -not -name '*.pyc' -print -quit) ]]; then
+      return
+    fi
+  done
+  echo "$folder"
 }
