@@ -14,6 +14,7 @@ import package
 import pages
 from pygments.lexers.special import TextLexer
 from sources import Sources
+from sphinx.addnodes import pending_xref
 from sphinx.highlighting import lexers
 from text import ROOT
 
@@ -58,9 +59,21 @@ def write_sources(app, config):
     pages.Pages(sources).write()
     subprocess.run(["doxygen", ROOT / "docs/Doxyfile"], cwd=ROOT, check=True)
     headers.write(ROOT / "build-site/xml", sources)
-    package.write(Path(os.environ["THALIA_PACKAGE"]), sources)
+    config.thalia_classes = package.write(Path(os.environ["THALIA_PACKAGE"]), sources)
     sources.remove_others()
 
 
+def link_annotations(app, doctree):
+    """An annotation is a link where it is a class of the package. Sphinx would take any name, as that of a property."""
+    for node in doctree.findall(pending_xref):
+        name = node.get("reftarget", "")
+        if node.get("refdomain") == "py" and node.get("reftype") in ("class", "obj") and "." not in name:
+            node["reftarget"] = app.config.thalia_classes.get(name, name)
+            for name in "refspecific", "py:class", "py:module":
+                node.attributes.pop(name, None)
+
+
 def setup(app):
+    app.add_config_value("thalia_classes", {}, "env", types=[dict])
     app.connect("config-inited", write_sources)
+    app.connect("doctree-read", link_annotations)

@@ -52,6 +52,9 @@ class Package:
             return f":py:func:`{bare}() <{full}>`" if text.endswith("()") else None
         return f":py:{kind}:`{bare} <{full}>`" if re.search(r"[a-z][A-Z]", bare) else None
 
+    def classes(self) -> dict[str, str]:
+        return {name: full for name, (full, kind) in self._names.items() if kind == "class"}
+
     def page(self, module: str) -> str:
         of_module = self.modules[module]
         parts = [titled(module.replace("_", "\\_")), f".. py:module:: {module}"]
@@ -185,8 +188,11 @@ class Package:
         return f" -> {self._plain(str(function.returns))}" if function.returns is not None else ""
 
 
-def write(folder: Path, sources: Sources) -> None:
-    """The pages of all public modules, and the list of them. folder: that holds the package, with its stub."""
+def write(folder: Path, sources: Sources) -> dict[str, str]:
+    """The pages of all public modules, and the list of them. folder: that holds the package, with its stub.
+
+    Gives the classes by the names that annotations have for them.
+    """
     package = Package(folder)
     rows, entries = [], []
     for name, module in package.modules.items():
@@ -199,3 +205,4 @@ def write(folder: Path, sources: Sources) -> None:
     listed = ".. toctree::\n   :hidden:\n\n" + "\n".join(entries)
     manual = ":doc:`/use/python` is the manual. Each page here is a public module."
     sources.put("reference/python.rst", "\n\n".join([titled("Python"), manual, table, listed]) + "\n")
+    return package.classes()

@@ -192,6 +192,12 @@ class SiteTest(unittest.TestCase):
         names = [name for names in index["objects"].values() for *_, name in names]
         self.assertIn("load_into", names)
 
+    def test_types_in_signatures_lead_to_classes_alone(self):
+        text = (SITE / "reference/python/package.html").read_text(encoding="utf-8")
+        types = re.findall(r'<a class="reference internal" href="[^"]*" title="([^"]*)"><span class="pre">', text)
+        self.assertIn("thalia_checkpoint.SaveResult", types)
+        self.assertEqual([name for name in types if not name.rpartition(".")[2][0].isupper()], [])
+
     def browse(self, url, *options):
         with tempfile.TemporaryDirectory(prefix="thalia-site-", ignore_cleanup_errors=True) as profile:
             options = [f"--user-data-dir={profile}", "--allow-file-access-from-files", *options]
