@@ -91,7 +91,7 @@ void convert_flat(const io::InputFile& input, FileFormat from, const std::filesy
     formats::flow_to_thalia(*source, row, input.path(), output, options, result);
   } else {
     formats::flow_to_format(*source, row, formats::choose_by_name(*source, options.grouping),
-                            output, formats::format_row(to), options, result);
+                            input.path(), output, formats::format_row(to), options, result);
   }
 }
 
@@ -211,7 +211,7 @@ void export_thalia(const io::InputFile& input, const std::filesystem::path& outp
     };
     try {
       formats::flow_to_format(exported.source(), formats::format_row(FileFormat::thalia), choose,
-                              output, formats::format_row(to), options, result);
+                              input.path(), output, formats::format_row(to), options, result);
     } catch (Error& error) {
       exported.add_region(error);
       throw;

@@ -16,6 +16,7 @@
 #include "formats/gguf/opened.h"
 #include "formats/gptrs/opened.h"
 #include "formats/gptrs/sink.h"
+#include "formats/hugging_face/write_decoder.h"
 #include "formats/loom/opened.h"
 #include "formats/mckp/opened.h"
 #include "formats/mckp/sink.h"
@@ -118,7 +119,8 @@ constexpr std::array kFormats{
               .words = "a network of Loom",
               .extensions = ".entity",
               .open = open_entity_file,
-              .write = write_entity},
+              .write = write_entity_of_model,
+              .takes_config = true},
     FormatRow{.format = FileFormat::loom_json,
               .name = "loom-json",
               .words = "a network of Loom, as JSON",

@@ -38,6 +38,7 @@ struct FormatRow {
   bool holds_sparse = false;
   bool holds_views = false;       ///< of tensors: OpenOptions::shared_memory
   bool holds_texts = false;       ///< as metadata, under names
+  bool takes_config = false;      ///< SinkInput::model_config
   IsMadeOf is_made_of = nullptr;  ///< of formats that carry metadata of others
   IsNoteOnly is_note_only = nullptr;
 };

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -16,8 +17,11 @@
 #include "format/payload.h"
 #include "formats/source/legal_elements.h"
 #include "formats/source/region_ids.h"
+#include "io/file/file_bytes.h"
+#include "io/memory/allocation_limit.h"
 #include "state/tensor/counted_tensor.h"
 #include "thalia/error.h"
+#include "thalia/files.h"
 #include "thalia/types.h"
 #include "thalia/writer.h"
 
@@ -117,6 +121,20 @@ void refuse_sparse(const SinkTensor& tensor, const FormatRow& to) {
                           .tensor = printable(tensor.name),
                           .value = std::string(encoding_name(tensor.layout.encoding)),
                           .bound = "dense, or the option dense (--dense)"});
+}
+
+// The text of the config.json in the input's folder; nullopt if there is none. A copy: the file may
+// change under a mapping.
+std::optional<std::string> model_config(const path& input, const InputOptions& options) {
+  const path config = folder_of(input) / "config.json";
+  if (!is_file(config)) return std::nullopt;
+  const auto file = io::FileBytes::open(config, options.access);
+  const std::uint64_t size = file->bytes().size();
+  return with_path(config.native(), [&] {
+    io::check_json_length("config.json", size, options.limits, size);
+    const ByteSpan bytes = file->touched(0, size);
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  });
 }
 
 // What a sink says of a tensor is about the input: nobody has made a mistake with an argument.
@@ -227,8 +245,8 @@ void flow_to_thalia(const OpenedFile& source, const FormatRow& from, const path&
 }
 
 void flow_to_format(const OpenedFile& source, const FormatRow& from, const ChooseDType& choose,
-                    const path& output, const FormatRow& to, const ConvertOptions& options,
-                    ConvertResult& result) {
+                    const path& input_path, const path& output, const FormatRow& to,
+                    const ConvertOptions& options, ConvertResult& result) {
   const OpenedFacts& facts = source.facts();
   const ReadLimits& limits = options.chain.read.input.limits;
   PrecisionRun precision(options.precision, result);
@@ -256,6 +274,7 @@ void flow_to_format(const OpenedFile& source, const FormatRow& from, const Choos
   input.is_note_only = is_note_only(metadata.metadata, limits.max_json_depth);
   input.metadata = std::move(metadata.metadata);
   input.training_steps = metadata.training_steps;
+  if (to.takes_config) input.model_config = model_config(input_path, options.chain.read.input);
   SinkOptions sink = sink_options(options);
   sink.sources = source.files();
   if (options.base) sink.base = {*options.base, options.chain};

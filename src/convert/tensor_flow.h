@@ -22,8 +22,8 @@ void flow_to_thalia(const OpenedFile& source, const FormatRow& from, const path&
 /// @throws what the format's writing throws; UnsupportedError for a sparse tensor, unless the
 /// format holds it or ConvertOptions::dense is set.
 void flow_to_format(const OpenedFile& source, const FormatRow& from, const ChooseDType& choose,
-                    const path& output, const FormatRow& to, const ConvertOptions& options,
-                    ConvertResult& result);
+                    const path& input, const path& output, const FormatRow& to,
+                    const ConvertOptions& options, ConvertResult& result);
 
 /// As a source of a format without regions chooses.
 ChooseDType choose_by_name(const OpenedFile& source, const RegionGrouping& grouping);

@@ -16,6 +16,7 @@ NO_IMPLEMENTATION = {"examples.md": "shows the bytes of files that the other pag
 # Pages of more than one folder, and why.
 MORE_FOLDERS = {
     "format.md": "src/format has the structures, src/container what is done with them",
+    "loom.md": "src/formats/hugging_face makes a network of a decoder, and has no keys of loom",
     "mithril.md": "describes three formats of one program",
     "npz.md": "the program and mithril's folders write arrays too, with the headers and types of src/formats/source",
     "pt.md": "src/formats/pickle reads the pickles of src/formats/pt",
