@@ -10,6 +10,7 @@ void bind_brain(nanobind::module_& module);
 void bind_buffers(nanobind::module_& module);
 void bind_any_file(nanobind::module_& module);
 void bind_growth(nanobind::module_& module);
+void bind_loom(nanobind::module_& module);
 void bind_param_source(nanobind::module_& module);
 void bind_reader(nanobind::module_& module);
 void bind_rules(nanobind::module_& module);

@@ -17,6 +17,7 @@ NB_MODULE(_core, module) {
   bind_buffers(module);
   bind_any_file(module);
   bind_growth(module);
+  bind_loom(module);
   bind_param_source(module);
   bind_reader(module);
   bind_rules(module);

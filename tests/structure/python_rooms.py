@@ -28,6 +28,7 @@ ROOMS = {
     "_distributed": ("_files",),
     "dcp": ("_distributed", "_files", "torch"),
     "brain": ("_files", "_operations", "torch"),
+    "loom": (),
     "mithril": ("_files", "torch"),
     "flax": ("_files", "numpy"),
     "orbax": ("_files", "_jax"),

@@ -135,6 +135,7 @@ LENT = {
         "container/file/short_name.h",
         "container/plan/check_options.h",
         "container/wrap/unwrap.h",
+        "formats/loom/spec_fields.h",
         "formats/safetensors/place.h",
         "formats/source/dtype_names.h",
         "io/folder/lock.h",
