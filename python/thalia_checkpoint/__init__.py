@@ -14,7 +14,7 @@ docs/use/python.md is the manual. numpy is all that is needed; `thalia_checkpoin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ._core import __version__, detect_format, set_default_allocation_limit
 from ._files.any_file import AnyFile
@@ -27,6 +27,7 @@ from ._files.safe_open import safe_open
 from ._files.source import CooArrays, CsrArrays
 from ._files.tensor import Tensor
 from ._files.writer import SaveOptions, SaveResult, Writer
+from ._objects.above import hand_in as _hand_in_objects
 from .errors import (
     CancelledError,
     ExistsError,
@@ -41,8 +42,10 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ._files.serialize import TensorSpec, deserialize, serialize, serialize_file
-    from ._objects import load, save
+    from ._objects.numpy_objects import load, save
     from ._operations.convert import (
         ConvertResult,
         MigrateResult,
@@ -78,7 +81,20 @@ def _torch_tensors() -> _TorchTensors:
     return _tensors
 
 
+def _torch_declare() -> Callable[..., Any]:
+    from .torch._objects import declare
+
+    return declare
+
+
+def _load_folder() -> Callable[..., Any]:
+    from .dcp._load import load_folder
+
+    return load_folder
+
+
 _hand_in(_torch_tensors)
+_hand_in_objects(_torch_declare, _load_folder)
 
 #: What code that was written for safetensors catches.
 SafetensorError = ThaliaError
@@ -178,7 +194,7 @@ if not TYPE_CHECKING:  # else each name would be one that is there
     #: Operations on whole files, which few programs use: importing them takes longer than all else.
     _LATER = (
         "_files.serialize",
-        "_objects",
+        "_objects.numpy_objects",
         "_operations.convert",
         "_operations.delta",
         "_operations.diff",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal, Protocol, TypedDict
+from typing import Any, Literal, Protocol, TypedDict, TypeGuard
 
 Path = str | os.PathLike[str]
 Access = Literal["mapped", "copied", "writable"]
@@ -33,3 +33,12 @@ class BinaryWriter(Protocol):
     """A file object that is written to. It need not seek."""
 
     def write(self, data: bytes, /) -> Any: ...
+
+
+# By attribute: isinstance() with a protocol does not find what a wrapper, as of tempfile, hands on.
+def is_reader(value: object) -> TypeGuard[BinaryReader]:
+    return hasattr(value, "read")
+
+
+def is_writer(value: object) -> TypeGuard[BinaryWriter]:
+    return hasattr(value, "write")

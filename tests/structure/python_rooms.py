@@ -20,14 +20,15 @@ PARTS = {
 # What a room may import, besides itself and BASE. None leads back up.
 ROOMS = {
     "_files": (),
+    "_objects": ("_files",),
     "_operations": ("_files",),
-    "_jax": ("_files",),
+    "_jax": ("_files", "_objects"),
     "numpy": ("_files",),
     "store": ("_files",),
-    "torch": ("_files", "store"),
     "_distributed": ("_files",),
+    "torch": ("_distributed", "_files", "_objects", "store"),
     "dcp": ("_distributed", "_files", "torch"),
-    "brain": ("_files", "_operations", "torch"),
+    "brain": ("_files", "_objects", "_operations", "torch"),
     "loom": (),
     "mithril": ("_files", "torch"),
     "flax": ("_files", "numpy"),
@@ -36,9 +37,9 @@ ROOMS = {
     "deepspeed": ("_files", "torch"),
     "lightning": ("_files", "torch"),
     "transformers": ("_files", "_operations", "torch"),
-    # The names that users import, and what hands the makers of torch's tensors to _files. The modules of _operations
+    # The names that users import, and what hands what torch needs to _files and _objects. The modules of _operations
     # are imported by texts, when one of their names is asked for.
-    "__init__": ("_files", "torch"),
+    "__init__": ("_files", "_objects", "dcp", "torch"),
     # python -m thalia_checkpoint: the program.
     "__main__": (),
 }

@@ -7,9 +7,9 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
-from .._types import BinaryReader, BinaryWriter, Path
+from .._types import BinaryReader, BinaryWriter, Path, is_reader
 from ..errors import IoError, ThaliaError, make_error
 from .writer import Writer
 
@@ -22,19 +22,26 @@ _PIECE = 16 << 20
 def path_of(source: Source) -> Iterator[Path]:
     """A path that this can be opened at as long as the context; its own, if it has one. Errors name no other.
 
-    A file object is read from where it stands to its end, where it is afterwards. One of open() that is at
+    A file object is read from its position to its end, where it is afterwards. One of open() that is at
     the begin of a file is not copied, all others into memory alone. What its read() raises goes through.
     """
     if isinstance(source, bytes | bytearray | memoryview):
         with path_of_bytes(source) as path:
             yield path
-    elif not hasattr(source, "read"):
-        yield source
-    elif (descriptor := _of_file(source)) is not None:
+    elif is_reader(source):
+        with _path_of_file(source) as path:
+            yield path
+    else:
+        yield cast(Path, source)
+
+
+@contextmanager
+def _path_of_file(source: Any) -> Iterator[Path]:
+    if (descriptor := _of_file(source)) is not None:
         name = getattr(source, "name", None)
         with _named(f"/proc/self/fd/{descriptor}", name if isinstance(name, str) else "the file") as path:
             yield path
-        source.seek(0, os.SEEK_END)  # type: ignore[attr-defined]
+        source.seek(0, os.SEEK_END)
     elif isinstance(source, io.BytesIO):
         with source.getbuffer() as buffer, buffer[source.tell() :] as data, path_of_bytes(data) as path:
             yield path
@@ -52,7 +59,7 @@ def path_of_bytes(data: bytes | bytearray | memoryview) -> Iterator[str]:
 
 
 def write_to(file: BinaryWriter, declared: Callable[[int], Writer]) -> None:
-    """Writes what a writer makes to a file object, from where it stands. declared: as of committed_bytes().
+    """Writes what a writer makes to a file object, from its position. declared: as of committed_bytes().
 
     What its write() raises goes through, and leaves a part there; a write() that takes less is asked again.
     """
@@ -89,8 +96,8 @@ def _named(path: str, name: str) -> Iterator[str]:
 
 
 def _of_file(source: Any) -> int | None:
-    """The descriptor of a file object that is all of a file of the disk; None of any other. Of a class that is
-    open()'s own: the descriptor of others, as of gzip's, is that of something else."""
+    """The descriptor of a file object that is all of a file of the disk; None of any other. Its class is one
+    of open()'s own: the descriptor of others, as of gzip's, is that of something else."""
     kind = type(source)
     raw = source if kind is io.FileIO else source.raw if kind in (io.BufferedReader, io.BufferedRandom) else None
     if type(raw) is not io.FileIO or not source.readable() or not source.seekable() or source.tell() != 0:

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from .._classes import named, parts_of
 from .._files.dtypes import array_bytes
 from .._files.named import Named
 from .._files.tensor import Tensor
 from .._leaves import KINDS, NO_LEAF, VERSION, Walk, checked, deque_node, leaf_node, plain, tree_rules, value_of
 from .._leaves import described as what_it_is
+from .._objects.classes import named, parts_of
 from ..errors import NotFoundError, UsageError, make_error
 from .arrays import Stored, is_key, mismatch, on_host, stored
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .._classes import class_name, parts_of
 from .._leaves import DEPTH, KINDS, NO_LEAF, described, is_text, leaf_node, plain, set_members
+from .._objects.classes import class_name, parts_of
 from ..errors import UnsupportedError, make_error
 from ._arrays import borrowed, is_torch
 from ._state import BrainRegion, BrainState, LazyRegion

@@ -184,7 +184,7 @@ class _Scratch:
 
 
 def nbytes(tensor: StoredTensor) -> int:
-    """Of all its elements."""
+    """What all its elements take."""
     return math.prod(tensor.shape) * BITS[tensor.dtype] // 8
 
 

@@ -46,5 +46,5 @@ def _whole(stored: StoredTensor, files: OpenFiles) -> torch.Tensor:
     if nbytes(stored) == 0:
         return torch.empty(shape, dtype=dtype)
     data = torch.empty(nbytes(stored), dtype=torch.uint8)
-    fill(memoryview(data.numpy()), stored, files)
+    fill(data.numpy().data, stored, files)
     return data.view(dtype).reshape(shape)

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import torch
 
-from .._encoder import nothing
 from .._files.memory import claim
 from .._files.named import Named, check_format, committed_bytes, save_named, saved_bytes
 from .._files.open import open as open_file
 from .._files.safe_open import access_of
 from .._files.streams import write_to
 from .._keywords import suggests
+from .._objects.encoder import nothing
 from .._support import collector_paused
-from .._types import BinaryWriter, Path
+from .._types import BinaryWriter, Path, is_writer
 from ._checkpointer import AsyncCheckpointer, Resumed
 from ._load_into import load_into
 from ._misfit import LoadReport
@@ -239,7 +239,7 @@ def save(
         a table. Tensors that share memory are stored once, and come back shared.
         The state of an optimizer has the role "optimizer", which conversions leave exact.
     path: or a file object: open(), io.BytesIO, fsspec, which need not seek. The file is made in memory,
-        and written from where the object stands. What its write() raises goes through.
+        and written at the object's position. What its write() raises goes through.
     metadata: members of the file's metadata, which JSON can hold: thalia_checkpoint.open(path).metadata has
         them, and load() does not.
     convert: asked for each object that is none of numbers, texts, bytes, tensors, arrays and plain
@@ -263,7 +263,7 @@ def save(
         if metadata is None and format == "thalia":
             return committed_bytes(lambda memory: declare(obj, memory, options, instead))
         return saved_bytes(_named(obj), metadata, format, **options)
-    if hasattr(path, "write"):
+    if is_writer(path):
         write_to(path, lambda memory: declare(obj, memory, options, instead, metadata))
     else:
         declare(obj, path, options, instead, metadata).commit()

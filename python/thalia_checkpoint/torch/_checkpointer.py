@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import torch
 
-from .._encoder import nothing
 from .._files.async_saver import AsyncSaver
 from .._files.writer import checked
 from .._keywords import suggests
+from .._objects.encoder import nothing
 from .._types import Path
 from .._warn import warn_caller
 from ..errors import ExistsError, NotFoundError, UsageError, make_error

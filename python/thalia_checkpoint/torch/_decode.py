@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .._leaves import NO_LEAF, tree_rules, value_of
-from .._text_arrays import of_numbers
+from .._objects.text_arrays import of_numbers
 from ._tree import ATTRIBUTE, TORCH_LEAVES, dtype_of, listed
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from .._classes import named
-from .._encoder import Encoder, Instead, nothing
 from .._files.named import Named
 from .._leaves import NO_LEAF
+from .._objects.classes import named
+from .._objects.encoder import Encoder, Instead, nothing
 from .._support import collector_paused
 from ..errors import UnsupportedError
 from ._tensors import named as named_tensor

@@ -73,6 +73,6 @@ def _placed(tensor: torch.Tensor, place: Callable[[Any, str], Any]) -> torch.Ten
     found = place(storage, _HERE)
     if found is None or found is storage:
         return tensor
-    found = found.untyped() if isinstance(found, torch.TypedStorage) else found
+    found = found._untyped_storage if isinstance(found, torch.TypedStorage) else found
     made = torch.empty(0, dtype=tensor.dtype, device=found.device)
     return made.set_(found, tensor.storage_offset(), tensor.size(), tensor.stride())

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import torch
 
 from .._distributed.folder import is_checkpoint
-from .._encoder import Instead, nothing
 from .._files.any_file import parts, verify_ahead
 from .._files.memory import claim
 from .._files.open import open as open_file
@@ -18,7 +17,9 @@ from .._files.tensor import Tensor
 from .._files.writer import Writer
 from .._keywords import suggests
 from .._leaves import MEMBER, VERSION, checked
-from .._objects import BESIDE, check_metadata, tree_of
+from .._objects.above import folder_loader
+from .._objects.encoder import Instead, nothing
+from .._objects.tree import BESIDE, check_metadata, tree_of
 from .._types import Path
 from ._decode import decode
 from ._encode import Encoded, encode
@@ -80,7 +81,7 @@ def load(
     their zeros.
 
     source: a path, the bytes of any such file, or a file object: open(), io.BytesIO, fsspec. It is read
-        from where it stands to its end. One of open() at the begin of a file is read in place.
+        from its position to its end. One of open() at the begin of a file is read in place.
     map_location: in place of `device`, as torch.load() has it: a device; a dictionary, of which the
         device under "cpu" counts, as a file does not say where its tensors were; or a function of a
         storage and "cpu", which gives the storage to take, or None for that one.
@@ -96,9 +97,7 @@ def load(
     with path_of(source) as path:
         try:
             if is_checkpoint(path):
-                from ..dcp._load import load_folder
-
-                return load_folder(os.fspath(path), place or (lambda tensor: tensor))
+                return folder_loader()(os.fspath(path), place or (lambda tensor: tensor))
             return _loaded(
                 path, read if place is None else lambda tensor: place(read(tensor)), bool(mmap), place is None
             )

@@ -11,7 +11,7 @@ from .._files.any_file import AnyFile, parts
 from .._files.file import File
 from .._files.tensor import Tensor
 from .._leaves import NO_LEAF, checked, tree_rules, value_of
-from .._objects import tree_of
+from .._objects.tree import tree_of
 from ..errors import UsageError, make_error
 from . import _tree
 from ._decode import Decoder

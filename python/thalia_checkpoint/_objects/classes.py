@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ._leaves import CLASS, NAME, NO_LEAF
+from .._leaves import CLASS, NAME, NO_LEAF
 
 
 def class_name(value: object) -> str:
-    """Of a value's class: "argparse.Namespace"."""
+    """The class of a value: "argparse.Namespace"."""
     kind = type(value)
     return f"{kind.__module__}.{kind.__qualname__}"
 

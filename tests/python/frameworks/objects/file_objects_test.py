@@ -55,10 +55,11 @@ def test_a_state_goes_through_every_kind_of_file_object(tmp_path):
         with open(tmp_path / "a", "rb", buffering=buffering) as file:
             assert same(thalia_torch.load(file), STATE)
             assert file.read() == b"" and not file.closed
-    with tempfile.TemporaryFile() as file:
-        thalia_torch.save(STATE, file)
-        file.seek(0)
-        assert same(thalia_torch.load(file), STATE)
+    for temporary in (tempfile.TemporaryFile, tempfile.NamedTemporaryFile, tempfile.SpooledTemporaryFile):
+        with temporary() as file:
+            thalia_torch.save(STATE, file)
+            file.seek(0)
+            assert same(thalia_torch.load(file), STATE) and file.read() == b""
     with gzip.open(tmp_path / "a.gz", "wb") as file:
         thalia_torch.save(STATE, file)
     with gzip.open(tmp_path / "a.gz") as file:

@@ -8,55 +8,29 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from ._encoder import Encoder, Instead, nothing
-from ._files.any_file import AnyFile, parts, verify_ahead
-from ._files.dtypes import constructor_names, numpy_dtype
-from ._files.file import File
-from ._files.memory import claim
-from ._files.named import committed_bytes
-from ._files.open import open as open_file
-from ._files.streams import Source, path_of, write_to
-from ._files.writer import Writer
-from ._keywords import suggests
-from ._leaves import MEMBER, NO_LEAF, VERSION, checked, tree_rules, value_of
-from ._support import collector_paused
-from ._text_arrays import of_numbers
-from ._types import BinaryWriter, Path
-from .errors import UnsupportedError, UsageError, make_error
+from .._files.any_file import parts, verify_ahead
+from .._files.dtypes import constructor_names, numpy_dtype
+from .._files.memory import claim
+from .._files.named import committed_bytes
+from .._files.open import open as open_file
+from .._files.streams import Source, path_of, write_to
+from .._files.writer import Writer
+from .._keywords import suggests
+from .._leaves import MEMBER, NO_LEAF, VERSION, checked, tree_rules, value_of
+from .._support import collector_paused
+from .._types import BinaryWriter, Path, is_writer
+from ..errors import UnsupportedError, make_error
+from .above import declare_in_torch
+from .encoder import Encoder, Instead, nothing
+from .text_arrays import of_numbers
+from .tree import check_metadata, tree_of
 
 __all__ = ["load", "save"]
-
-#: The member of a file's metadata beside MEMBER: what PyTorch knows besides.
-BESIDE = "pt"
-
-
-def tree_of(file: File | AnyFile) -> tuple[Any, Any]:
-    """What its metadata has under MEMBER, and the attributes next to it; None if there are none. A tree is of
-    one file: none is looked for in a model in several."""
-    if isinstance(file, AnyFile) and file.format in ("safetensors", "thalia-shards"):
-        return None, None
-    metadata = file.metadata
-    beside = metadata.get(BESIDE)
-    return metadata.get(MEMBER), beside.get("attributes") if isinstance(beside, dict) else None
-
-
-def check_metadata(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The caller's members of a file's metadata. Raises UsageError for those that are not his."""
-    for name in (MEMBER, BESIDE):
-        if metadata is not None and name in metadata:
-            raise make_error(
-                UsageError,
-                f"metadata: got a member {name!r}, expected others: it has what save() writes",
-                "bad_argument",
-                field="metadata",
-                value=name,
-            )
-    return metadata or {}
 
 
 @overload
@@ -93,7 +67,7 @@ def save(
         configuration: docs/use/python.md, "PyTorch", has a table. Where torch is imported, its tensors
         are taken too, as thalia_checkpoint.torch.save() takes them, whose load() gives them back.
     path: or a file object: open(), io.BytesIO, fsspec, which need not seek. The file is made in memory,
-        and written from where the object stands. What its write() raises goes through.
+        and written at the object's position. What its write() raises goes through.
     metadata: members of the file's metadata, which JSON can hold: open(path).metadata has them, and
         load() does not.
     convert: asked for each object that is none of numbers, texts, bytes, arrays and plain containers,
@@ -109,17 +83,16 @@ def save(
 
     def declared(target: Path | int) -> Writer:
         if sys.modules.get("torch") is not None:
-            from .torch._objects import declare
-
-            return declare(obj, target, options, convert or nothing, metadata)
+            writer: Writer = declare_in_torch()(obj, target, options, convert or nothing, metadata)
+            return writer
         return _declared(obj, target, options, convert or nothing, metadata)
 
     if path is None:
         return committed_bytes(declared)
-    if hasattr(path, "write"):
+    if is_writer(path):
         write_to(path, declared)
     else:
-        declared(path).commit()
+        declared(cast(Path, path)).commit()
     return None
 
 
@@ -143,7 +116,7 @@ def load(source: Source, *, mmap: bool = False) -> Any:
     format, gives a dictionary of arrays; so does the folder or the index of a model in several files.
 
     source: a path, the bytes of any such file, or a file object: open(), io.BytesIO, fsspec. It is read
-        from where it stands to its end. One of open() at the begin of a file is read in place.
+        from its position to its end. One of open() at the begin of a file is read in place.
     mmap: arrays lie in the mapping of the file where that is possible, read-only; bytes are verified first.
 
     Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that needs ml_dtypes; what a

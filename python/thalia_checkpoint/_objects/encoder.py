@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ._classes import class_name, named, parts_of
-from ._files.elements import elements
-from ._files.named import Named
-from ._leaves import KINDS, NO_LEAF, Walk, deque_node, described, leaf_node, plain, set_members
-from ._text_arrays import as_numbers
+from .._files.elements import elements
+from .._files.named import Named
+from .._leaves import KINDS, NO_LEAF, Walk, deque_node, described, leaf_node, plain, set_members
+from .classes import class_name, named, parts_of
+from .text_arrays import as_numbers
 
 #: NODEs that are no keys.
 _NO_KEYS = frozenset((*KINDS.values(), "list", "set", "deque", "array"))

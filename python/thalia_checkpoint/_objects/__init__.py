@@ -1,0 +1,1 @@
+"""Whole objects as trees and arrays, without a framework."""

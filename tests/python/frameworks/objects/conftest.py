@@ -1,0 +1,6 @@
+"""What the tests of the frameworks share is one folder up."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
