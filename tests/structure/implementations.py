@@ -37,7 +37,7 @@ READERS = {
     "src/format/foreign_file.cc": "says what a file is that was taken for a .thalia file",
     "src/formats/source/npy_type.cc": "names of types are NumPy's and torch's alike",
     "src/formats/v01/decode.cc": "0.1 keeps the version of the program under the same name",
-    "src/python/brain.cc": "hands the history over as a value",
+    "src/python/brain/brain.cc": "hands the history over as a value",
     "src/store/run/python_tree.cc": "tells which keys of a tree of Python a record has",
 }
 

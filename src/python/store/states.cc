@@ -13,7 +13,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
-#include "python/brain.h"
+#include "python/brain/brain.h"
 #include "python/buffers.h"
 #include "python/store/store.h"
 #include "thalia/storage.h"

@@ -26,7 +26,7 @@ from thalia_checkpoint.brain import (
     compress_checkpoint,
 )
 
-ORIGINAL = Path(__file__).resolve().parents[1] / "data" / "v01"
+ORIGINAL = Path(__file__).resolve().parents[2] / "data" / "v01"
 
 
 @dataclasses.dataclass(frozen=True)

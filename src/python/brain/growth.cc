@@ -21,7 +21,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "python/bindings.h"
-#include "python/brain.h"
+#include "python/brain/brain.h"
 #include "python/calls.h"
 #include "python/objects.h"
 #include "python/options.h"

@@ -11,7 +11,7 @@ import thalia_checkpoint as thalia
 from brain_test import Brain, loaded, same, state
 from thalia_checkpoint.brain import BrainCheckpoint, PrecisionPolicy
 
-ORIGINAL = Path(__file__).resolve().parents[1] / "data" / "v01"
+ORIGINAL = Path(__file__).resolve().parents[2] / "data" / "v01"
 
 
 @pytest.mark.parametrize("name", ["full.thalia", "full.thalia.lz4", "eraA_full.thalia.zst"])

@@ -18,7 +18,7 @@
 
 #include "checkpoint/validate.h"
 #include "python/bindings.h"
-#include "python/brain.h"
+#include "python/brain/brain.h"
 #include "python/buffers.h"
 #include "python/calls.h"
 #include "python/gil.h"
