@@ -251,6 +251,8 @@ std::optional<FileFormat> detect_format(const std::filesystem::path& path, Acces
     } catch (const IoError& error) {
       if (error.errno_value() != ENOENT) throw;
       // It holds no model; one may be written there.
+    } catch (const UnsupportedError&) {
+      // A checkpoint of several ranks: the same, and who opens it is told.
     } catch (const UsageError&) {
       return FileFormat::safetensors;  // several, or parts of one: who opens it is told
     }
