@@ -1,8 +1,8 @@
 """meson-python, whose wheels get the shared libraries that the module and the program need: so they run on machines
 that have none of them. auditwheel copies them in, beside the package, under names of their own.
 
-pip's option `-C stable-abi=FOLDER`, of the headers of Python 3.12 or newer, makes the one wheel for all versions from
-3.12 on. It is built by any Python, in the same build folder as that Python's own if `-C build-dir=` names one: so the
+pip's option `--config-settings=stable-abi=FOLDER`, of the headers of Python 3.12 or newer, makes the one wheel for all
+versions from 3.12 on. Any Python builds it, in the same build folder as its own wheel if `build-dir` names one: so the
 library is compiled once.
 """
 

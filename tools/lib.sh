@@ -160,3 +160,50 @@ current_wheels() {
   done
   echo "$folder"
 }
+
+# debian_mirror: where this system's own Debian packages come from. Other sources may be listed beside it.
+debian_mirror() {
+  local suite mirror
+  # shellcheck source=/dev/null
+  suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+  # shellcheck disable=SC2016
+  mirror=$(apt-get indextargets --format '$(CREATED_BY)|$(LABEL)|$(COMPONENT)|$(CODENAME)|$(REPO_URI)' |
+    sed -n "s/^Packages|Debian|main|$suite|//p" | sed -n 1p)
+  [[ -n $mirror ]] || die "apt-get indextargets names no mirror of Debian $suite; please run: apt-get update"
+  echo "${mirror%/}"
+}
+
+# bare_debian RELEASE FOLDER: a system of the release that has what every Debian has, and nothing else. Takes root.
+bare_debian() {
+  local release=$1 folder=$2 kept mirror
+  kept=$source_root/build-bare/$release.tar
+  [[ $(id -u) == 0 ]] || die "making a bare system takes root"
+  if [[ ! -e $kept ]]; then
+    mirror=$(debian_mirror)
+    say "Making a bare Debian ($release) from $mirror"
+    rm -rf --one-file-system "$folder"
+    mkdir -p "$folder" "${kept%/*}"
+    debootstrap --variant=minbase "$release" "$folder" "$mirror" >"$folder.log" 2>&1 || {
+      tail -n 5 "$folder.log" >&2
+      die "debootstrap failed"
+    }
+    tar -C "$folder" -cf "$kept.new" .
+    mv "$kept.new" "$kept"
+  fi
+  rm -rf --one-file-system "$folder"
+  mkdir -p "$folder"
+  tar -C "$folder" -xf "$kept"
+  cp /etc/resolv.conf "$folder/etc/resolv.conf"
+  in_bare_debian "$folder" apt-get -q update >"$folder.log" 2>&1 || {
+    tail -n 5 "$folder.log" >&2
+    die "apt-get update failed in the bare system"
+  }
+}
+
+# in_bare_debian FOLDER COMMAND…: in that system, with nothing of this one's environment.
+in_bare_debian() {
+  local folder=$1
+  shift
+  unshare --mount --pid --fork --mount-proc="$folder/proc" chroot "$folder" \
+    /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "$@" </dev/null
+}
