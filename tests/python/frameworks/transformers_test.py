@@ -167,7 +167,7 @@ def test_a_model_comes_back(tmp_path, cls, config, mmap):
             assert torch.equal(loaded(tokens).logits, model(tokens).logits)
     if cls is GPT2LMHeadModel:
         assert loaded.lm_head.weight.data_ptr() == loaded.transformer.wte.weight.data_ptr()
-        assert len(thalia.open(tmp_path / "model.thalia").tensors) == len(model.state_dict()) - 1
+        assert len(thalia.open(tmp_path / "model.safetensors").tensors) == len(model.state_dict()) - 1
 
 
 def seeded(cls, config, seed=0):
