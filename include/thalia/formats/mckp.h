@@ -267,4 +267,17 @@ class MckpWriter {
   detail::Owned<Impl> impl_;
 };
 
+// Steps of a block, for who stores a tensor's bytes himself. `out` has as many bytes as `data` and
+// does not overlap it. docs/format/mckp.md, "Methods".
+
+/// Byte 0 of each element of `width` bytes, then byte 1 of each, and so on. @param width 2, 4 or 8.
+/// @throws UsageError (bad_argument) for another width, (size_mismatch) for bytes that are no whole
+/// elements, and another size of `out`.
+void group_bytes(ByteSpan data, unsigned width, MutableByteSpan out);
+/// The inverse of group_bytes(). @throws as that.
+void ungroup_bytes(ByteSpan data, unsigned width, MutableByteSpan out);
+/// Each byte XORed with that of `previous`, which makes a delta, and makes it undone. @throws
+/// UsageError (size_mismatch) where the two, or `out`, have another size.
+void xor_bytes(ByteSpan data, ByteSpan previous, MutableByteSpan out);
+
 }  // namespace thalia
