@@ -2,11 +2,19 @@
 // the library for Python objects.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/vector.h>
 
+#include "python/objects.h"
+#include "python/options.h"
+#include "thalia/state/tensor_value.h"
 #include "thalia/types.h"
 
 namespace thalia::python {
@@ -32,6 +40,13 @@ class HeldBuffer {
  private:
   Py_buffer* view_;
 };
+
+/// (dtype, shape, buffer) as a dense tensor in the bytes of that buffer, which `held` holds.
+inline Tensor tensor_in(const HeldBuffer& held, nanobind::handle dtype, nanobind::handle shape) {
+  const auto extents = nanobind::cast<std::vector<std::uint64_t>>(shape);
+  return Tensor::borrow(dtype_of(nanobind::cast<std::string>(dtype)),
+                        Shape(std::span<const std::uint64_t>(extents)), held.bytes());
+}
 
 /// Bytes of the library with the buffer protocol: what looks at them keeps this, and this their
 /// owner.

@@ -9,7 +9,7 @@ import thalia_checkpoint as thalia
 import torch
 from thalia_checkpoint.mithril import Compressor
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "python" / "mithril_keys.py"
+EXAMPLE = Path(__file__).parents[4] / "examples" / "python" / "mithril_keys.py"
 
 
 def test_a_training_state_comes_back(tmp_path):
