@@ -22,6 +22,7 @@ from .._types import Access
 from ..errors import FormatError, make_error
 from ..torch._decode import decode
 from ..torch._tensors import bytes_of, element_dtype, in_elements, in_torch, slice_of, tensor_of
+from ._write import compresses_itself
 
 
 class OpenFiles:
@@ -103,6 +104,8 @@ def read_items(files: OpenFiles, document: Document, plan: LoadPlan, planner: Lo
     for item in plan.items:
         name = item.storage_index.fqn
         if item.type == LoadItemType.BYTE_IO:
+            if name in document.tensors:
+                raise compresses_itself(name, "MithrilLoadPlanner", "DefaultLoadPlanner")
             # A planner takes what torch.save() makes. These bytes are of this process: the file has
             # data alone.
             stream = io.BytesIO()

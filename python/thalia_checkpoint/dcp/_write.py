@@ -132,6 +132,8 @@ def write_items(path: str, plan: SavePlan, planner: SavePlanner, options: Mappin
     values: dict[str, Any] = {}
     for item in plan.items:
         if item.type == WriteItemType.BYTE_IO:
+            if item.tensor_data is not None:
+                raise compresses_itself(item.index.fqn, "MithrilSavePlanner", "DefaultSavePlanner")
             values[item.index.fqn] = _value(item, planner)
             continue
         tensor = planner.resolve_data(item)
@@ -145,6 +147,19 @@ def write_items(path: str, plan: SavePlan, planner: SavePlanner, options: Mappin
         assert file is not None and item.tensor_data is not None
         results.append(WriteResult(item.index, item.tensor_storage_size() or 0, Place(file, where, name, dtype)))
     return results
+
+
+def compresses_itself(name: str, planner: str, expected: str) -> Exception:
+    """UnsupportedError for a tensor that a planner makes bytes of, or expects as such."""
+    return make_error(
+        UnsupportedError,
+        f"{name}: got a tensor as bytes, as {planner} makes it; expected torch's {expected}: .thalia files are "
+        "compressed by the storage writer's compression=",
+        "unsupported_feature",
+        tensor=name,
+        value=planner,
+        expected=expected,
+    )
 
 
 def _value(item: WriteItem, planner: SavePlanner) -> Any:

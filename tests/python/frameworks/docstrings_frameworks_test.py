@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from docstrings import PACKAGE, examples, run, undocumented, untold_errors
 from docstrings_test import ELSEWHERE
 
-MODULES = [f"{PACKAGE}.{name}" for name in ("accelerate", "dcp", "lightning", "torch", "transformers")]
+MODULES = [f"{PACKAGE}.{name}" for name in ("accelerate", "dcp", "lightning", "mithril.torch", "torch", "transformers")]
 MODEL = "import torch; model = torch.nn.Linear(4, 2); optimizer = torch.optim.AdamW(model.parameters()); step = 1\n"
 TRAINED = MODEL + "model(torch.ones(1, 4)).sum().backward(); optimizer.step()\n"
 BORING = "from lightning.pytorch.demos.boring_classes import BoringModel; model = BoringModel()\n"
