@@ -30,11 +30,11 @@ ROOMS = {
     "dcp": ("_distributed", "_files", "torch"),
     "brain": ("_files", "_objects", "_operations", "torch"),
     "loom": (),
-    "mithril": ("_files", "torch"),
     "flax": ("_files", "numpy"),
     "orbax": ("_files", "_jax"),
     "accelerate": ("torch",),
     "deepspeed": ("_files", "torch"),
+    "mithril": ("_files", "deepspeed", "torch"),
     "lightning": ("_files", "torch"),
     "transformers": ("_files", "_operations", "torch"),
     # The names that users import, and what hands what torch needs to _files and _objects. The modules of _operations
