@@ -155,7 +155,8 @@ def test_a_misspelt_argument_beside_options(path, tmp_path):
 
 def modules():
     for name in ("", ".numpy", ".torch", ".store", ".brain", ".dcp", ".mithril", ".accelerate", ".transformers",
-                 ".lightning", ".orbax", ".deepspeed", ".flax"):  # fmt: skip
+                 ".lightning", ".orbax", ".deepspeed", ".flax",
+                 ".mithril.torch", ".mithril.deepspeed", ".mithril.orbax"):  # fmt: skip
         try:
             yield importlib.import_module(f"thalia_checkpoint{name}")
         except ImportError:

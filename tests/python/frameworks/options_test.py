@@ -22,7 +22,18 @@ NEEDED = {
 
 def keeping_options():
     """Every public class whose constructor takes SaveOptions."""
-    for name in ("", ".brain", ".torch", ".dcp", ".store", ".lightning", ".deepspeed", ".orbax", ".transformers"):
+    for name in (
+        "",
+        ".brain",
+        ".torch",
+        ".dcp",
+        ".store",
+        ".lightning",
+        ".deepspeed",
+        ".orbax",
+        ".mithril.orbax",
+        ".transformers",
+    ):
         module = importlib.import_module(f"thalia_checkpoint{name}")
         for each in module.__all__:
             found = getattr(module, each)
