@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -17,6 +18,8 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/set.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -25,6 +28,7 @@
 #include "formats/safetensors/place.h"
 #include "formats/source/dtype_names.h"
 #include "io/folder/lock.h"
+#include "io/folder/replaced_folder.h"
 #include "python/bindings.h"
 #include "python/calls.h"
 #include "python/gil.h"
@@ -148,6 +152,70 @@ struct HeldFolder {
   }
 };
 
+io::FolderContent content_of(nb::callable is_own, std::string whole, std::string failed) {
+  return {.is_own =
+              [held = held_object(std::move(is_own))](const std::string& name) {
+                bool own = false;
+                with_gil([&] { own = nb::cast<bool>((*held)(text_object(name))); });
+                return own;
+              },
+          .whole = std::move(whole),
+          .failed = std::move(failed)};
+}
+
+void bind_folders(nb::module_& module) {
+  nb::class_<io::FolderUse>(module, "FolderUse",
+                            "Tells other processes that a folder is in use, until it is gone.")
+      // Another process makes its own.
+      .def(
+          "__reduce__",
+          [](const io::FolderUse&) {
+            return nb::make_tuple(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(Py_None))),
+                                  nb::tuple());
+          },
+          nb::sig("def __reduce__(self) -> tuple[type[None], tuple[()]]"));
+  nb::class_<io::FolderContent>(module, "FolderContent", "What a folder of saves holds.")
+      .def(
+          "__init__",
+          [](io::FolderContent* content, nb::callable is_own, std::string whole,
+             std::string failed) {
+            new (content) io::FolderContent(
+                content_of(std::move(is_own), std::move(whole), std::move(failed)));
+          },
+          nb::sig("def __init__(self, is_own: collections.abc.Callable[[str], bool], whole: str, "
+                  "failed: str, /) -> None"));
+  module.def("saving_folder", io::saving_folder);
+  module.def("readable_folder", io::readable_folder);
+  module.def(
+      "begin_folder",
+      [](const Path& folder, bool replace,
+         const io::FolderContent& content) -> std::shared_ptr<io::FolderUse> {
+        const Unlocked unlocked;
+        return io::begin_folder(folder, replace, content);
+      },
+      nb::sig("def begin_folder(folder: str | os.PathLike, replace: bool, content: FolderContent, "
+              "/) -> FolderUse | None"));
+  module.def("give_up_folder", [](const Path& folder, const io::FolderContent& content) {
+    io::give_up_folder(folder, content);
+  });
+  module.def("publish_folder",
+             [](const Path& folder, bool durable, const io::FolderContent& content) {
+               const Unlocked unlocked;
+               io::publish_folder(folder, durable ? Durability::full : Durability::none, content);
+             });
+  module.def("publish_file", [](const Path& folder, const std::string& from, const std::string& to,
+                                const std::vector<std::string>& gone) {
+    const Unlocked unlocked;
+    io::publish_file(io::Folder(folder), from, to, gone);
+  });
+  module.def("clear_folder", [](const Path& folder, const io::FolderContent& content,
+                                const std::set<std::string>& stays) {
+    const Unlocked unlocked;
+    io::clear_folder(folder, content,
+                     [&](const std::string& name) { return stays.contains(name); });
+  });
+}
+
 }  // namespace
 
 void bind_rules(nb::module_& module) {
@@ -179,6 +247,7 @@ void bind_rules(nb::module_& module) {
           "__exit__",
           [](HeldFolder& held, const nb::args& error) { held.let_go(error[0].is_none()); },
           nb::sig("def __exit__(self, *error: object) -> None"));
+  bind_folders(module);
   module.def("frames_of_name", frames_of_name, nb::arg("name"));
   module.def("parse_axis", parsed_axis, nb::arg("text"));
   module.def("write_text", write_text, nb::arg("path"), nb::arg("text"),

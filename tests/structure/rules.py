@@ -139,6 +139,7 @@ LENT = {
         "formats/safetensors/place.h",
         "formats/source/dtype_names.h",
         "io/folder/lock.h",
+        "io/folder/replaced_folder.h",
         "io/memory/allocation_limit.h",
         "io/system/process.h",
         "state/brain/axes.h",

@@ -16,7 +16,6 @@ from .._files.file import File
 from .._files.open import open as open_file
 from .._keywords import suggests
 from .._operations.verify import verify
-from .._support import sync
 from .._types import Path
 from .._warn import warn_caller
 from ..errors import ExistsError, FormatError, IntegrityError, MissingFileError, NotFoundError, ThaliaError, make_error
@@ -261,12 +260,8 @@ class CurriculumTrainer:
     def _put(self, written: FilePath, path: FilePath, replaced: Mapping[int, FilePath]) -> None:
         # A crash may leave fewer stages, and never one that did not follow from those before it. What was
         # written is there then, and is put in its place by the next resume().
-        for _, old in sorted(replaced.items(), reverse=True):
-            if old != path:
-                old.unlink(missing_ok=True)
-        sync(os.fspath(self._folder))
-        written.replace(path)
-        sync(os.fspath(self._folder))
+        gone = [old.name for _, old in sorted(replaced.items(), reverse=True) if old != path]
+        _core.publish_file(self._folder, written.name, path.name, gone)
 
     def _finish(self) -> None:
         """Ends a save that was cut short between its file and its name: it is the newest state there is."""

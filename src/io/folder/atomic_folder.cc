@@ -14,6 +14,7 @@
 
 #include "base/fail.h"
 #include "io/file/posix_file.h"
+#include "io/folder/replaced_folder.h"
 #include "io/output/temporary_file.h"
 #include "io/path/real_path.h"
 #include "io/system/posix_error.h"
@@ -139,10 +140,9 @@ void AtomicFolder::commit() {
   }
   const std::string name = target_.filename().native();
   // Replaces an empty folder and nothing else.
-  if (::renameat(parent_.fd(), temporary_.c_str(), parent_.fd(), name.c_str()) != 0) {
-    if (errno == ENOTEMPTY || errno == EEXIST) fail_found(target_, "a folder that is not empty");
-    if (errno == ENOTDIR) fail_found(target_, "a file");
-    throw_errno("rename", target_);
+  if (!rename_folder(parent_, temporary_, name)) {
+    const bool folder = parent_.facts(name).value_or(EntryFacts{}).kind == EntryKind::folder;
+    fail_found(target_, folder ? "a folder that is not empty" : "a file");
   }
   temporary_.clear();
   if (output_.durability == Durability::full) parent_.sync();

@@ -416,7 +416,7 @@ def test_a_damaged_stage_is_passed_over(tmp_path):
 
 
 @pytest.mark.parametrize("delta", [False, True])
-@pytest.mark.parametrize("dies_at", [1, 2])  # calls of sync(): before and after the new file's name
+@pytest.mark.parametrize("dies_at", [1, 2])  # before and after the new file has its name
 def test_a_stage_that_was_saved_is_there_whenever_its_save_died(tmp_path, delta, dies_at):
     trainer = CurriculumTrainer(Brain(), tmp_path, delta=delta)
     for config in stages():
@@ -426,11 +426,13 @@ def test_a_stage_that_was_saved_is_there_whenever_its_save_died(tmp_path, delta,
         "sys.path.insert(0, sys.argv[1])\n"
         "import brain_torch_test as test\n"
         "import thalia_checkpoint.brain._curriculum as curriculum\n"
-        "sync, calls = curriculum.sync, []\n"
-        "def dying(folder):\n"
-        "    calls.append(folder)\n"
-        f"    os._exit(9) if len(calls) == {dies_at} else sync(folder)\n"
-        "curriculum.sync = dying\n"
+        "publish = curriculum._core.publish_file\n"
+        "def dying(folder, written, name, gone):\n"
+        f"    if {dies_at} == 2: publish(folder, written, name, gone)\n"
+        "    for old in gone:\n"
+        "        if os.path.exists(folder / old): os.unlink(folder / old)\n"
+        "    os._exit(9)\n"
+        "curriculum._core.publish_file = dying\n"
         f"trainer = curriculum.CurriculumTrainer(test.Brain(), sys.argv[2], delta={delta})\n"
         "trainer.load_checkpoint(stage=1)\n"
         "trainer.train_stage(test.StageConfig(epochs=1, difficulty=0.7))\n"
