@@ -77,13 +77,19 @@ _ELEMENTS = {
 }
 
 
+def _array(buffer: Any, dtype: Any) -> npt.NDArray[Any]:
+    """What the library handed out: nothing is copied. A part of an element at the end counts for nothing."""
+    dtype = np.dtype(dtype)
+    found: npt.NDArray[Any] = np.frombuffer(buffer, dtype, len(buffer) // dtype.itemsize)
+    return found
+
+
 def _bytes(buffer: Any) -> Bytes | None:
-    return None if buffer is None else np.frombuffer(buffer, np.uint8)
+    return None if buffer is None else _array(buffer, np.uint8)
 
 
 def _floats(buffer: Any) -> Floats | None:
-    # A part of an element at the end counts for nothing.
-    return None if buffer is None else np.frombuffer(buffer, np.float32, len(buffer) // 4)
+    return None if buffer is None else _array(buffer, np.float32)
 
 
 def _as_floats(array: Any) -> Floats:
@@ -126,10 +132,10 @@ class Component:
     def array(self) -> Floats:
         """The f32 weights that it stands for; of a BitNet matrix with its shape. Raises FormatError."""
         if self.suffix.startswith("q4_0."):
-            return np.frombuffer(_core.loom_q4_0(self.bytes, None), np.float32)
+            return _array(_core.loom_q4_0(self.bytes, None), np.float32)
         if self.suffix.startswith("bitnet_ternary."):
             rows, cols, weights = _core.loom_bitnet(self.bytes)
-            return np.frombuffer(weights, np.float32).reshape(rows, cols)
+            return _array(weights, np.float32).reshape(rows, cols)
         if self.native:
             return unpack(self.bytes, self.dtype, self.scale)
         return self.bytes.view(np.float32)
@@ -208,7 +214,7 @@ class Layer:
     def master(self) -> Floats:
         """The f32 weights of the layer, `weight_count` of them, from what it has; its own array, and empty
         for a layer without weights. Components do not count. Raises FormatError where there are fewer."""
-        return np.frombuffer(_core.loom_master(self), np.float32)
+        return _array(_core.loom_master(self), np.float32)
 
     def set_master(self, array: npt.ArrayLike, scale: float = 1.0) -> None:
         """Packs weights as the layer's `dtype`, as Loom's Morph does: `weights` is then what is saved. Until
@@ -282,9 +288,7 @@ def _weights(found: dict[str, Any]) -> Weights:
 def _layer(found: dict[str, Any]) -> Layer:
     layer = Layer(**found)
     layer.weights = None if found["weights"] is None else _weights(found["weights"])
-    layer.components = [
-        Component(**{**each, "bytes": np.frombuffer(each["bytes"], np.uint8)}) for each in found["components"]
-    ]
+    layer.components = [Component(**{**each, "bytes": _array(each["bytes"], np.uint8)}) for each in found["components"]]
     layer.parallel_branches = [_layer(each) for each in found["parallel_branches"]]
     layer.sequential_layers = [_layer(each) for each in found["sequential_layers"]]
     layer.meta_rules = [MetaRule(**each) for each in found["meta_rules"]]
@@ -358,7 +362,7 @@ class EntityFile:
 
     def blob(self, number: int) -> Bytes:
         """The bytes of blobs[number] as they are stored: nothing is copied. Raises NotFoundError, IoError."""
-        return np.frombuffer(self._raw.blob(number), np.uint8)
+        return _array(self._raw.blob(number), np.uint8)
 
     def __repr__(self) -> str:
         return f"<EntityFile '{_core.printable(self.path)}': {len(self.blobs)} blobs>"
@@ -430,7 +434,7 @@ def morph(array: npt.ArrayLike, dtype: str, scale: float = 1.0) -> Morphed:
     scale: exactly 1 counts as none, and is computed from the weights. Raises UsageError for another type.
     """
     packed, used = _core.loom_morph(dtype, _as_floats(array), scale)
-    return Morphed(np.frombuffer(packed, np.uint8), used)
+    return Morphed(_array(packed, np.uint8), used)
 
 
 def unpack(packed: npt.ArrayLike, dtype: str, scale: float, count: int | None = None) -> Floats:
@@ -439,13 +443,13 @@ def unpack(packed: npt.ArrayLike, dtype: str, scale: float, count: int | None = 
     data = _raw(packed)
     if count is None:
         count = _core.loom_element_count(dtype, data.nbytes)
-    return np.frombuffer(_core.loom_unpack(dtype, data, scale, count), np.float32)
+    return _array(_core.loom_unpack(dtype, data, scale, count), np.float32)
 
 
 def decode(packed: npt.ArrayLike, dtype: str) -> npt.NDArray[Any]:
     """The elements of packed bytes by themselves, without their scale: floats, integers, or codes of small
     floats; bfloat16 as its 16 bits. Types of less than a byte fill their last one. Raises UsageError."""
-    return np.frombuffer(_core.loom_decode(dtype, _raw(packed)), _element_type(dtype))
+    return _array(_core.loom_decode(dtype, _raw(packed)), _element_type(dtype))
 
 
 def encode(elements: npt.ArrayLike, dtype: str) -> Bytes:
@@ -454,7 +458,7 @@ def encode(elements: npt.ArrayLike, dtype: str) -> Bytes:
     expected = _element_type(dtype)
     if array.dtype != expected:
         raise _wrong("elements", str(array.dtype), str(expected))
-    return np.frombuffer(_core.loom_encode(dtype, array), np.uint8)
+    return _array(_core.loom_encode(dtype, array), np.uint8)
 
 
 def _element_type(dtype: str) -> np.dtype[Any]:

@@ -247,7 +247,9 @@ void bind_param_source(nb::module_& module) {
       .def_prop_ro("statistics", &ParamSource::statistics);
   nb::class_<ParamResolver>(module, "ParamResolver")
       .def(nb::init<>())
-      .def("resolve", resolve, nb::arg("key"), nb::arg("form"), nb::arg("make"))
+      .def("resolve", resolve,
+           nb::sig("def resolve(self, key: str, form: str, make: collections.abc.Callable[[], "
+                   "object]) -> object"))
       .def("size",
            [](const ParamResolver& resolver) {
              const Unlocked unlocked;

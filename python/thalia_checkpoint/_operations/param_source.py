@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .. import _core
 from .._core import ParamInfo, ParamStatistics
@@ -77,8 +77,7 @@ class ParamResolver:
         this one. Raises what make() raises, and then nothing is kept; UsageError for a text that is not a
         key, and where make() asks for what it makes.
         """
-        found: _Form = self._raw.resolve(key, form, make)
-        return found
+        return cast("_Form", self._raw.resolve(key, form, make))
 
     def forget(self, key: str) -> int:
         """Lets go of all forms of a parameter, as after its numbers were changed; returns their number.

@@ -162,11 +162,12 @@ void bind_functions(nb::module_& module) {
             blob);
       },
       nb::arg("blob"), nb::arg("count").none());
-  module.def("loom_bitnet", [](nb::handle blob) {
-    const HeldBuffer buffer(blob, HeldBuffer::Use::read);
-    const LoomBitNet facts = loom_bitnet_facts(buffer.bytes());
-    return nb::make_tuple(facts.rows, facts.cols, owned(decode_loom_bitnet(buffer.bytes())));
-  });
+  module.def(
+      "loom_bitnet", [](nb::handle blob) -> TupleWith<std::uint32_t, std::uint32_t, OwnedBytes> {
+        const HeldBuffer buffer(blob, HeldBuffer::Use::read);
+        const LoomBitNet facts = loom_bitnet_facts(buffer.bytes());
+        return nb::make_tuple(facts.rows, facts.cols, owned(decode_loom_bitnet(buffer.bytes())));
+      });
   module.def("loom_load_json", load_json);
   module.def("loom_parse_json", [](const std::string& text) {
     const LoomNetwork network = [&] {
