@@ -26,8 +26,8 @@ struct SinkInput {
   /// A JSON object, as OpenedFacts::metadata: of a file of the sink's own format what its source
   /// said, of any other whatever its users put there.
   std::string metadata = "{}";
-  /// The text of the config.json beside the input: of a Hugging Face model. For formats that ask for
-  /// it, and not checked.
+  /// The text of the config.json beside the input: of a Hugging Face model. For formats that ask
+  /// for it, and not checked.
   std::optional<std::string> model_config{};
   /// The metadata are no more than what a source of another format noted to write its file again:
   /// no loss where they go.
