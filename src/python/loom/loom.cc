@@ -18,7 +18,7 @@
 #include "python/buffers.h"
 #include "python/calls.h"
 #include "python/gil.h"
-#include "python/loom_values.h"
+#include "python/loom/loom_values.h"
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/results.h"

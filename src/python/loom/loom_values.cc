@@ -1,6 +1,6 @@
 // An attribute that is missing, or of another type, is an error that names it: a layer that Loom
 // would read otherwise than Python meant it is not written.
-#include "python/loom_values.h"
+#include "python/loom/loom_values.h"
 
 #include <cstring>
 #include <memory>
