@@ -134,7 +134,8 @@ void load_into(thalia_reader** reader, thalia_checkpoint_info* info, Load load) 
 
 thalia_status thalia_run_create(const char* folder, const char* config_json) {
   return guarded([&] {
-    create_run(required_text(folder, "folder"),
+    const std::string_view place = required_text(folder, "folder");
+    create_run(place,
                parse_run_config(required_text(config_json, "config_json"), ConfigFormat::json),
                ConfigFormat::json);
   });
