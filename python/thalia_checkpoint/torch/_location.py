@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from ..errors import UsageError, make_error
 
-MapLocation = str | torch.device | Mapping[str, str] | Callable[[Any, str], Any] | None
+MapLocation: TypeAlias = str | torch.device | Mapping[str, str] | Callable[[Any, str], Any] | None
 #: Where tensors are that are read. A file does not say where they were.
 _HERE = "cpu"
 
