@@ -15,8 +15,10 @@ BEFORE = {
     "Writer": WEIGHT + WRITER,
     "brain": """
         import numpy as np
+        from thalia_checkpoint.brain import BrainRegion, RegionFacts
         class Brain:
-            state = {"regions": {"cortex": {"weights": {"w": np.ones((4, 3), np.float32)}}}, "training_steps": 1}
+            cortex = BrainRegion({"weights": {"w": np.ones((4, 3), np.float32)}}, RegionFacts(n_neurons=4))
+            state = {"regions": {"cortex": cortex}, "training_steps": 1}
             def get_full_state(self): return self.state
             def load_full_state(self, state): self.state = state
         brain = Brain()

@@ -53,6 +53,7 @@ def test_a_save_in_the_background_is_told_once_when_its_result_is_asked_for(tmp_
 def test_reading_is_told_on_debug(tmp_path, caplog):
     save_file({"w": WEIGHT}, tmp_path / "a.thalia")
     caplog.set_level(logging.DEBUG, "thalia_checkpoint")
+    caplog.clear()  # of the save, where a test before this one had its level set
     thalia.open(tmp_path / "a.thalia").close()
     (record,) = caplog.records
     assert record.levelno == logging.DEBUG and record.getMessage().startswith(f"opened {tmp_path}/a.thalia in ")

@@ -1,6 +1,6 @@
 """Checkpoints of brains: the API of the source specification.
 
-    from thalia_checkpoint.brain import BrainCheckpoint
+    from thalia_checkpoint.brain import BrainCheckpoint, grow_output
 
     BrainCheckpoint.save(brain, "stage1.thalia", metadata={"stage": 1})
     BrainCheckpoint.save_delta(brain, "stage2.delta.thalia", base_checkpoint="stage1.thalia")
