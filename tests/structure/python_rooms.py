@@ -24,7 +24,7 @@ ROOMS = {
     "_operations": ("_files",),
     "_jax": ("_files", "_objects"),
     "numpy": ("_files",),
-    "store": ("_files",),
+    "store": ("_files", "_objects"),
     "_distributed": ("_files",),
     "torch": ("_distributed", "_files", "_objects", "store"),
     "dcp": ("_distributed", "_files", "torch"),

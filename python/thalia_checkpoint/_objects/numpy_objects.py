@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,9 @@ from .encoder import Encoder, Instead, nothing
 from .text_arrays import of_numbers
 from .tree import check_metadata, tree_of
 
-__all__ = ["load", "save"]
+__all__ = ["declared_by", "load", "save"]
+
+Made = TypeVar("Made", bound=Writer)
 
 
 @overload
@@ -85,7 +87,7 @@ def save(
         if sys.modules.get("torch") is not None:
             writer: Writer = declare_in_torch()(obj, target, options, convert or nothing, metadata)
             return writer
-        return _declared(obj, target, options, convert or nothing, metadata)
+        return declared_by(lambda: Writer(target, **options), obj, convert or nothing, metadata)
 
     if path is None:
         return committed_bytes(declared)
@@ -96,14 +98,15 @@ def save(
     return None
 
 
-def _declared(
-    obj: Any, target: Path | int, options: Mapping[str, Any], instead: Instead, metadata: Mapping[str, Any] | None
-) -> Writer:
+def declared_by(
+    begin: Callable[[], Made], obj: Any, instead: Instead = nothing, metadata: Mapping[str, Any] | None = None
+) -> Made:
+    """The writer that begin() gives, with all that save() writes, before it is written."""
     own = check_metadata(metadata)
     encoder = Encoder("arrays, numbers, texts, containers of these, or objects with state_dict()", instead)
     with collector_paused():
         tree = encoder.node(obj, ())
-    writer = Writer(target, **options)
+    writer = begin()
     writer.metadata = {**own, MEMBER: {"version": VERSION, "tree": tree}}
     writer.add_tensors(encoder.arrays, encoder.roles)
     return writer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
@@ -12,6 +13,7 @@ from .. import _core
 from .._files.async_saver import AsyncSaver, PendingSave, close_at_exit
 from .._files.writer import Writer
 from .._keywords import suggests
+from .._objects.numpy_objects import declared_by
 from .._progress import callback
 from .._types import Path
 from ._facts import LoadedCheckpoint, PromoteResult, PruneResult, StoredCheckpoint, StoreReport, loaded_of, warn_all
@@ -127,13 +129,14 @@ class RunWriter:
         delta: bool = False,
         **options: Unpack[SaveOptions],
     ) -> StoredCheckpoint:
-        """Saves what thalia_checkpoint.torch.save() takes: a tree of tensors, numbers, texts, modules and
-        optimizers. thalia_checkpoint.torch.load(stored.path) gives it back.
+        """Saves what thalia_checkpoint.save() takes, or where torch is imported thalia_checkpoint.torch.save(): a
+        tree of tensors, numbers, texts, modules and optimizers. The load() beside that save() gives it back from
+        stored.path.
 
         Arguments as of new_checkpoint() and save(). Raises as these; UnsupportedError that names the place of what
-        cannot be saved; ImportError without torch.
+        cannot be saved.
         """
-        writer, _ = _objects().declare_staged(obj, lambda: self.new_checkpoint(step, phase, **options), None)
+        writer = _declared(obj, lambda: self.new_checkpoint(step, phase, **options))
         return self.save(writer, metric=metric, delta=delta)
 
     def save_object_async(
@@ -147,7 +150,7 @@ class RunWriter:
         **options: Unpack[SaveOptions],
     ) -> StoreHandle:
         """The same in the background. This returns after one copy of the tensors, which may change from then on."""
-        writer, _ = _objects().declare_staged(obj, lambda: self.new_checkpoint(step, phase, **options), None)
+        writer = _declared(obj, lambda: self.new_checkpoint(step, phase, **options))
         return self._begun(saver, writer, metric)
 
     def save_brain(
@@ -387,13 +390,21 @@ def _forsake() -> None:
 os.register_at_fork(after_in_child=_forsake)
 
 
+def _declared(obj: Any, begin: Callable[[], CheckpointWriter]) -> CheckpointWriter:
+    if sys.modules.get("torch") is None:
+        return declared_by(begin, obj)
+    writer: CheckpointWriter
+    writer, _ = _above("torch._objects").declare_staged(obj, begin, None)
+    return writer
+
+
 # By their names, as these rooms are above this one, and one of them needs torch.
-def _objects() -> Any:
-    return import_module("thalia_checkpoint.torch._objects")
+def _above(name: str) -> Any:
+    return import_module(f"thalia_checkpoint.{name}")
 
 
 def _brain_plan(brain: Any, options: dict[str, Any]) -> Any:
-    return import_module("thalia_checkpoint.brain._save").plan(
+    return _above("brain._save").plan(
         brain,
         _BRAIN_FILE,
         options.pop("metadata", None),

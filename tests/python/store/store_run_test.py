@@ -353,6 +353,20 @@ def test_many_threads_change_one_run(tmp_path):
         assert run.run.verify().ok and len(run.run.gates()) == 4
 
 
+def test_objects_are_saved_without_torch(tmp_path):
+    state = {"weight": np.arange(6, dtype=np.float32).reshape(2, 3), "seen": [1, 2], "name": "a"}
+    with a_run(tmp_path / "r") as run:
+        saver = thalia.AsyncSaver()
+        stored = [run.save_object(1, state), run.save_object_async(saver, 2, {**state, "name": "b"}).wait()]
+        for each, name in zip(stored, "ab", strict=True):
+            found = thalia.load(each.path)
+            assert np.array_equal(found.pop("weight"), state["weight"]) and found == {"seen": [1, 2], "name": name}
+        with pytest.raises(thalia.UnsupportedError, match="x"):
+            run.save_object(3, {"x": object()})
+        assert [entry.step for entry in run.run.list()] == [1, 2]
+    assert "torch" not in sys.modules
+
+
 def test_a_closed_run_and_a_forked_one_refuse_everything(tmp_path):
     run = a_run(tmp_path / "r", extension="bin")
     run.save_bytes(1, b"x")
