@@ -78,7 +78,7 @@ class ThaliaCallback(TrainerCallback, ExportableState):  # type: ignore[misc, un
     """A callback of a Trainer of any class, such as SFTTrainer and Seq2SeqTrainer: its checkpoints have no
     pickles. The weights are as this Trainer saves them, which transformers opens.
 
-        trainer = SFTTrainer(model, args=args, train_dataset=data, callbacks=[ThaliaCallback()])
+        trainer = Trainer(model, args=args, train_dataset=data, callbacks=[ThaliaCallback()])
         trainer.train(resume_from_checkpoint=last_checkpoint(args.output_dir))
 
     The states of optimizer, scheduler and random number generators are .thalia files, the arguments

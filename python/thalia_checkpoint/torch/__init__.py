@@ -28,6 +28,7 @@ from .._keywords import suggests
 from .._objects.encoder import nothing
 from .._support import collector_paused
 from .._types import BinaryWriter, Path, is_writer
+from ..errors import UsageError, make_error
 from ._checkpointer import AsyncCheckpointer, Resumed
 from ._load_into import load_into
 from ._misfit import LoadReport
@@ -256,7 +257,15 @@ def save(
     as `metadata`, or in the path's place: the bytes of save_file(obj). No file is written meanwhile.
     """
     instead = convert or nothing
-    if metadata is None and isinstance(path, Mapping):
+    if isinstance(path, Mapping):
+        if metadata is not None:
+            raise make_error(
+                UsageError,
+                "metadata: got texts twice, the others in the path's place; expected them once",
+                "bad_argument",
+                field="metadata",
+                expected="one dictionary",
+            )
         metadata, path = path, None
     if path is None:
         format = check_format(options.pop("format", "safetensors"))

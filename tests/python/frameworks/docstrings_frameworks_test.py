@@ -42,9 +42,12 @@ def train(brain, config, epoch): return {"loss": 1.0}
     "torch.AsyncCheckpointer": MODEL
     + "from thalia_checkpoint.torch import AsyncCheckpointer\nsteps = 2000\ndef train(step): pass\n",
     "transformers": GPT2,
+    "transformers.ThaliaCallback": GPT2
+    + "from transformers import Trainer\nfrom thalia_checkpoint.transformers import ThaliaCallback, last_checkpoint\n",
 }
-#: Of processes that DeepSpeed starts: the manual's example is run by a test of its own.
-NOT_RUN = {"deepspeed"}
+#: Of processes that DeepSpeed starts: the manual's example is run by a test of its own. Of classes alone, one of
+#: them of TRL, which is not installed here.
+NOT_RUN = {"deepspeed", "transformers.ThaliaTrainerMixin"}
 EXAMPLE_MODULES = [
     f"{PACKAGE}.{name}" for name in ("accelerate", "dcp", "deepspeed", "lightning", "orbax", "torch", "transformers")
 ]
