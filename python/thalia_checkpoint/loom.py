@@ -323,7 +323,7 @@ class EntityFile:
         for a part that the file does not have.
         """
         self._raw = _core.EntityFile.open(path, access, offset, length)
-        self.path = os.fspath(path)
+        self.path: str = os.fspath(path)
         self.blobs: tuple[EntityBlob, ...] = self._raw.blobs
         """In the order of the file."""
 

@@ -193,8 +193,8 @@ def from_pretrained(
     if not isinstance(config, PretrainedConfig):
         of_code = {name: kwargs[name] for name in _OF_CODE if name in kwargs}
         source = folder if config is None else config
-        config, kwargs = AutoConfig.from_pretrained(source, return_unused_kwargs=True, **kwargs)
-        kwargs |= of_code
+        found: Any = AutoConfig.from_pretrained(source, return_unused_kwargs=True, **kwargs)
+        config, kwargs = found[0], {**found[1], **of_code}
     if hasattr(cls, "from_config"):
         # The class is asked for with a model that has no elements.
         with torch.device("meta"):

@@ -79,7 +79,7 @@ class MithrilSavePlanner(DefaultSavePlanner):  # type: ignore[misc, unused-ignor
     def finish_plan(self, new_plan: SavePlan) -> SavePlan:
         # Only now: plans that ranks compare, and the metadata of the checkpoint, are those of tensors.
         plan = super().finish_plan(new_plan)
-        self.plan = replace(plan, items=[self._compressed(item) for item in plan.items])
+        self.plan: SavePlan = replace(plan, items=[self._compressed(item) for item in plan.items])
         return self.plan
 
     def _compressed(self, item: WriteItem) -> WriteItem:
