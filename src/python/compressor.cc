@@ -257,7 +257,7 @@ nb::bytes new_bytes(std::size_t size) {
 template <typename Make>
 nb::bytes made_of(nb::handle data, const Make& make) {
   const HeldBuffer held(data, HeldBuffer::Use::read);
-  const nb::bytes made = new_bytes(held.bytes().size());
+  nb::bytes made = new_bytes(held.bytes().size());
   const MutableByteSpan out(reinterpret_cast<std::byte*>(PyBytes_AsString(made.ptr())),
                             made.size());
   {

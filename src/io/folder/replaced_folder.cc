@@ -164,7 +164,7 @@ bool exchange(const path& a, const path& b) {
 }  // namespace
 
 std::shared_ptr<FolderUse> FolderUse::take(const path& folder, bool wait) {
-  const Use use(new FolderUse(folder));
+  Use use(new FolderUse(folder));
   const int how = LOCK_EX | (wait ? 0 : LOCK_NB);
   if (retry_interrupted([&] { return ::flock(use->folder_.fd(), how); }) == 0) return use;
   if (errno == EWOULDBLOCK) return nullptr;
@@ -218,7 +218,7 @@ std::shared_ptr<FolderUse> begin_folder(const path& to, bool replace,
     throw_errno("mkdir", target);
   }
   try {
-    const Use use = FolderUse::take(target, true);  // for another that just looks at it
+    Use use = FolderUse::take(target, true);  // for another that just looks at it
     own_uses().put(target, use);
     return use;
   } catch (const IoError& error) {

@@ -158,11 +158,11 @@ T member(nb::handle object, const char* name) {
   T value{};
   const nb::object found = object.attr(name);
   if (nb::try_cast(found, value)) return value;
-  constexpr const char* expected = std::is_same_v<T, bool>          ? "a bool"
-                                   : std::is_same_v<T, std::string> ? "a str"
-                                   : std::is_integral_v<T>          ? "an int of 64 bits"
-                                                                    : "a number";
-  PyErr_Format(PyExc_TypeError, "%s: %R; expected %s", name, found.ptr(), expected);
+  constexpr const char* kExpected = std::is_same_v<T, bool>          ? "a bool"
+                                    : std::is_same_v<T, std::string> ? "a str"
+                                    : std::is_integral_v<T>          ? "an int of 64 bits"
+                                                                     : "a number";
+  PyErr_Format(PyExc_TypeError, "%s: %R; expected %s", name, found.ptr(), kExpected);
   throw nb::python_error();
 }
 
