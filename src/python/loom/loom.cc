@@ -38,7 +38,7 @@ OwnedBytes owned(auto elements) {
 std::vector<float> floats_in(const HeldBuffer& buffer) {
   const ByteSpan bytes = buffer.bytes();
   std::vector<float> floats(bytes.size() / sizeof(float));
-  std::memcpy(floats.data(), bytes.data(), floats.size() * sizeof(float));
+  if (!floats.empty()) std::memcpy(floats.data(), bytes.data(), floats.size() * sizeof(float));
   return floats;
 }
 
