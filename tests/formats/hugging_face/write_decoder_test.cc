@@ -7,6 +7,7 @@
 #include "boost_test.h"
 #include "codec/float/conversion.h"
 #include "formats/hugging_face/write_decoder.h"
+#include "support/decoder_tensors.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "thalia/error.h"
@@ -19,7 +20,7 @@ BOOST_AUTO_TEST_SUITE(hugging_face_decoder)
 
 namespace {
 
-// 2 blocks, 4 query heads of 2, 2 key heads, hidden 6, inner 5, 7 words.
+// 2 blocks of support/decoder_tensors.h.
 std::string config_with(const std::string& from = {}, const std::string& to = {}) {
   std::string text =
       R"({"model_type": "llama", "hidden_size": 6, "num_attention_heads": 4, "head_dim": 2,)"
@@ -34,23 +35,9 @@ std::string config_with(const std::string& from = {}, const std::string& to = {}
 
 SinkInput model(DType dtype = DType::f32) {
   SinkInput input;
-  const auto add = [&](const std::string& name, std::initializer_list<std::uint64_t> shape) {
-    input.tensors.push_back({.name = name, .layout = {.dtype = dtype, .shape = Shape(shape)}});
-  };
-  add("model.norm.weight", {6});
-  for (const char* const block : {"model.layers.1.", "model.layers.0."}) {
-    const std::string at = block;
-    add(at + "self_attn.q_proj.weight", {8, 6});
-    add(at + "self_attn.k_proj.weight", {4, 6});
-    add(at + "self_attn.v_proj.weight", {4, 6});
-    add(at + "self_attn.o_proj.weight", {6, 8});
-    add(at + "mlp.down_proj.weight", {6, 5});
-    add(at + "mlp.gate_proj.weight", {5, 6});
-    add(at + "mlp.up_proj.weight", {5, 6});
-    add(at + "input_layernorm.weight", {6});
-    add(at + "post_attention_layernorm.weight", {6});
-  }
-  add("model.embed_tokens.weight", {7, 6});
+  test::add_decoder_norm(input.tensors, dtype);
+  for (const int block : {1, 0}) test::add_decoder_block(input.tensors, block, dtype);
+  test::add_decoder_embeddings(input.tensors, dtype);
   input.model_config = config_with();
   return input;
 }
