@@ -65,7 +65,6 @@ def facts(headers, compiler):
 
 def exported(library):
     listed = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, encoding="utf-8")
-    # Under a sanitizer the library exports all that it has.
     return {line.split()[2].partition("@")[0] for line in listed.stdout.splitlines()}
 
 
