@@ -41,8 +41,9 @@ struct DecoderNetwork {
   std::vector<std::string> losses{};
 };
 
-constexpr DecoderPart kNorms[] = {kInputNorm, kMiddleNorm,    kQueryNorm,
-                                  kKeyNorm,   kAttentionNorm, kFeedForwardNorm};
+// That of all layers: it holds the halves exactly, and the original cannot run a transformer whose
+// layers are bfloat16 or float16.
+constexpr LoomDType kLayerType = LoomDType::float32;
 
 class Describing {
  public:
@@ -51,7 +52,6 @@ class Describing {
       : tensors_(tensors), config_(config), places_(places) {}
 
   DecoderNetwork made() {
-    choose_type();
     describe();
     put_globals();
     for (const Block& block : places_.blocks) put_block(block);
@@ -63,20 +63,6 @@ class Describing {
  private:
   const SinkTensor& tensor(const Place& place) const { return tensors_[place.value()]; }
 
-  // The one of all matrices, so that their bits stay; f32, which holds all others, where they
-  // differ. A network has one.
-  void choose_type() {
-    const DType first = tensor(places_.blocks.front()[kQuery]).layout.dtype;
-    for (const Block& block : places_.blocks) {
-      for (std::size_t role = 0; role < kRoles; ++role) {
-        const bool norm = std::ranges::find(kNorms, role) != std::end(kNorms);
-        if (!norm && block[role] && tensor(block[role]).layout.dtype != first) return;
-      }
-    }
-    if (first == DType::f16) type_ = LoomDType::float16;
-    if (first == DType::bf16) type_ = LoomDType::bfloat16;
-  }
-
   void describe() {
     LoomNetwork& network = out_.document.network;
     network.depth = network.rows = network.cols = 1;
@@ -87,7 +73,7 @@ class Describing {
     transformer.vocab_size = signed_of(places_.vocabulary);
     transformer.lm_head_tied = !places_.head;
     transformer.has_final_norm = true;
-    transformer.weight_dtype = loom_dtype_name(type_);
+    transformer.weight_dtype = loom_dtype_name(kLayerType);
     transformer.dims =
         LoomTransformerDims{.num_layers = signed_of(config_.blocks),
                             .num_heads = signed_of(config_.heads),
@@ -157,14 +143,14 @@ class Describing {
   void put_block(const Block& block) {
     put_norm(block[kInputNorm]);
     LoomLayer& attention = add_layer(LoomLayerType::multi_head_attention);
-    attention.dtype = type_;
+    attention.dtype = kLayerType;
     attention.d_model = signed_of(config_.hidden);
     attention.num_heads = signed_of(config_.heads);
     attention.num_kv_heads = signed_of(config_.kv_heads);
     attention.head_dim = signed_of(config_.head_dim);
     attention.query_dim = signed_of(config_.query());
     attention.rope_freq_base = config_.rope_freq_base;
-    put_blob(path_of_last(), type_, 1, true,
+    put_blob(path_of_last(), kLayerType, 1, true,
              {part(block[kQuery]), part(block[kKey]), part(block[kValue]), part(block[kOutput]),
               part_or_zeros(block[kQueryBias], config_.query()),
               part_or_zeros(block[kKeyBias], config_.kv()),
@@ -175,11 +161,11 @@ class Describing {
     put_component(block[kKeyNorm], "k_norm");
     put_norm(block[kMiddleNorm]);
     LoomLayer& gated = add_layer(LoomLayerType::swiglu);
-    gated.dtype = type_;
+    gated.dtype = kLayerType;
     gated.activation = config_.activation;
     gated.input_height = signed_of(config_.hidden);
     gated.output_height = signed_of(config_.inner);
-    put_blob(path_of_last(), type_, 1, true,
+    put_blob(path_of_last(), kLayerType, 1, true,
              {part(block[kGate]), part(block[kUp]), part(block[kDown]),
               part_or_zeros(block[kGateBias], config_.inner),
               part_or_zeros(block[kUpBias], config_.inner),
@@ -190,7 +176,6 @@ class Describing {
   const std::vector<SinkTensor>& tensors_;
   const DecoderConfig& config_;
   const TensorPlaces& places_;
-  LoomDType type_ = LoomDType::float32;
   DecoderNetwork out_;
 };
 
