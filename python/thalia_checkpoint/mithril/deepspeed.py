@@ -10,9 +10,13 @@ the training goes on, and members of SaveOptions.
 
 from __future__ import annotations
 
+import base64
+import os
+from collections.abc import Mapping
 from typing import Any
 
 import deepspeed
+import hjson
 
 from .._keywords import suggests
 from ..deepspeed import ThaliaAsyncCheckpointEngine, ThaliaCheckpointEngine
@@ -35,10 +39,13 @@ def configure(model_engine: Any) -> bool:
     """Sets `checkpoint_engine` of an engine of DeepSpeed if its config asks for it; for who does not call initialize()
     himself, as transformers and Accelerate do. To be called in every rank, before the first checkpoint.
 
+    What the engine was given as its config is read: a dictionary, or the path of a file, which is still there.
+
     Raises UsageError for "use_mithril" that is no true or false, "mithril_config" that is no object, and a value in
-    it that cannot be; TypeError for a name that it has not; UnsupportedError for byte_grouping of false.
+    it that cannot be; TypeError for a name that it has not; UnsupportedError for byte_grouping of false, and for an
+    engine that does not tell its config.
     """
-    checkpoint = model_engine._config._param_dict.get("checkpoint") or {}
+    checkpoint = _config_of(model_engine).get("checkpoint") or {}
     wanted = checkpoint.get("use_mithril", False)
     if not isinstance(wanted, bool):
         raise _wrong("use_mithril", wanted, "true or false")
@@ -48,6 +55,32 @@ def configure(model_engine: Any) -> bool:
     if wanted:
         model_engine.checkpoint_engine = _engine(**options)
     return wanted
+
+
+def _config_of(model_engine: Any) -> Mapping[str, Any]:
+    """The config as the caller of deepspeed.initialize() gave it, read as DeepSpeed reads it."""
+    given = getattr(model_engine, "config", None)
+    read: Any = given
+    try:
+        if isinstance(given, str | os.PathLike) and os.path.exists(given):
+            with open(given, encoding="utf-8") as file:
+                read = hjson.load(file)
+        elif isinstance(given, str):
+            read = hjson.loads(base64.urlsafe_b64decode(given).decode())
+    except (OSError, ValueError):
+        pass
+    if isinstance(read, Mapping):
+        return read
+    told = f"got {given!r}" if hasattr(model_engine, "config") else f"{type(model_engine).__name__} has none"
+    raise make_error(
+        UnsupportedError,
+        f"model_engine.config: {told}, expected the config of deepspeed.initialize(), a dictionary or a file that is "
+        "there; model_engine.checkpoint_engine = ThaliaCheckpointEngine(…) needs none",
+        "unsupported_feature",
+        field="config",
+        value=str(given),
+        expected="a dictionary, or the path of a file",
+    )
 
 
 @suggests

@@ -1,5 +1,6 @@
 """{"checkpoint": {"use_mithril": true}} in a config of DeepSpeed."""
 
+import base64
 import json
 import sys
 from pathlib import Path
@@ -62,8 +63,8 @@ assert all(torch.equal(a, b) for a, b in zip(engine.module.parameters(), other.m
 
 def engine(checkpoint):
     """What configure() looks at."""
-    config = SimpleNamespace(_param_dict={} if checkpoint is None else {"checkpoint": checkpoint})
-    return SimpleNamespace(_config=config, checkpoint_engine="deepspeed's")
+    config = {} if checkpoint is None else {"checkpoint": checkpoint}
+    return SimpleNamespace(config=config, checkpoint_engine="deepspeed's")
 
 
 def test_ranks_save_and_load_as_the_config_says(tmp_path):
@@ -115,6 +116,28 @@ def test_options_of_the_config_are_those_of_the_files(tmp_path):
         mine.checkpoint_engine.cleanup()
         sizes.append(path.stat().st_size)
     assert sizes[0] == sizes[3] < sizes[1] < 0.8 * sizes[2]
+
+
+def test_a_config_is_read_as_deepspeed_reads_it(tmp_path):
+    (tmp_path / "config.hjson").write_text(f"# for people\n{SKETCH.replace('3,', '3')}")
+    encoded = base64.urlsafe_b64encode(SKETCH.encode()).decode()
+    for config in (json.loads(SKETCH), str(tmp_path / "config.hjson"), tmp_path / "config.hjson", encoded):
+        mine = SimpleNamespace(config=config, checkpoint_engine="deepspeed's")
+        assert configure(mine) is True and type(mine.checkpoint_engine) is ThaliaCheckpointEngine
+
+
+@pytest.mark.parametrize(
+    ("members", "text"),
+    [
+        ({}, r"model_engine\.config: SimpleNamespace has none, expected .*; model_engine\.checkpoint_engine = Thalia"),
+        ({"config": None}, r"model_engine\.config: got None"),
+        ({"config": "gone/config.json"}, r"model_engine\.config: got 'gone/config\.json'"),
+        ({"config": 3}, r"model_engine\.config: got 3"),
+    ],
+)
+def test_an_engine_that_does_not_tell_its_config_is_refused(members, text):
+    with pytest.raises(thalia.UnsupportedError, match=text):
+        configure(SimpleNamespace(**members))
 
 
 @pytest.mark.parametrize(
