@@ -1,4 +1,4 @@
-"""What the docstrings of the package's public names are held to, and the examples in them."""
+"""What the docstrings of the package's public names are held to, the examples in them, and the types of options."""
 
 import ast
 import dataclasses
@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 import textwrap
+import typing
 from types import FunctionType
 
 PACKAGE = "thalia_checkpoint"
@@ -64,6 +65,25 @@ def untold_errors(module):
             text = document(thing) + (function.__doc__ or "") + (document(owner) if owner else "")
             found += [f"{name}: {error}" for error in raised(function) if error not in text]
     return found
+
+
+def untyped_options(module):
+    """Public functions with **options of any name, in which no checker of types sees a misspelt one."""
+    found = []
+    for name, thing, owner in public(module):
+        function = vars(thing).get("__init__") if isinstance(thing, type) else thing
+        function = inspect.unwrap(function) if callable(function) else None
+        if not isinstance(function, FunctionType) or not function.__module__.startswith(PACKAGE):
+            continue
+        # Methods that another package calls have the arguments that it gives.
+        bases = owner.__mro__[1:] if owner else ()
+        foreign = any(function.__name__ in vars(base) for base in bases if not base.__module__.startswith(PACKAGE))
+        for signature in typing.get_overloads(function) or [function]:
+            for parameter in inspect.signature(signature).parameters.values():
+                open_ended = parameter.kind is parameter.VAR_KEYWORD and "Unpack[" not in str(parameter.annotation)
+                if open_ended and not foreign:
+                    found.append(name)
+    return sorted(set(found))
 
 
 def examples(module):

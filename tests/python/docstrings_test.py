@@ -1,7 +1,7 @@
 """The docstrings of what needs numpy alone, and their examples; tests/python/frameworks has the others."""
 
 import pytest
-from docstrings import PACKAGE, examples, run, undocumented, untold_errors
+from docstrings import PACKAGE, examples, run, undocumented, untold_errors, untyped_options
 
 MODULES = [PACKAGE, *(f"{PACKAGE}.{name}" for name in ("brain", "errors", "mithril", "numpy"))]
 WEIGHT = "import numpy as np; weight = np.ones((8, 4), np.float32)\n"
@@ -50,6 +50,15 @@ def test_every_public_name_has_a_docstring(module):
 @pytest.mark.parametrize("module", MODULES)
 def test_docstrings_name_the_errors_that_are_raised(module):
     assert untold_errors(module) == []
+
+
+#: What is no option: facts of growth, by any name.
+ANY_NAME = [f"{PACKAGE}.brain.CurriculumTrainer.record_growth"]
+
+
+def test_a_checker_of_types_sees_every_misspelt_option():
+    found = [name for module in [*MODULES, f"{PACKAGE}.loom", f"{PACKAGE}.store"] for name in untyped_options(module)]
+    assert found == ANY_NAME
 
 
 def test_every_example_is_run_here_or_elsewhere():

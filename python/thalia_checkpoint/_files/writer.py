@@ -21,8 +21,8 @@ from .elements import Elements, elements
 from .source import CooArrays, CsrArrays
 
 
-class PlainOptions(TypedDict, total=False):
-    """SaveOptions of what has arguments of its own for the compression."""
+class FileOptions(TypedDict, total=False):
+    """SaveOptions of what has arguments of its own for the compression, and for what is there already."""
 
     chunk_bytes: int | None
     """Raw bytes of a compressed chunk, 4 KiB to 1 GiB; 1 MiB."""
@@ -36,8 +36,6 @@ class PlainOptions(TypedDict, total=False):
     """Seconds since 1970; now."""
     durability: Literal["full", "data", "none"] | None
     """"full": the file outlives a power loss once the save has returned."""
-    replace: bool | None
-    """False: a file that is there already stays, and saving raises ExistsError."""
     follow_link: bool | None
     """False: a symbolic link at the path is refused, and not followed to the file that is written."""
     reproducible: bool | None
@@ -53,6 +51,13 @@ class PlainOptions(TypedDict, total=False):
     progress: Progress | None
     """Called with bytes done and in all, from a thread of the save. What it raises ends the save.
     True shows a bar, with tqdm."""
+
+
+class PlainOptions(FileOptions, total=False):
+    """SaveOptions of what has arguments of its own for the compression."""
+
+    replace: bool | None
+    """False: a file that is there already stays, and saving raises ExistsError."""
 
 
 class SaveOptions(PlainOptions, total=False):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,11 @@ from .encoder import Encoder, Instead, nothing
 from .text_arrays import of_numbers
 from .tree import check_metadata, tree_of
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from .._files.writer import SaveOptions
+
 __all__ = ["declared_by", "load", "save"]
 
 Made = TypeVar("Made", bound=Writer)
@@ -42,7 +47,7 @@ def save(
     *,
     metadata: Mapping[str, Any] | None = None,
     convert: Instead | None = None,
-    **options: Any,
+    **options: Unpack[SaveOptions],
 ) -> bytes: ...
 @overload
 def save(
@@ -51,7 +56,7 @@ def save(
     *,
     metadata: Mapping[str, Any] | None = None,
     convert: Instead | None = None,
-    **options: Any,
+    **options: Unpack[SaveOptions],
 ) -> None: ...
 @suggests
 def save(
@@ -60,7 +65,7 @@ def save(
     *,
     metadata: Mapping[str, Any] | None = None,
     convert: Instead | None = None,
-    **options: Any,
+    **options: Unpack[SaveOptions],
 ) -> bytes | None:
     """Saves an object to a .thalia file, without pickle; load() gives it back.
 

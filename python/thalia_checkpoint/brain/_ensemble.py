@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path as FilePath
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from .. import _core
 from .._keywords import suggests
 from .._leaves import is_text
 from .._missing import not_found
-from .._types import Path
+from .._types import Path, ReadOptions
 from ..errors import FormatError, UsageError, make_error
 from . import _metadata
 from ._arrays import Framework
@@ -24,6 +24,11 @@ from ._load import MAX_BYTES, Loader, OpenBrain, warn_of
 from ._policy import PrecisionPolicy, policy_text
 from ._save import PATHWAY, codec_of, planned
 from ._state import BrainState
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from .._files.writer import PlainOptions
 
 #: The member of the file's metadata that has the brains.
 MEMBER = "thalia_ensemble"
@@ -43,7 +48,7 @@ def save_ensemble(
     *,
     sparse: bool = True,
     max_bytes: int = MAX_BYTES,
-    **options: Any,
+    **options: Unpack[PlainOptions],
 ) -> dict[str, Any]:
     """Saves several brains in one file: region R of the brain with the prefix P is region PR of the file.
 
@@ -105,7 +110,7 @@ def load_ensemble(
     classes: Iterable[type] = (),
     max_bytes: int = MAX_BYTES,
     search: Iterable[Path] = (),
-    **options: Any,
+    **options: Unpack[ReadOptions],
 ) -> dict[str, BrainState]:
     """The brains of a file that save_ensemble() wrote, by prefix; each is as its own file would give it.
 

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypedDict
 
-from .._files.writer import PlainOptions
+from .._files.writer import FileOptions, PlainOptions
 from .._progress import Progress
 from .._types import Path, ReadOptions
 from ._arrays import Framework
 from ._policy import PrecisionPolicy
 
 
-class StageOptions(PlainOptions, total=False):
-    """Those of BrainCheckpoint.save() and save_delta() that are alike for all checkpoints of a curriculum."""
+class BrainOptions(TypedDict, total=False):
+    """Those of BrainCheckpoint.save() that say how a brain is stored."""
 
     compression: str | bool | None
     compression_level: int | None
     precision_policy: str | PrecisionPolicy | None
     include_homeostatic: bool
     sparse: bool
+
+
+class RunOptions(BrainOptions, FileOptions, total=False):
+    """Those of BrainCheckpoint.save() for a checkpoint of a run."""
+
+    metadata: Mapping[str, Any] | None
+
+
+class StageOptions(BrainOptions, PlainOptions, total=False):
+    """Those of BrainCheckpoint.save() and save_delta() that are alike for all checkpoints of a curriculum."""
+
     threshold: float
     """Like `search`, an argument of save_delta() alone."""
     search: Iterable[Path]

@@ -4,17 +4,34 @@ from __future__ import annotations
 
 import weakref
 from concurrent.futures import Future, wait
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import torch.distributed as dist
 from torch.distributed.checkpoint import state_dict_saver
 from torch.distributed.checkpoint.storage import StorageWriter
 
 from .._keywords import suggests
+from .._types import Path
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from torch.distributed.checkpoint.planner import SavePlanner
 
 #: The process group of all ranks. torch keeps it until destroy_process_group().
 _group: weakref.ref[Any] | None = None
 _running: list[Future[Any]] = []
+
+
+class AsyncOptions(TypedDict, total=False):
+    """Those of dcp.async_save(), of which older versions of torch lack some."""
+
+    checkpoint_id: Path | None
+    planner: SavePlanner | None
+    async_checkpointer_type: Any
+    async_stager: Any
+    no_dist: bool
+    use_collectives: bool
 
 
 @suggests
@@ -23,7 +40,7 @@ def async_save(
     *,
     storage_writer: StorageWriter,
     process_group: dist.ProcessGroup | None = None,
-    **options: Any,
+    **options: Unpack[AsyncOptions],
 ) -> Any:
     """dcp.async_save(), in which the ranks talk to each other past the training. All ranks call it, each
     time, as they do dcp.save().

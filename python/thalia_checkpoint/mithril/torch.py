@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import torch
 from torch.distributed._shard._utils import narrow_tensor_by_index
@@ -38,9 +38,22 @@ from ..torch._encode import PLAIN
 from ..torch._tensors import DTYPES, named, stored_as, tensor_from
 from ._compressor import Compressor
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
 __all__ = ["MithrilLoadPlanner", "MithrilSavePlanner"]
 
 _MAGIC = b"MCKP"
+
+
+class SavePlannerOptions(TypedDict, total=False):
+    """Those of torch's DefaultSavePlanner, of which older versions lack the last."""
+
+    flatten_state_dict: bool
+    flatten_sharded_tensors: bool
+    dedup_replicated_tensors: bool | None
+    dedup_save_to_lowest_rank: bool
+    enable_plan_caching: bool
 
 
 # The base is Any to a checker of types that does not see torch.
@@ -64,7 +77,7 @@ class MithrilSavePlanner(DefaultSavePlanner):  # type: ignore[misc, unused-ignor
         compression_level: int | None = None,
         byte_grouping: bool = True,
         threads: int = 0,
-        **options: Any,
+        **options: Unpack[SavePlannerOptions],
     ) -> None:
         super().__init__(**options)
         if compressor is None:

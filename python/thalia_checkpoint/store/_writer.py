@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Self, Unpack
 
     from .._files.writer import SaveOptions
+    from ..brain._options import RunOptions
 
 #: By its name, what saves a brain chooses the compression of the file.
 _BRAIN_FILE = "checkpoint.thalia"
@@ -161,7 +162,7 @@ class RunWriter:
         *,
         metric: float | None = None,
         replace: bool = False,
-        **options: Any,
+        **options: Unpack[RunOptions],
     ) -> StoredCheckpoint:
         """Saves the whole state of a brain, as a full file or as a delta of the newest checkpoint: as the run's
         `deltas` say. BrainCheckpoint.load(stored.path) gives it back.
@@ -187,7 +188,7 @@ class RunWriter:
         metric: float | None = None,
         replace: bool = False,
         snapshot: Literal["copy", "borrowed"] = "copy",
-        **options: Any,
+        **options: Unpack[RunOptions],
     ) -> StoreHandle:
         """The same in the background, with `snapshot` as of AsyncSaver.save(). Raises as that."""
         plan = _brain_plan(brain, options)
@@ -403,7 +404,8 @@ def _above(name: str) -> Any:
     return import_module(f"thalia_checkpoint.{name}")
 
 
-def _brain_plan(brain: Any, options: dict[str, Any]) -> Any:
+def _brain_plan(brain: Any, given: RunOptions) -> Any:
+    options: dict[str, Any] = {**given}
     return _above("brain._save").plan(
         brain,
         _BRAIN_FILE,

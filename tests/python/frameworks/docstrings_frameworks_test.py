@@ -7,7 +7,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from docstrings import PACKAGE, examples, run, undocumented, untold_errors
+from docstrings import PACKAGE, examples, run, undocumented, untold_errors, untyped_options
 from docstrings_test import ELSEWHERE
 
 MODULES = [f"{PACKAGE}.{name}" for name in ("accelerate", "dcp", "lightning", "mithril.torch", "torch", "transformers")]
@@ -65,6 +65,21 @@ def test_every_public_name_has_a_docstring(module):
 @pytest.mark.parametrize("module", MODULES)
 def test_docstrings_name_the_errors_that_are_raised(module):
     assert untold_errors(module) == []
+
+
+#: What is no option: states by any name, and arguments of DeepSpeed and of transformers.
+ANY_NAME = [
+    f"{PACKAGE}.mithril.deepspeed.initialize",
+    f"{PACKAGE}.torch.AsyncCheckpointer.save",
+    f"{PACKAGE}.torch.AsyncCheckpointer.step",
+    f"{PACKAGE}.transformers.from_pretrained",
+]
+
+
+def test_a_checker_of_types_sees_every_misspelt_option():
+    others = ("deepspeed", "flax", "mithril.deepspeed", "mithril.orbax", "orbax")
+    modules = [*MODULES, *(f"{PACKAGE}.{name}" for name in others)]
+    assert sorted(name for module in modules for name in untyped_options(module)) == ANY_NAME
 
 
 def test_every_example_is_run_or_said_not_to_be():

@@ -6,6 +6,7 @@ import torch
 from accelerate import Accelerator
 from thalia_checkpoint import accelerate, dcp, flax, lightning, transformers
 from thalia_checkpoint import torch as thalia_torch
+from thalia_checkpoint.mithril.torch import MithrilSavePlanner
 from transformers import PreTrainedModel
 
 
@@ -32,3 +33,9 @@ def others(model: PreTrainedModel, accelerator: Accelerator, arrays: dict[str, A
     lightning.ThaliaCheckpointIO(durability="date")  # wrong
     dcp.ThaliaStorageWriter("folder", sha256=True)
     dcp.ThaliaStorageWriter("folder", sha_256=True)  # wrong
+    dcp.async_save({}, storage_writer=dcp.ThaliaStorageWriter("folder"), no_dist=True)
+    dcp.async_save({}, storage_writer=dcp.ThaliaStorageWriter("folder"), no_dst=True)  # wrong
+    MithrilSavePlanner(compression_level=3, flatten_state_dict=False)
+    MithrilSavePlanner(compression_level=3, flaten_state_dict=False)  # wrong
+    transformers.ThaliaCallback(compression="zstd")
+    transformers.ThaliaCallback(compresion="zstd")  # wrong

@@ -44,6 +44,24 @@ def saving() -> None:
         run.new_checkpoint(1, compression="gzip")  # wrong
 
 
+def objects() -> None:
+    thalia.save({"w": WEIGHT}, "f", durability="none")
+    thalia.save({"w": WEIGHT}, "f", durabilty="none")  # wrong
+    assert_type(thalia.save(WEIGHT, compression="zstd"), bytes)
+    thalia.save(WEIGHT, compresion="zstd")  # wrong
+    with store.RunWriter("run") as run:
+        run.save_object(1, WEIGHT, compression="lz4")
+        run.save_object(1, WEIGHT, compresion="lz4")  # wrong
+        run.save_brain(1, {}, compression="zstd", metadata={"a": 1}, sparse=False, replace=True)
+        run.save_brain(1, {}, compresion="zstd")  # wrong
+        run.save_brain_async(thalia.AsyncSaver(), 1, {}, threads=2)
+        run.save_brain_async(thalia.AsyncSaver(), 1, {}, thread=2)  # wrong
+    brain.save_ensemble({"left/": {}}, "f", replace=False, threads=1)
+    brain.save_ensemble({"left/": {}}, "f", thread=1)  # wrong
+    brain.load_ensemble("f", access="copied")
+    brain.load_ensemble("f", acess="copied")  # wrong
+
+
 def brains(own: object) -> None:
     brain.BrainCheckpoint.save(own, "f", compression="zstd", durability="none")
     brain.BrainCheckpoint.save(own, "f", durabilty="none")  # wrong
