@@ -67,6 +67,13 @@ def write_arguments(args: Any, folder: Path) -> None:
     _core.write_text(os.path.join(folder, "training_args.json"), args.to_json_string())
 
 
+def unpickle_arguments(args: Any, folder: Path) -> None:
+    """The same in the place of those that a Trainer has pickled."""
+    write_arguments(args, folder)
+    with io_errors(), suppress(FileNotFoundError):
+        os.unlink(os.path.join(folder, "training_args.bin"))
+
+
 def _random_path(args: Any, folder: Path) -> str:
     process = f"-{args.process_index}" if args.world_size > 1 else ""
     return os.path.join(folder, f"random{process}.thalia")

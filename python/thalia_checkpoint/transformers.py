@@ -33,6 +33,7 @@ from ._trainer_callback import (
     load_training,
     save_random,
     save_training,
+    unpickle_arguments,
     write_arguments,
 )
 from ._trainer_folder import last_checkpoint
@@ -132,11 +133,17 @@ def _unwrapped(model: torch.nn.Module) -> PreTrainedModel:
         if isinstance(inner, torch.nn.DataParallel | torch.nn.parallel.DistributedDataParallel):
             wrapped = inner.module
         if wrapped is None:
-            raise _no_model(inner, "a transformers.PreTrainedModel, or one in torch.compile() or for data parallelism")
+            expected = "a transformers.PreTrainedModel, or one in torch.compile() or for data parallelism"
+            if hasattr(inner, "merge_and_unload"):  # peft's
+                expected = f"{_NO_ADAPTERS}; its merge_and_unload() gives the whole model"
+            raise _no_model(inner, expected)
         inner = wrapped
     if getattr(inner, "_hf_peft_config_loaded", False):
-        raise _no_model(inner, "one without adapters; its own save_pretrained() writes these", " with adapters")
+        raise _no_model(inner, _NO_ADAPTERS, " with adapters")
     return inner
+
+
+_NO_ADAPTERS = "one without adapters; its own save_pretrained() writes these"
 
 
 def _no_model(model: object, expected: str, more: str = "") -> Exception:
@@ -245,9 +252,9 @@ class ThaliaTrainerMixin(_Trainer):  # type: ignore[misc, unused-ignore]
     `save_total_limit` counts whole checkpoints alone, in the order of their saves, which
     output_dir/checkpoints.json has; one of the same step is kept until the new one is whole.
 
-    With DeepSpeed or FSDP these save the optimizer and the weights in their own way. Their models,
-    those with adapters, quantized ones, and those that are no PreTrainedModel are saved as Trainer
-    does, with pickled arguments.
+    With DeepSpeed or FSDP these save the optimizer and the weights in their own way, with pickles. Their
+    models, those with adapters, quantized ones, and those that are no PreTrainedModel are saved as Trainer
+    does.
     """
 
     max_shard_size: int | str = "5GB"
@@ -294,11 +301,13 @@ class ThaliaTrainerMixin(_Trainer):  # type: ignore[misc, unused-ignore]
             self._save_model(output_dir, state_dict)
 
     def _save_model(self, output_dir: str | None, state_dict: Any) -> None:
+        folder = output_dir or str(self.args.output_dir)
         model: Any = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         if state_dict is not None or not self._is_plain(model):
             super()._save(output_dir, state_dict)
+            if self.args.should_save:
+                unpickle_arguments(self.args, folder)
         elif self.args.should_save:
-            folder = output_dir or str(self.args.output_dir)
             save_pretrained(model, folder, max_shard_size=self.max_shard_size, format="safetensors")
             processor = self.processing_class
             if processor is None:

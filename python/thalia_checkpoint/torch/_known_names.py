@@ -1,7 +1,7 @@
 """Names of a file and of a module that differ by what is known alone: wrappers, and the usual places of a model.
 
-torch.compile() and data parallelism put a name before those of what they wrap, wherever that is. Checkpoints of
-a training have the model under one of a few names.
+torch.compile() and data parallelism put a name before those of what they wrap, wherever that is, and so does peft.
+Checkpoints of a training have the model under one of a few names.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from ..errors import UsageError, make_error
 
 #: What wrappers put into the names of what they wrap.
 WRAPPERS = ("_orig_mod.", "module.")
+#: peft's: a layer that has an adapter, and the adapter's own name, which is not in its file.
+_ADAPTED = ("base_layer.", "default.")
 #: Under which names a checkpoint has a model, and an object has its inner model.
 _PLACES = ("model", "state_dict", "model_state_dict", "base_model")
 _KNOWN = {*_PLACES, *(wrapper[:-1] for wrapper in WRAPPERS)}
@@ -104,7 +106,7 @@ def _key(name: str) -> str:
 
 
 def _path_key(path: str) -> str:
-    return ".".join(part for part in path.split(".") if f"{part}." not in WRAPPERS)
+    return ".".join(part for part in path.split(".") if f"{part}." not in (*WRAPPERS, *_ADAPTED))
 
 
 def _fronts(names: Iterable[str]) -> set[str]:

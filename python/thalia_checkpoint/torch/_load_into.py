@@ -46,7 +46,7 @@ def load_into(
     rename: makes the module's names of those of the file that are left without the prefix:
         {"module.": ""} takes a beginning away, {"": "_orig_mod."} puts one in front, of several the
         first that fits; or a function, which gives None for what is not to be loaded. "auto" looks past
-        what torch.compile() and data parallelism put into names, in the file and in the module, and past
+        what torch.compile(), data parallelism and peft put into names, in the file and in the module, and past
         "model.", "state_dict.", "model_state_dict." and "base_model." before all names, in one of the
         two, if more names are found so.
     strict: raises UsageError that lists all that is missing, unexpected, or of another shape or a

@@ -45,8 +45,8 @@ def train(brain, config, epoch): return {"loss": 1.0}
     "transformers.ThaliaCallback": GPT2
     + "from transformers import Trainer\nfrom thalia_checkpoint.transformers import ThaliaCallback, last_checkpoint\n",
 }
-#: Of processes that DeepSpeed starts: the manual's example is run by a test of its own. Of classes alone, one of
-#: them of TRL, which is not installed here.
+#: Of processes that DeepSpeed starts: the manual's example is run by a test of its own. Of classes alone, which
+#: other tests make.
 NOT_RUN = {"deepspeed", "transformers.ThaliaTrainerMixin"}
 EXAMPLE_MODULES = [
     f"{PACKAGE}.{name}" for name in ("accelerate", "dcp", "deepspeed", "lightning", "orbax", "torch", "transformers")

@@ -157,12 +157,24 @@ def test_what_a_callback_cannot_save_is_refused(tmp_path):
         ThaliaCallback(durabilty="none")
 
 
-@pytest.mark.parametrize("cls, kind", [(Mixed, TrainingArguments), (Seq2Seq, Seq2SeqTrainingArguments)])
-def test_the_mixin_serves_any_trainer(tmp_path, cls, kind):
-    whole = train(tmp_path / "whole", cls, kind=kind)
-    train(tmp_path / "cut", cls, kind=kind, stop=7)
-    resumed = train(tmp_path / "cut", cls, kind=kind, resume=last_checkpoint(tmp_path / "cut"))
+@pytest.mark.parametrize(
+    "cls, callbacks, kind",
+    [
+        (Mixed, list, TrainingArguments),
+        (Seq2Seq, list, Seq2SeqTrainingArguments),
+        (Seq2SeqTrainer, lambda: [ThaliaCallback()], Seq2SeqTrainingArguments),
+    ],
+)
+def test_both_serve_any_trainer(tmp_path, cls, callbacks, kind):
+    logged = {"kind": kind, "logging_strategy": "steps", "logging_steps": 1}
+    whole = train(tmp_path / "whole", cls, callbacks(), **logged)
+    train(tmp_path / "cut", cls, callbacks(), **logged, stop=7)
+    last = last_checkpoint(tmp_path / "cut")
+    assert last == str(tmp_path / "cut/checkpoint-6")
+    resumed = train(tmp_path / "cut", cls, callbacks(), **logged, resume=last)
     assert same_state(weights(resumed), weights(whole))
+    losses = [[entry["loss"] for entry in each.state.log_history if "loss" in entry] for each in (whole, resumed)]
+    assert len(losses[0]) == 12 and losses[1] == losses[0]
     assert pickles(tmp_path) == []
     assert getattr(whole, "cards", 4) == 4
     assert issubclass(ThaliaTrainer, ThaliaTrainerMixin)

@@ -10,6 +10,7 @@ from torch import nn
 MORE = WRAPPED | {
     "compiled in parallel in a model": lambda: under(nn.DataParallel(torch.compile(Three())), "model"),
     "a part in parallel, in a compiled one": lambda: torch.compile(part()),
+    "with an adapter": lambda: adapted(),
     "of Lightning": lambda: under(under(Three(), "model"), "state_dict"),
 }
 
@@ -24,6 +25,13 @@ def part():
     module = Three()
     module.b = nn.DataParallel(torch.compile(module.b))
     return module
+
+
+def adapted():
+    """As peft has it: what has an adapter lies one deeper."""
+    module = Three()
+    module.b = under(module.b, "base_layer")
+    return under(under(module, "model"), "base_model")
 
 
 @pytest.mark.parametrize("file", MORE)
