@@ -15,8 +15,9 @@ from . import torch as thalia_torch
 from ._files.writer import checked
 from ._keywords import suggests
 from ._support import io_errors
-from ._trainer_folder import MARK
+from ._trainer_folder import MARK, PROCESSES, random_name
 from ._types import Path
+from ._warn import warn_caller
 from .errors import UnsupportedError, UsageError, make_error
 from .torch._random_state import random_state, set_random_state
 
@@ -51,14 +52,14 @@ def load_training(optimizer: Any, scheduler: Any, folder: Path) -> bool:
 def save_random(args: Any, folder: Path) -> None:
     """The states of this process's generators of random numbers. args: the Trainer's."""
     os.makedirs(folder, exist_ok=True)
-    thalia_torch.save(random_state(), _random_path(args, folder))
+    thalia_torch.save(random_state(), random_path(args, folder))
 
 
 def load_random(args: Any, folder: Path) -> bool:
     """Sets them; False if the folder has none of this process."""
-    if not os.path.exists(_random_path(args, folder)):
+    if not os.path.exists(random_path(args, folder)):
         return False
-    set_random_state(thalia_torch.load(_random_path(args, folder)))
+    set_random_state(thalia_torch.load(random_path(args, folder)))
     return True
 
 
@@ -74,9 +75,9 @@ def unpickle_arguments(args: Any, folder: Path) -> None:
         os.unlink(os.path.join(folder, "training_args.bin"))
 
 
-def _random_path(args: Any, folder: Path) -> str:
-    process = f"-{args.process_index}" if args.world_size > 1 else ""
-    return os.path.join(folder, f"random{process}.thalia")
+def random_path(args: Any, folder: Path) -> str:
+    """Where save_random() puts those of this process."""
+    return os.path.join(folder, random_name(args.process_index, args.world_size))
 
 
 # The bases are Any to a checker of types that does not see transformers.
@@ -102,6 +103,7 @@ class ThaliaCallback(TrainerCallback, ExportableState):  # type: ignore[misc, un
         self._options: Any = checked(options)
         self._training: tuple[Any, Any, Any] | None = None
         self._control: Any = None
+        self._processes = 1
         self._random_of: FilePath | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
@@ -117,6 +119,8 @@ class ThaliaCallback(TrainerCallback, ExportableState):  # type: ignore[misc, un
         self._training = (parts.get("optimizer"), parts.get("lr_scheduler"), (args, state))
         self._control = control
         self._random_of = None
+        # Each node has the files of its own processes where each saves.
+        self._processes = 1 if args.save_on_each_node else args.world_size
         if state.global_step == 0:
             return
         # A checkpoint that was saved without the callback lacks it, and the Trainer would miss it in its next save.
@@ -146,16 +150,17 @@ class ThaliaCallback(TrainerCallback, ExportableState):  # type: ignore[misc, un
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """A checkpoint of the same step that is saved anew is none until it is complete again."""
         self._control = control
-        if control.should_save and args.should_save:
+        if control.should_save:
+            old = self._folder(args, state) / MARK if args.should_save else random_path(args, self._folder(args, state))
             with io_errors(), suppress(FileNotFoundError):
-                (self._folder(args, state) / MARK).unlink()
+                os.unlink(old)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """As on_step_end()."""
         self.on_step_end(args, state, control)
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """The random states of the other processes."""
+        """The random states of the other processes, which is_whole() asks for."""
         if not args.should_save:
             save_random(args, self._folder(args, state))
 
@@ -178,12 +183,15 @@ class ThaliaCallback(TrainerCallback, ExportableState):  # type: ignore[misc, un
                         with suppress(FileNotFoundError):
                             path.unlink()
         plain = {name: value for name, value in self._options.items() if isinstance(value, str | int | None)}
-        return {"args": plain, "attributes": {}}
+        return {"args": plain, "attributes": {PROCESSES: self._processes}}
 
     def _go_on(self, args: Any) -> None:
         folder, self._random_of = self._random_of, None
-        if folder is not None:
-            load_random(args, folder)
+        if folder is not None and not load_random(args, folder):
+            warn_caller(
+                f"{random_path(args, folder)}: no such file, as another number of processes leaves it: the random "
+                "numbers of this process do not go on"
+            )
 
     def _folder(self, args: Any, state: Any) -> FilePath:
         return FilePath(args.output_dir) / f"checkpoint-{state.global_step}"

@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path as FilePath
+from typing import Any
 
 from . import _core
 from ._files.open import open as open_file
@@ -23,6 +24,8 @@ from ._types import Path
 from .errors import ThaliaError
 
 MARK = "trainer_state.json"
+#: What the callback says in it of itself: how many processes there were, if each has saved its random numbers.
+PROCESSES = "processes"
 _ORDER = "checkpoints.json"
 _ASIDE = ".replaced-"
 
@@ -62,10 +65,13 @@ def last_checkpoint(folder: Path) -> str | None:
 
 def is_whole(checkpoint: FilePath) -> bool:
     """Whether all its files are there, by their headers and tables."""
-    # Its last file is that of the Trainer's own state; a file with a part of its bytes does not open.
+    # Its last file is that of the Trainer's own state; a file with a part of its bytes does not open. With the callback
+    # the other processes save theirs after it.
     try:
-        json.loads((checkpoint / MARK).read_text("utf-8"))
+        processes = _processes(json.loads((checkpoint / MARK).read_text("utf-8")))
         names = os.listdir(checkpoint)
+        if not all(random_name(process, processes) in names for process in range(processes)):
+            return False
         indexes = [name for name in names if _core.is_model_index(name)]
         files = [name for name in names if name.endswith((".safetensors", ".thalia"))] + indexes
         for name in files:
@@ -76,6 +82,18 @@ def is_whole(checkpoint: FilePath) -> bool:
     except (OSError, ValueError, ThaliaError):
         return False
     return bool(files)
+
+
+def random_name(process: int, processes: int) -> str:
+    """The file with the states of a process's random number generators."""
+    return f"random-{process}.thalia" if processes > 1 else "random.thalia"
+
+
+def _processes(state: Any) -> int:
+    """How many there were, by the callback's state in that of a Trainer; 0 without it."""
+    for name in ("stateful_callbacks", "ThaliaCallback", "attributes", PROCESSES):
+        state = state.get(name) if isinstance(state, dict) else None
+    return state if isinstance(state, int) else 0
 
 
 def put_aside(checkpoint: FilePath) -> None:

@@ -335,6 +335,7 @@ class ThaliaTrainerMixin(_Trainer):  # type: ignore[misc, unused-ignore]
 
     def _save_rng_state(self, output_dir: str) -> None:
         save_random(self.args, output_dir)
+        self._in_step()  # the checkpoint ends with the Trainer's own state, which one process saves
 
     def _load_rng_state(self, checkpoint: str | None) -> None:
         if checkpoint is None or not load_random(self.args, checkpoint):
