@@ -18,6 +18,8 @@ lint_packages=(
   'clang-format-14=clang-format-14' 'clang-tidy-14=clang-tidy-14' 'shellcheck=shellcheck'
 )
 site_packages=('doxygen=doxygen' 'python3=python3' python3-venv)
+# What looks at the site, and no part of making it.
+browser_packages=('chromium=chromium')
 
 say() { printf '== %s\n' "$*"; }
 complain() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }

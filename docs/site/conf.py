@@ -1,7 +1,8 @@
 """The documentation site, as Sphinx makes it: tools/site runs it.
 
 Its sources are made here, in the folder that Sphinx is given: the pages of docs/, and the reference of headers and
-docstrings. THALIA_PACKAGE names the folder with the built Python package, and this folder is in PYTHONPATH.
+docstrings. THALIA_BUILD names the build folder, for its Python package and its manual page; this folder is in
+PYTHONPATH.
 """
 
 import os
@@ -10,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 import headers
+import manual
 import package
 import pages
 from pygments.lexers.special import TextLexer
@@ -59,7 +61,9 @@ def write_sources(app, config):
     pages.Pages(sources).write()
     subprocess.run(["doxygen", ROOT / "docs/Doxyfile"], cwd=ROOT, check=True)
     headers.write(ROOT / "build-site/xml", sources)
-    config.thalia_classes = package.write(Path(os.environ["THALIA_PACKAGE"]), sources)
+    build = Path(os.environ["THALIA_BUILD"])
+    manual.write(build / "src/cli/documents/thalia.1", sources)
+    config.thalia_classes = package.write(build / "python", sources)
     sources.remove_others()
 
 

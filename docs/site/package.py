@@ -200,7 +200,8 @@ def write(folder: Path, sources: Sources) -> dict[str, str]:
         sources.put(f"{PLACE}/{page}.rst", package.page(name))
         first = module.docstring.value.split("\n\n")[0]
         rows.append(f"   * - :doc:`{name} </{PLACE}/{page}>`\n     - {inline(first, '../')}")
-        entries.append(f"   /{PLACE}/{page}")
+        # A short name fits the list at the side.
+        entries.append(f"   {name.removeprefix(f'{PACKAGE}.')} </{PLACE}/{page}>")
     table = ".. list-table::\n   :widths: 30 70\n\n" + "\n".join(rows)
     listed = ".. toctree::\n   :hidden:\n\n" + "\n".join(entries)
     manual = ":doc:`/use/python` is the manual. Each page here is a public module."

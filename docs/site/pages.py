@@ -17,13 +17,14 @@ FENCE = re.compile(r"^(```.*?^```)$", re.DOTALL | re.MULTILINE)
 
 REFERENCE = """## Reference
 
-Every public name, of headers and docstrings.
+Every public name, of headers and docstrings, and every option.
 
 | page | what |
 |---|---|
 | [Python](reference/python.rst) | the package `thalia_checkpoint`, a page a module |
 | [C++](reference/cpp.rst) | a page a public header |
 | [C](reference/c.rst) | `thalia/c.h` |
+| [The program](reference/thalia.rst) | the manual page thalia(1): every command and its options |
 
 """
 

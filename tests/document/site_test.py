@@ -5,7 +5,9 @@ Usage: site_test.py SOURCE_ROOT BUILD_FOLDER
 
 import ast
 import functools
+import html
 import html.parser
+import http.server
 import json
 import pathlib
 import re
@@ -13,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 import urllib.parse
 import zlib
@@ -20,27 +23,10 @@ import zlib
 ROOT, BUILD = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 SITE = ROOT / "build-site/html"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-#: What the page of a frame is measured by: the narrowest window without a screen is wider than a phone.
-PROBE = """<!DOCTYPE html><title>probe</title><style>body{margin:0}iframe{border:0}</style><iframe></iframe><script>
-const frame = document.querySelector("iframe");
-const pages = %s;
-const seen = [];
-async function look() {
-  for (const [page, width] of pages) {
-    frame.style.width = `${width}px`;
-    frame.style.height = "800px";
-    await new Promise(done => { frame.onload = done; frame.src = page; });
-    const view = frame.contentWindow, edge = frame.contentDocument.documentElement.clientWidth + 1;
-    const scrolls = each => ["auto", "scroll"].includes(view.getComputedStyle(each).overflowX);
-    const framed = each => each.tagName !== "ARTICLE" && (scrolls(each) || framed(each.parentElement));
-    const wide = [...frame.contentDocument.querySelectorAll("article, article *")].filter(
-        each => each.getBoundingClientRect().right > edge && !framed(each));
-    seen.push([page, width, view.innerWidth, wide.map(each => each.tagName).join("+")].join(" "));
-  }
-  document.documentElement.dataset.seen = seen.join(",");
-}
-look();
-</script>"""
+#: On a machine that does much else, a browser may take minutes for what else takes it seconds.
+PATIENCE_S = 1500
+#: What a browser asks for by itself; pages ask the others of these for fonts and scripts.
+OF_THE_BROWSER = re.compile(r"\b(?!fonts\.|ajax\.)[\w-]+\.(google|googleapis|gvt1)\.com\b")
 
 
 class Page(html.parser.HTMLParser):
@@ -60,6 +46,36 @@ class Page(html.parser.HTMLParser):
             self.loaded.append(attributes["href"])
         elif attributes.get("src") is not None:
             self.loaded.append(attributes["src"])
+
+
+class Network(http.server.ThreadingHTTPServer):
+    """All that a browser has for one: a proxy that notes what is asked of it, and gives nothing."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Refusal)
+        self.asked = []
+
+    def __enter__(self):
+        self._thread = threading.Thread(target=self.serve_forever, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.shutdown()
+        self._thread.join()
+        self.server_close()
+
+
+class Refusal(http.server.BaseHTTPRequestHandler):
+    def refuse(self):
+        if not OF_THE_BROWSER.search(self.path.partition("?")[0]):
+            self.server.asked.append(f"{self.command} {self.path}")
+        self.send_error(502)
+
+    do_GET = do_HEAD = do_POST = do_CONNECT = refuse
+
+    def log_message(self, *arguments):
+        pass
 
 
 @functools.cache
@@ -114,6 +130,7 @@ class SiteTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
+        assert CHROMIUM, "there is no browser: please install Debian's package chromium"
         shutil.rmtree(SITE, ignore_errors=True)
         made = subprocess.run([ROOT / "tools/site", BUILD], capture_output=True, text=True, check=False)
         assert made.returncode == 0, made.stdout[-5000:] + made.stderr[-5000:]
@@ -158,6 +175,22 @@ class SiteTest(unittest.TestCase):
         self.assertGreater(types, 150)
         self.assertGreater(functions, 150)
 
+    def test_every_command_and_option_is_on_it(self):
+        """An option of several commands stands once, as one of `thalia`."""
+        printed = subprocess.run([BUILD / "src/cli/thalia", "help", "--json"], capture_output=True, check=True).stdout
+        commands = json.loads(printed)["commands"]
+        self.assertGreater(len(commands), 40)
+        known = inventory()["std"]
+        text = (SITE / "reference/thalia.html").read_text(encoding="utf-8")
+        missing = []
+        for command in commands:
+            program = f"thalia-{command['name'].replace(' ', '-')}"
+            self.assertRegex(text, rf"<h3>thalia {command['name']}<")
+            for name in (name for option in command["options"] for name in option["names"]):
+                if name not in ("-h", "--help") and not {f"{program}.{name}", f"thalia.{name}"} & known:
+                    missing.append(f"{program} {name}")
+        self.assertEqual(missing, [])
+
     def test_no_link_is_dead(self):
         dead = []
         links = 0
@@ -199,48 +232,94 @@ class SiteTest(unittest.TestCase):
         self.assertEqual([name for name in types if not name.rpartition(".")[2][0].isupper()], [])
 
     def browse(self, url, *options):
-        with tempfile.TemporaryDirectory(prefix="thalia-site-", ignore_cleanup_errors=True) as profile:
-            options = [f"--user-data-dir={profile}", "--allow-file-access-from-files", *options]
+        """The page that its scripts have made, what they have printed, and what was asked of a network."""
+        temporary = tempfile.TemporaryDirectory(prefix="thalia-site-", ignore_cleanup_errors=True)
+        with Network() as network, temporary as profile:
             ended = subprocess.run(
                 [
                     CHROMIUM,
                     "--headless",
                     "--no-sandbox",
                     "--disable-gpu",
+                    "--disable-dev-shm-usage",
+                    "--disable-background-networking",
+                    f"--proxy-server=127.0.0.1:{network.server_port}",
                     "--enable-logging=stderr",
+                    f"--user-data-dir={profile}",
+                    f"--timeout={PATIENCE_S * 1000}",
                     "--dump-dom",
                     *options,
                     url,
                 ],
                 capture_output=True,
                 text=True,
-                timeout=200,
+                timeout=PATIENCE_S,
                 check=True,
             )
-        return ended.stdout, [line for line in ended.stderr.splitlines() if ":CONSOLE" in line]
+        return ended.stdout, [line for line in ended.stderr.splitlines() if ":CONSOLE" in line], network.asked
 
-    @unittest.skipUnless(CHROMIUM, "there is no chromium")
-    def test_a_browser_searches_without_a_network(self):
-        dom, _ = self.browse((SITE / "search.html").as_uri() + "?q=load_into", "--virtual-time-budget=20000")
+    def probe(self, name, variable, value, *options):
+        """What a page of this folder says that it has seen: it lies beside the site's, and looks at them in a frame."""
+        text = (pathlib.Path(__file__).parent / name).read_text(encoding="utf-8").replace(variable, json.dumps(value))
+        page = SITE / name
+        page.write_text(text, encoding="utf-8")
+        try:
+            options = ["--allow-file-access-from-files", "--virtual-time-budget=3000000", *options]
+            dom, console, asked = self.browse(page.as_uri(), *options)
+        finally:
+            page.unlink()
+        self.assertEqual([console, asked], [[], []])
+        found = re.search('data-seen="(.*?)"', dom)
+        self.assertIsNotNone(found, dom[-3000:])
+        return json.loads(html.unescape(found[1]))
+
+    def test_a_browser_searches_a_folder(self):
+        dom, _, asked = self.browse((SITE / "search.html").as_uri() + "?q=load_into", "--virtual-time-budget=60000")
         results = re.search(r'<ul [^>]*class="search".*?</ul>', dom, re.DOTALL)
         self.assertIsNotNone(results, dom[-3000:])
         self.assertIn("use/python.html", results[0])
         self.assertIn("reference/python/torch.html", results[0])
+        self.assertEqual(asked, [])
 
-    @unittest.skipUnless(CHROMIUM, "there is no chromium")
-    def test_no_page_is_wider_than_the_window(self):
-        names = [str(path.relative_to(SITE)) for path in pages() if path.name not in ("genindex.html", "search.html")]
-        looks = [[name, width] for name in names for width in ((390, 1280) if name.startswith("use/") else (390,))]
-        probe = SITE / "probe.html"
-        probe.write_text(PROBE % json.dumps(looks), encoding="utf-8")
-        try:
-            dom, console = self.browse(probe.as_uri(), "--window-size=1400,900", "--virtual-time-budget=600000")
-        finally:
-            probe.unlink()
-        self.assertEqual(console, [])
-        # Page, width as asked for and as it was, and what is wider without a frame of its own that scrolls.
-        seen = [line.split(" ") for line in re.search('data-seen="(.*?)"', dom)[1].split(",")]
-        self.assertEqual(seen, [[name, str(width), str(width), ""] for name, width in looks])
+    def test_a_word_that_is_typed_is_found(self):
+        for word, page in ("load_into", "reference/python/torch.html"), ("plane_entropy", "reference/thalia.html"):
+            hits = self.probe("site_search.html", "WORD", word)
+            self.assertTrue([hit for hit in hits if hit.startswith(page)], (word, hits))
+
+    def test_every_page_fits_and_can_be_read(self):
+        """On a telephone, the guides on a wide screen too: no text is pale, and nothing is loaded from elsewhere."""
+        names = [str(path.relative_to(SITE)) for path in pages()]
+        looks = [[name, 390, theme] for name in names for theme in ("light", "dark")]
+        looks += [[name, 1280, theme] for name in names if name.startswith("use/") for theme in ("light", "dark")]
+        seen = self.probe("site_probe.html", "LOOKS", looks, "--window-size=1400,900")
+        self.assertEqual(len(seen), len(looks), seen)
+        kinds = 0
+        for (name, width, theme), page in zip(looks, seen, strict=True):
+            with self.subTest(page=name, width=width, theme=theme):
+                self.assertEqual([page["page"], page["width"], page["wide"]], [name, width, []])
+                self.assertEqual(page["pale"], [])
+                self.assertEqual(page["elsewhere"], [])
+                self.assertGreater(page["loaded"], 5)
+                self.assertTrue(page["light"] > 0.8 if theme == "light" else page["light"] < 0.05, page["light"])
+                kinds += page["kinds"]
+        self.assertGreater(kinds, 2000)
+
+    def test_what_a_page_asks_a_network_for_would_be_heard(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = pathlib.Path(folder, "page.html")
+            page.write_text(
+                '<!DOCTYPE html><img src="https://example.com/a.png"><script src="http://fonts.googleapis.com/a.js"></script>',
+                encoding="utf-8",
+            )
+            _, _, asked = self.browse(page.as_uri(), "--virtual-time-budget=10000")
+            self.assertEqual(sorted(asked), ["CONNECT example.com:443", "GET http://fonts.googleapis.com/a.js"])
+
+    def test_a_page_follows_the_theme_of_the_system(self):
+        for option, dark in ([], False), (["--blink-settings=preferredColorScheme=0"], True):
+            (page,) = self.probe("site_probe.html", "LOOKS", [["use/python.html", 390, ""]], *option)
+            self.assertEqual(page["light"] < 0.05, dark, page["light"])
+            self.assertGreater(page["kinds"], 20)
+            self.assertEqual(page["pale"], [])
 
 
 if __name__ == "__main__":
