@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """What a crash leaves of the savers that people use: a table for docs/contribute/durability.md.
 
     tests/crash/peers.py BUILD [--states N] [--saver NAME] [--check]

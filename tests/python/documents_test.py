@@ -4,6 +4,8 @@ Blocks of Python share their names. Those of the shell run line by line, with th
 `# exit status 1` has to end so, and every other one with 0. What installs, or changes the machine, runs elsewhere.
 """
 
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -11,6 +13,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from thalia_checkpoint import mithril, store
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -96,3 +99,65 @@ def test_every_block_is_of_a_language_that_some_test_runs():
             assert language in known, f"{path.name}: a block of '{language}': {block[:60]}"
             blocks += 1
     assert blocks > 50
+
+
+def format_blocks(language):
+    pages = sorted((ROOT / "docs/format").glob("*.md"))
+    return [block for page in pages for kind, block in BLOCK.findall(page.read_text("utf-8")) if kind == language]
+
+
+def test_every_block_of_the_format_is_of_a_kind_that_some_test_holds():
+    # Bytes without a language, and hex: tests/witness and tests/formats/mckp.
+    pages = [*(ROOT / "docs/format").glob("*.md"), *(ROOT / "docs/contribute").glob("*.md")]
+    blocks = [(page, kind) for page in pages for kind, _ in BLOCK.findall(page.read_text("utf-8"))]
+    assert len(blocks) > 35
+    assert {kind for page, kind in blocks if page.parent.name == "format"} == {"", "hex", "json", "toml", "python"}
+    assert {kind for page, kind in blocks if page.parent.name == "contribute"} == {"text", "sh"}
+
+
+def test_json_of_the_pages_is_json():
+    blocks = format_blocks("json")
+    assert len(blocks) >= 8
+    for block in blocks:
+        assert json.loads(block)
+
+
+def test_a_run_takes_the_configuration_of_the_page(tmp_path):
+    (block,) = format_blocks("toml")
+    (tmp_path / "run.toml").write_text(block + '[[phases]]\nname = "phase3"\ngate = "distill_best"\n', encoding="utf-8")
+    run = store.Run(tmp_path)
+    assert run.phases == ("phase1", "phase3")
+    assert run.config["pool"]["anchors"] == ["bc_best", "distill_best"]
+
+
+def test_a_compressor_takes_the_configuration_of_the_page():
+    (block,) = [text for kind, text in BLOCK.findall(text_of("docs/use/from-mithril.md")) if kind == "json"]
+    config = json.loads(block)["checkpoint"]
+    assert config["use_mithril"] is True
+    assert mithril.Compressor(**config["mithril_config"])
+
+
+def test_the_lines_that_mend_an_old_delta_run(tmp_path, monkeypatch):
+    (block,) = format_blocks("python")
+    monkeypatch.chdir(tmp_path)
+    Path("step1.delta.thalia").write_bytes(b"delta")
+    exec(compile(block, "v01.md", "exec"), {})
+    assert Path("step1.loads.delta.thalia").read_bytes() == b"delta" + hashlib.sha256(b"delta").digest()
+
+
+def test_commands_for_contributors_name_what_is_there():
+    """They build, fuzz and measure for long, and so do not run here; what they name is there."""
+    named = set()
+    for page in [*(ROOT / "docs/contribute").glob("*.md"), ROOT / "README.md", ROOT / "docs/use/quick-start.md"]:
+        for kind, block in BLOCK.findall(page.read_text("utf-8")):
+            if kind == "sh":
+                lines = block.replace("\\\n", "").splitlines()
+                named |= {line.partition("#")[0].strip() for line in lines if re.match(r"(?:tools|bench|tests)/", line)}
+    assert len(named) > 8
+    for line in named:
+        program, *words = line.split()
+        assert os.access(ROOT / program, os.X_OK), line
+        options = [word for word in words if word.startswith("--")]
+        if options:
+            said = subprocess.run([ROOT / program, "--help"], capture_output=True, text=True, check=True).stdout
+            assert [option for option in options if option not in said] == [], line

@@ -1,4 +1,4 @@
-"""Writes the examples at the top of the public headers to one source file, each in a function.
+"""Writes the examples in the comments of the public headers to one source file, each in a function.
 
 Code is what stands three spaces in from the comment's marks. The names that an example uses
 without declaring them are declared before it: NAMES.
@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-INDENT = "//   "
+INDENT, INDENT_DECLARED = "//   ", "///   "
 WEIGHTS = "const std::vector<float> weights(n * n);"
 READER = 'const auto reader = thalia::Reader::open("run.thalia");'
 BRAIN = "thalia::BrainState brain;"
@@ -23,6 +23,9 @@ NAMES = {
     "state/metadata.h": BRAIN,
     "state/delta.h": "const thalia::StateSource state;",
     "state/diff.h": 'const char *a = "a.thalia", *b = "b.thalia";',
+    "formats/param_source.h": "struct Packed {}; const auto pack = [](const thalia::Tensor&) { return Packed(); }; "
+    'const auto source = thalia::stream_params(thalia::open_any("model.safetensors")); const thalia::ParamInfo info; '
+    "const thalia::ParamResolver resolver;",
     "formats/mckp.h": "const thalia::Tensor tensor;",
     "state/precision.h": "using thalia::DType, thalia::Role; const std::uint64_t element_count = 1;",
     "state/growth.h": BRAIN
@@ -63,8 +66,9 @@ constexpr std::uint32_t n = 4, m = 3;
 
 
 def examples(text):
-    """The numbered lines of each example of a header: of its head, and of the heads of its sections."""
+    """The numbered lines of each example of a header: of its head, of the heads of its sections, of a declaration."""
     found, code = [], []
+    declared = []
     for number, line in enumerate([*text.splitlines(), ""], 1):
         if line.startswith(INDENT):
             code.append((number, line[len(INDENT) :]))
@@ -72,6 +76,11 @@ def examples(text):
             if any("thalia::" in part or "thalia_" in part for _, part in code):
                 found.append(code)
             code = []
+        if line.startswith(INDENT_DECLARED):
+            declared.append((number, line[len(INDENT_DECLARED) :]))
+        elif not line.startswith("///") and declared:
+            found.append(declared)
+            declared = []
     return found
 
 
