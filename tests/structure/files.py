@@ -68,7 +68,12 @@ PARTS = {
     "state/delta/change.h": ("state/delta/threshold",),
     "store/pool/examination.h": ("store/pool/examine_phase", "store/pool/examine_pool"),
     "store/save/delta_choice.h": ("store/save/read_factor",),
-    "store/save/impl.h": ("store/save/background", "store/save/promote", "store/save/run_writer"),
+    "store/save/impl.h": (
+        "store/save/background",
+        "store/save/promote",
+        "store/save/run_writer",
+        "store/save/save_delta",
+    ),
     "thalia/formats/safetensors.h": ("convert/detect",),
     "thalia/recover.h": ("state/brain/salvage",),
     "thalia/side_file.h": ("container/write/metadata",),

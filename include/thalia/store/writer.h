@@ -127,8 +127,12 @@ class RunWriter {
   const Run& run() const noexcept;
 
   // --- Saving ---------------------------------------------------------------
+  // A delta whose base turns out damaged is saved as a full file, and a warning says so; of a brain
+  // in the background that save fails, and the next is a full file.
+  //
   // @throws UsageError (exists) where the step was saved before, (not_found) for a phase,
-  // (bad_argument) beyond kMaxStep or for a record without a required key; else as the save of that
+  // (bad_argument) beyond kMaxStep, (wrong_state) to replace what a save under way makes a delta
+  // of, (bad_argument) for a record without a required key; else as the save of that
   // kind. Where it throws, no checkpoint of that step is there; where it throws after the step
   // sync_folder, the checkpoint is saved, and the next save repairs the rest.
 
@@ -155,6 +159,12 @@ class RunWriter {
   /// are borrowed until this returns. The writer is as it was: nobody commits it. @throws
   /// UsageError (bad_argument) for a tensor whose bytes come through Writer::write().
   StoredCheckpoint save(const Writer& writer, const SaveInfo& info = {});
+  /// The same in the background, which takes the writer over. @param ready as of
+  /// AsyncSaver::save_async().
+  SaveHandle<StoredCheckpoint> save_async(AsyncSaver& saver, Writer&& writer,
+                                          const SaveInfo& info = {},
+                                          Snapshot snapshot = Snapshot::copy,
+                                          std::function<void()> ready = {});
   /// The same for any state; state_source() gives that of a file.
   StoredCheckpoint save(std::string_view phase, std::uint64_t step, const StateSource& state,
                         const SaveInfo& info = {}, const SaveOptions& options = {});

@@ -7,8 +7,11 @@
 
 namespace thalia::container {
 
-WriterSave::WriterSave(Writer& writer, Snapshot snapshot, std::function<void()> ready)
-    : writer_(&writer), file_(finish_streaming(writer)), ready_(std::move(ready)) {
+WriterSave::WriterSave(Writer& writer, Snapshot snapshot, std::function<void()> ready, Save save)
+    : writer_(&writer),
+      file_(finish_streaming(writer)),
+      ready_(std::move(ready)),
+      save_(std::move(save)) {
   if (snapshot == Snapshot::copy) plan_.emplace(file_.plan());
 }
 
@@ -27,7 +30,7 @@ SaveResult WriterSave::run() {
     stop_if_cancelled(work().cancel);
     ready_();
   }
-  return own_->commit();
+  return save_ ? save_(*own_) : own_->commit();
 }
 
 }  // namespace thalia::container

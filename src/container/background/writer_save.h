@@ -14,8 +14,11 @@ namespace thalia::container {
 /// Takes the writer over with begin(); until then it is the caller's.
 class WriterSave final : public BackgroundSave {
  public:
-  /// @throws as finish_streaming().
-  WriterSave(Writer& writer, Snapshot snapshot, std::function<void()> ready = {});
+  /// Makes a file of what the writer has declared, whose payloads stay until it is back.
+  using Save = std::function<SaveResult(Writer&)>;
+
+  /// @param save by itself Writer::commit(). @throws as finish_streaming().
+  WriterSave(Writer& writer, Snapshot snapshot, std::function<void()> ready = {}, Save save = {});
 
   std::uint64_t bytes() const noexcept override { return plan_ ? plan_->bytes() : 0; }
   const Work& work() const noexcept override { return file_.options().work; }
@@ -28,6 +31,7 @@ class WriterSave final : public BackgroundSave {
   FileSave& file_;  ///< stays where it is when the writer is moved
   std::optional<SnapshotPlan> plan_;
   std::function<void()> ready_;
+  Save save_;
   std::optional<Writer> own_;
 };
 

@@ -65,6 +65,18 @@ SaveHandle<StoredCheckpoint> save_checkpoint_async(const PyRunWriter& self, Save
       });
 }
 
+SaveHandle<StoredCheckpoint> save_as_delta_async(const PyRunWriter& self, Saver& saver,
+                                                 PyWriter& writer, std::optional<double> metric,
+                                                 const std::string& snapshot,
+                                                 const ReadyCallback& ready) {
+  const std::shared_ptr<RunWriter> run = self.get();
+  return begin_save(
+      saver, writer, snapshot, ready,
+      [&](AsyncSaver& to, Writer& declared, Snapshot kind, std::function<void()> until) {
+        return run->save_async(to, std::move(declared), {.metric = metric}, kind, std::move(until));
+      });
+}
+
 std::unique_ptr<PyWriter> new_checkpoint(const PyRunWriter& self, const std::string& phase,
                                          std::uint64_t step, const Members& options, bool replace) {
   const std::shared_ptr<RunWriter> run = self.get();
@@ -147,6 +159,8 @@ void bind_store(nb::module_& module) {
       .def("commit", save_checkpoint, nb::arg("writer"), nb::arg("metric").none())
       .def("save_as_delta", save_as_delta, nb::arg("writer"), nb::arg("metric").none())
       .def("commit_async", save_checkpoint_async, nb::arg("saver"), nb::arg("writer"),
+           nb::arg("metric").none(), nb::arg("snapshot"), nb::arg("ready").none())
+      .def("save_as_delta_async", save_as_delta_async, nb::arg("saver"), nb::arg("writer"),
            nb::arg("metric").none(), nb::arg("snapshot"), nb::arg("ready").none())
       .def(
           "resume",

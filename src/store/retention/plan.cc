@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "store/retention/condition.h"
 #include "thalia/store/retention.h"
 
 namespace thalia {
@@ -182,18 +183,25 @@ class RetentionPlan {
     }
   }
 
+  // What is damaged cannot be written anew, and what a save under way makes a delta of must not.
+  bool keeps_bases(std::size_t i) const {
+    return policy_.needed_bases == NeededBases::keep || is_damaged_[i] ||
+           std::ranges::find(entries_[i].protected_by, store::kUnderWay) !=
+               entries_[i].protected_by.end();
+  }
+
+  // First those that are kept as they are: what they need stays as it is, too.
   void keep_bases() {
     for (const std::size_t i : by_age_) {
-      if (!is_kept(i)) continue;
-      // What is damaged cannot be written anew.
-      if (policy_.needed_bases == NeededBases::keep || is_damaged_[i]) {
-        for_each_base(i, [&](std::size_t base) {
-          if (is_kept(base)) return;
-          decisions_[base] = {base, Fate::keep, fmt::format("needed by {}", entries_[i].file)};
-          needed_.push_back(base);
-        });
-        continue;
-      }
+      if (!is_kept(i) || !keeps_bases(i)) continue;
+      for_each_base(i, [&](std::size_t base) {
+        if (is_kept(base)) return;
+        decisions_[base] = {base, Fate::keep, fmt::format("needed by {}", entries_[i].file)};
+        needed_.push_back(base);
+      });
+    }
+    for (const std::size_t i : by_age_) {
+      if (!is_kept(i) || keeps_bases(i)) continue;
       bool loses_base = false;
       for_each_base(i, [&](std::size_t base) { loses_base |= !is_kept(base); });
       if (loses_base) decisions_[i] = {i, Fate::squash, decisions_[i].reason + "; its base goes"};

@@ -137,7 +137,10 @@ Pruned prune(const PruneJob& job, const RunListing& listing,
   return pruned;
 }
 
-void squash_dependents(const PruneJob& job, const RunListing& listing, const std::string& file) {
+namespace {
+
+std::vector<const CheckpointEntry*> dependent_entries(const RunListing& listing,
+                                                      const std::string& file) {
   std::vector<const CheckpointEntry*> dependents;
   // A delta is deeper than its base, so one pass in the order of depth finds all.
   std::vector<const CheckpointEntry*> by_depth;
@@ -149,6 +152,20 @@ void squash_dependents(const PruneJob& job, const RunListing& listing, const std
         std::ranges::find(dependents, entry->base, &CheckpointEntry::file) != dependents.end())
       dependents.push_back(entry);
   }
+  return dependents;
+}
+
+}  // namespace
+
+std::vector<std::string> dependents_of(const RunListing& listing, const std::string& file) {
+  std::vector<std::string> files;
+  for (const CheckpointEntry* const entry : dependent_entries(listing, file))
+    files.push_back(entry->file);
+  return files;
+}
+
+void squash_dependents(const PruneJob& job, const RunListing& listing, const std::string& file) {
+  const std::vector<const CheckpointEntry*> dependents = dependent_entries(listing, file);
   const io::Folder folder = job.run.files().folder(job.run.phase(job.phase));
   for (auto entry = dependents.rbegin(); entry != dependents.rend(); ++entry)
     squash_delta(job, folder, **entry);

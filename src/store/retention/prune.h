@@ -33,6 +33,8 @@ struct Pruned {
 Pruned prune(const PruneJob& job, const RunListing& listing,
              const std::vector<RetentionDecision>& decisions);
 
+/// The files that are based on one, directly or not, in the order of their depths.
+std::vector<std::string> dependents_of(const RunListing& listing, const std::string& file);
 /// Before a file is replaced: what is based on it, directly or not, becomes full files. @throws as
 /// prune().
 void squash_dependents(const PruneJob& job, const RunListing& listing, const std::string& file);

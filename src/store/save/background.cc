@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "container/background/in_save.h"
@@ -77,6 +78,13 @@ void RunWriter::Impl::tell_failure(const store::SavePlace& place,
   }
 }
 
+void RunWriter::Impl::avoid_base(const store::SavePlace& place) const {
+  if (!place.delta) return;
+  const std::unique_lock held = lock();
+  unsigned& left = full_saves_left_[place.phase];
+  left = std::max(left, 1U);
+}
+
 // A checkpoint that is dear to read is better than none.
 store::SavedFile RunWriter::Impl::replace_or_keep(store::SavePlace& place, store::SavedFile delta,
                                                   const store::SaveAt& full) {
@@ -110,13 +118,14 @@ void RunWriter::Impl::work() noexcept {
     try {
       store::SavedFile file = state->saved_file();
       const double seconds = file.seconds;
-      if (state->place.delta) file = replace_or_keep(state->place, std::move(file), state->full);
+      if (file.is_delta) file = replace_or_keep(state->place, std::move(file), state->full);
       result = publish(state->place, file);
       result.seconds = seconds;
     } catch (const CancelledError&) {
       error = std::current_exception();
     } catch (const std::exception& failure) {
       error = std::current_exception();
+      if (dynamic_cast<const IntegrityError*>(&failure) != nullptr) avoid_base(state->place);
       // Perhaps nobody waits for it.
       tell_failure(state->place, failure);
     }

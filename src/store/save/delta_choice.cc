@@ -27,6 +27,7 @@ std::optional<DeltaChoice> choose_delta(const RunConfig& config, const RunListin
   const CheckpointEntry* const latest = find(listing, *listing.latest);
   // A file that is replaced is no base of what takes its place, and neither is what is based on it.
   if (latest == nullptr || find(listing, file) != nullptr) return std::nullopt;
+  if (latest->condition == Condition::damaged) return std::nullopt;
   DeltaChoice choice{.base = latest->file,
                      .depth = latest->depth + 1,
                      .chain_bytes = latest->bytes,
@@ -34,7 +35,8 @@ std::optional<DeltaChoice> choose_delta(const RunConfig& config, const RunListin
   const CheckpointEntry* link = latest;
   while (link->is_delta()) {
     const CheckpointEntry* const base = find(listing, link->base);
-    if (base == nullptr || base->depth >= link->depth) return std::nullopt;
+    if (base == nullptr || base->depth >= link->depth || base->condition == Condition::damaged)
+      return std::nullopt;
     choice.chain_bytes += base->bytes;
     choice.full_bytes = base->bytes;
     link = base;

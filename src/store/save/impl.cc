@@ -25,21 +25,47 @@
 
 namespace thalia {
 
-std::shared_ptr<const void> store::HeldFiles::hold(std::vector<std::string> files) {
+std::shared_ptr<const void> store::HeldFiles::hold(std::string file, std::string base) {
   {
     const std::lock_guard lock(mutex_);
-    files_.insert(files.begin(), files.end());
+    files_.insert(file);
+    if (!base.empty()) {
+      files_.insert(base);
+      bases_.insert(base);
+    }
   }
   // Anybody who lets go may outlive the writer.
-  return {static_cast<const void*>(this), [self = shared_from_this(), files](const void*) {
+  return {static_cast<const void*>(this),
+          [self = shared_from_this(), file = std::move(file), base = std::move(base)](const void*) {
             const std::lock_guard lock(self->mutex_);
-            for (const std::string& file : files) self->files_.erase(self->files_.find(file));
+            self->files_.erase(self->files_.find(file));
+            if (base.empty()) return;
+            self->files_.erase(self->files_.find(base));
+            self->bases_.erase(self->bases_.find(base));
           }};
+}
+
+bool store::HeldFiles::is_base(const std::string& file) const {
+  const std::lock_guard lock(mutex_);
+  return bases_.contains(file);
 }
 
 std::vector<std::string> store::HeldFiles::all() const {
   const std::lock_guard lock(mutex_);
   return {files_.begin(), files_.end()};
+}
+
+store::SavedFile store::saved_file(const SaveResult& saved) {
+  return {.bytes = saved.file_bytes,
+          .sha256 = saved.sha256 ? hex(saved.sha256->bytes) : std::string(),
+          .seconds = saved.seconds,
+          .sync_seconds = saved.sync_seconds};
+}
+
+store::SavedFile store::saved_delta(const DeltaResult& saved) {
+  SavedFile file = saved_file(saved);
+  file.is_delta = true;
+  return file;
 }
 
 namespace {
@@ -113,13 +139,22 @@ store::SavePlace RunWriter::Impl::place(std::string_view phase, std::uint64_t st
   io::check_output_name(place.path, session().output(info.replace));
   const std::unique_lock held = lock();
   // Its file is there before it is the latest, and would seem to be left behind.
-  place.hold = held_files_->hold({place.file});
+  place.hold = held_files_->hold(place.file);
   if (info.replace && folder().files().has_file(place.path)) {
+    const store::RunListing listing = folder().list(phase);
+    std::vector<std::string> changed = store::dependents_of(listing, place.file);
+    changed.push_back(place.file);
+    // Waiting for it might be waiting for who called this.
+    if (std::ranges::any_of(changed, [&](const auto& file) { return held_files_->is_base(file); }))
+      throw UsageError(ErrorCode::wrong_state,
+                       "a save under way makes a delta of it: it cannot be replaced before that "
+                       "has ended",
+                       {.path = place.path.string()});
     store::squash_dependents({.run = folder(),
                               .phase = place.phase,
                               .durability = options_.durability,
                               .cancel = options_.cancel},
-                             folder().list(phase), place.file);
+                             listing, place.file);
   }
   if (!may_be_delta) return place;
   const auto left = full_saves_left_.find(phase);
@@ -128,7 +163,7 @@ store::SavePlace RunWriter::Impl::place(std::string_view phase, std::uint64_t st
     return place;
   }
   place.delta = store::choose_delta(run_.config(), folder().list(phase), place.file);
-  if (place.delta) place.hold = held_files_->hold({place.file, place.delta->base});
+  if (place.delta) place.hold = held_files_->hold(place.file, place.delta->base);
   return place;
 }
 
@@ -150,7 +185,7 @@ store::SavePlace RunWriter::Impl::place_of(const Writer& writer, const SaveInfo&
                            .file = name,
                            .path = run_.phase_folder(phase.name) / name,
                            .info = info,
-                           .hold = held_files_->hold({name})};
+                           .hold = held_files_->hold(name)};
     place.info.replace = container::file_save_of(writer).options().output.replace;
     return place;
   }
@@ -168,8 +203,7 @@ SaveOptions RunWriter::Impl::save_options(SaveOptions options, bool replace) con
   return options;
 }
 
-StoredCheckpoint RunWriter::Impl::publish(const store::SavePlace& place,
-                                          const store::SavedFile& file) {
+StoredCheckpoint RunWriter::Impl::publish(store::SavePlace& place, const store::SavedFile& file) {
   const store::SaveSession own = session();
   std::string sha256 = file.sha256;
   if (sha256.empty()) {
@@ -196,6 +230,8 @@ StoredCheckpoint RunWriter::Impl::publish(const store::SavePlace& place,
   // What comes after its line does not bring the old one back.
   if (place.replacement) place.replacement->done();
   store::Published published = store::publish(own, place.phase, line);
+  // It is the latest: what it is based on is known by that.
+  place.hold.reset();
   own.step(SaveStep::retain);
   StorePruneResult pruned =
       retain(place.phase, run_.config().phase(place.phase).retention, false, held);
@@ -236,24 +272,28 @@ StorePruneResult RunWriter::Impl::retain(std::string_view phase, const Retention
 }
 
 StoredCheckpoint RunWriter::Impl::save(store::SavePlace place, const store::SaveAt& full,
-                                       const store::SaveAt& delta) {
+                                       const store::SaveDeltaAt& delta) {
   const Stopwatch watch;
   begin_replacing(place);
-  store::SavedFile file;
-  if (place.delta) {
+  std::optional<store::SavedFile> file;
+  if (const std::optional<ChainReader> base = base_of(place)) {
     // A delta is taken of what is not there, and a digest of what was is not its own.
     if (place.info.replace) container::remove_sha256_file(place.path, session().output());
-    file = delta(place);
     try {
-      file = replace_if_dear(place, std::move(file), full);
+      file = delta(place, *base);
+    } catch (const IntegrityError& failure) {
+      warn_of_base(place, failure);
+      place.delta.reset();
+    }
+    try {
+      if (file) file = replace_if_dear(place, *std::move(file), full);
     } catch (...) {
       session().files().remove(place.path);
       throw;
     }
-  } else {
-    file = full(place);
   }
-  StoredCheckpoint stored = publish(place, file);
+  if (!file) file = full(place);
+  StoredCheckpoint stored = publish(place, *file);
   stored.seconds = watch.seconds();
   return stored;
 }
@@ -289,7 +329,7 @@ store::SavedFile RunWriter::Impl::replace_if_dear(store::SavePlace& place, store
   whole.delta.reset();
   whole.info.replace = true;
   store::SavedFile file = full(whole);
-  whole.hold = held_files_->hold({place.file});
+  whole.hold = held_files_->hold(place.file);
   place = std::move(whole);
   return file;
 }

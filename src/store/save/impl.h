@@ -29,13 +29,17 @@ namespace thalia::store {
 /// synchronised.
 class HeldFiles : public std::enable_shared_from_this<HeldFiles> {
  public:
-  /// For as long as what is returned lives.
-  std::shared_ptr<const void> hold(std::vector<std::string> files);
+  /// For as long as what is returned lives. @param base of the delta that the file will be; empty:
+  /// it will be none.
+  std::shared_ptr<const void> hold(std::string file, std::string base = {});
   std::vector<std::string> all() const;
+  /// A save under way makes a delta of it.
+  bool is_base(const std::string& file) const;
 
  private:
   mutable std::mutex mutex_;
-  std::multiset<std::string> files_;
+  std::multiset<std::string> files_;  ///< bases too
+  std::multiset<std::string> bases_;
 };
 
 /// Where a checkpoint goes, and as what.
@@ -60,8 +64,13 @@ struct SavedFile {
   std::optional<double> read_factor{};  ///< of a delta, as measured
 };
 
-/// One way to save to a place.
+/// The digest of a delta is missing: it is read off the file.
+SavedFile saved_file(const SaveResult& saved);
+SavedFile saved_delta(const DeltaResult& saved);
+
+/// One way to save to a place, and the one of a delta.
 using SaveAt = std::function<SavedFile(const SavePlace&)>;
+using SaveDeltaAt = std::function<SavedFile(const SavePlace&, const ChainReader& base)>;
 
 }  // namespace thalia::store
 
@@ -128,24 +137,32 @@ class RunWriter::Impl {
   /// Held by whatever lists the run and changes it by what it found.
   std::unique_lock<io::ProcessMutex> lock() const { return std::unique_lock(mutex_); }
 
-  /// @param may_be_delta the policy is asked. @throws UsageError (exists) if the step is there.
+  /// @param may_be_delta the policy is asked. @throws UsageError (exists) if the step is there,
+  /// (wrong_state) where it is replaced and a save under way makes a delta of it.
   store::SavePlace place(std::string_view phase, std::uint64_t step, const SaveInfo& info,
                          bool may_be_delta = false) const;
   /// Just before the save: of a file that is replaced, nothing is told from here on.
   void begin_replacing(store::SavePlace& place) const;
   store::SavePlace place_of(const Writer& writer, const SaveInfo& info) const;
-  /// The checkpoint that the place's delta is taken against. @throws as ChainReader::open().
-  ChainReader base_of(const store::SavePlace& place) const {
-    return folder().files().open_chain(place.path.parent_path() / place.delta->base);
-  }
+  /// The checkpoint that the place's delta is taken against. Where that cannot be opened, it is
+  /// told, and the place's file will be a full one.
+  std::optional<ChainReader> base_of(store::SavePlace& place) const;
+  /// Tells why a file is no delta.
+  void warn_of_base(const store::SavePlace& place, const std::exception& failure) const;
   /// Options of a save into the run, made of those that the caller gave.
   SaveOptions save_options(SaveOptions options, bool replace) const;
 
-  /// Digest, if it is missing; then what publish() does.
-  StoredCheckpoint publish(const store::SavePlace& place, const store::SavedFile& file);
+  /// Digest, if it is missing; then what publish() does. The place's hold ends before retention.
+  StoredCheckpoint publish(store::SavePlace& place, const store::SavedFile& file);
   /// Saves by `full`, or by `delta` if that is the place's, and then publishes.
   StoredCheckpoint save(store::SavePlace place, const store::SaveAt& full,
-                        const store::SaveAt& delta = {});
+                        const store::SaveDeltaAt& delta = {});
+  /// What a writer has declared, to a place that has a delta, in the background.
+  SaveHandle<StoredCheckpoint> save_delta_later(AsyncSaver& saver, Writer& writer,
+                                                store::SavePlace place, ChainReader base,
+                                                Snapshot snapshot, std::function<void()> ready);
+  /// Makes a full file of the delta that is at a place, for publish_later().
+  store::SaveAt full_of_delta(SaveOptions options) const;
   /// publish() on a thread of its own, once the save is done. @param full makes a full file of a
   /// delta that is too dear.
   SaveHandle<StoredCheckpoint> publish_later(std::shared_ptr<detail::SaveControl> save,
@@ -174,6 +191,8 @@ class RunWriter::Impl {
   store::SavedFile replace_or_keep(store::SavePlace& place, store::SavedFile delta,
                                    const store::SaveAt& full);
   void work() noexcept;
+  /// The next save is no delta of what this one could not be a delta of.
+  void avoid_base(const store::SavePlace& place) const;
   void tell_failure(const store::SavePlace& place, const std::exception& failure) const noexcept;
 
   const RunWriterOptions options_;

@@ -19,6 +19,9 @@
 namespace thalia {
 namespace {
 
+using store::saved_delta;
+using store::saved_file;
+
 store::RecordKeys keys_of(const BrainState& brain) {
   store::RecordKeys keys;
   keys.add_metadata(brain.metadata);
@@ -75,24 +78,6 @@ store::RecordKeys keys_of(const std::filesystem::path& path, const SaveInfo& inf
   } catch (const UnsupportedError&) {
   }
   return keys;
-}
-
-std::string hex_of(const std::optional<Digest256>& digest) {
-  return digest ? hex(digest->bytes) : std::string();
-}
-
-// A delta has no digest yet: it is read off the file.
-store::SavedFile saved_file(const SaveResult& saved) {
-  return {.bytes = saved.file_bytes,
-          .sha256 = hex_of(saved.sha256),
-          .seconds = saved.seconds,
-          .sync_seconds = saved.sync_seconds};
-}
-
-store::SavedFile saved_delta(const DeltaResult& saved) {
-  store::SavedFile file = saved_file(saved);
-  file.is_delta = true;
-  return file;
 }
 
 store::SavedFile saved_file(const store::WrittenPayload& written) {
@@ -173,6 +158,22 @@ SaveHandle<StoredCheckpoint> RunWriter::commit_async(AsyncSaver& saver, Writer&&
                               [save] { return saved_file(save.wait()); });
 }
 
+SaveHandle<StoredCheckpoint> RunWriter::save_async(AsyncSaver& saver, Writer&& writer,
+                                                   const SaveInfo& info, Snapshot snapshot,
+                                                   std::function<void()> ready) {
+  store::SavePlace place = impl_->place_of(writer, info);
+  const container::FilePlan& plan = container::file_save_of(writer).plan();
+  require_keys(run(), place.phase, [&] { return keys_of(plan); });
+  store::declared_state(plan);  // refuses what has no bytes yet
+  place = impl_->place(place.phase, place.step, place.info, true);
+  std::optional<ChainReader> base = impl_->base_of(place);
+  if (!base) return commit_async(saver, std::move(writer), info, snapshot, std::move(ready));
+  impl_->session().step(SaveStep::write);
+  impl_->begin_replacing(place);
+  return impl_->save_delta_later(saver, writer, std::move(place), *std::move(base), snapshot,
+                                 std::move(ready));
+}
+
 StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
                                  const BrainState& brain, const SaveInfo& info,
                                  const BrainSaveOptions& options) {
@@ -188,12 +189,11 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
         own.save = impl_->save_options(options.save, at.info.replace);
         return saved_file(BrainCheckpoint::save(brain, at.path, own));
       },
-      [&](const store::SavePlace& at) {
+      [&](const store::SavePlace& at, const ChainReader& base) {
         impl_->session().step(SaveStep::write);
         own.save = impl_->save_options(options.save, at.info.replace);
         own.save.sha256 = false;
-        return saved_delta(
-            BrainCheckpoint::save_delta(brain, at.path, impl_->base_of(at), {.brain = own}));
+        return saved_delta(BrainCheckpoint::save_delta(brain, at.path, base, {.brain = own}));
       });
 }
 
@@ -209,20 +209,14 @@ SaveHandle<StoredCheckpoint> RunWriter::save_async(AsyncSaver& saver, std::strin
   BrainSaveOptions own = options;
   own.save = impl_->save_options(options.save, info.replace);
   impl_->begin_replacing(place);
-  if (place.delta) {
-    const SaveOptions full = impl_->save_options(options.save, true);
+  if (const std::optional<ChainReader> base = impl_->base_of(place)) {
+    store::SaveAt full = impl_->full_of_delta(impl_->save_options(options.save, true));
     own.save.sha256 = false;
     const SaveHandle<BrainDeltaResult> handle = BrainCheckpoint::save_delta_async(
-        saver, brain, place.path, impl_->base_of(place), {.brain = std::move(own)}, snapshot);
-    // The training has gone on: the state is that of the delta.
+        saver, brain, place.path, *base, {.brain = std::move(own)}, snapshot);
     return impl_->publish_later(
         store::control_of(handle), std::move(place),
-        [handle] { return saved_delta(handle.wait()); },
-        [full, impl = &*impl_](const store::SavePlace& at) {
-          impl->session().step(SaveStep::write);
-          const ChainReader chain = impl->folder().files().open_chain(at.path);
-          return saved_file(state::save_state(state_source(chain), at.path, full));
-        });
+        [handle] { return saved_delta(handle.wait()); }, std::move(full));
   }
   const SaveHandle<BrainSaveResult> handle =
       BrainCheckpoint::save_async(saver, brain, place.path, own, snapshot);
@@ -242,11 +236,11 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
         return saved_file(
             state::save_state(state, at.path, impl_->save_options(options, at.info.replace)));
       },
-      [&](const store::SavePlace& at) {
+      [&](const store::SavePlace& at, const ChainReader& base) {
         impl_->session().step(SaveStep::write);
         DeltaOptions delta{.save = impl_->save_options(options, at.info.replace)};
         delta.save.sha256 = false;
-        return saved_delta(write_delta(state, impl_->base_of(at), at.path, delta));
+        return saved_delta(write_delta(state, base, at.path, delta));
       });
 }
 
@@ -295,11 +289,13 @@ StoredCheckpoint RunWriter::save_file(std::string_view phase, std::uint64_t step
   const StateSource state = state_source(chain);
   if (chain.depth() != 0) return save(phase, step, state, info);
   require_keys(run(), phase, [&] { return keys_of(state); });
-  return impl_->save(impl_->place(phase, step, info, true), copy, [&](const store::SavePlace& at) {
-    impl_->session().step(SaveStep::write);
-    return saved_delta(write_delta(state, impl_->base_of(at), at.path,
-                                   {.save = {.output = impl_->session().output(at.info.replace)}}));
-  });
+  return impl_->save(
+      impl_->place(phase, step, info, true), copy,
+      [&](const store::SavePlace& at, const ChainReader& base) {
+        impl_->session().step(SaveStep::write);
+        const OutputOptions output = impl_->session().output(at.info.replace);
+        return saved_delta(write_delta(state, base, at.path, {.save = {.output = output}}));
+      });
 }
 
 StorePruneResult RunWriter::prune(std::string_view phase, const StorePruneOptions& options) {
