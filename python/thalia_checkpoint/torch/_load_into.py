@@ -9,6 +9,7 @@ import torch
 
 from .. import _log
 from .._files.open import open as open_file
+from .._files.streams import Source, path_of
 from .._keywords import suggests
 from .._types import Path
 from ..errors import UsageError, make_error
@@ -22,7 +23,7 @@ from ._state import Entry, FileState, Rename
 @suggests
 def load_into(
     module: torch.nn.Module,
-    path: Path,
+    path: Source,
     *,
     prefix: str = "",
     rename: Rename | Literal["auto"] | None = None,
@@ -32,7 +33,8 @@ def load_into(
     memory_bytes: int | None = None,
 ) -> LoadReport:
     """Reads a module's parameters and buffers from a file, each right into its place on any device.
-    A model in several files is read by its folder or its index. The module is then as
+    A model in several files is read by its folder or its index, and bytes and file objects as load() reads them.
+    The module is then as
     module.load_state_dict(load(path)) leaves it, extra state included.
 
     Tensors are read ahead past the page cache, as File.stream() reads them, and converted to the
@@ -66,6 +68,20 @@ def load_into(
     """
     if not isinstance(module, torch.nn.Module):
         raise no_module(module)
+    with path_of(path) as place:
+        return _load_into(module, place, prefix, rename, strict, assign, mmap, memory_bytes)
+
+
+def _load_into(
+    module: torch.nn.Module,
+    path: Path,
+    prefix: str,
+    rename: Rename | Literal["auto"] | None,
+    strict: bool,
+    assign: bool,
+    mmap: bool,
+    memory_bytes: int | None,
+) -> LoadReport:
     with open_file(path, access="writable" if assign and mmap else "mapped") as file:
         state = FileState(file, prefix, None if rename == "auto" else rename)
         places = module_places(module, state.own_names())

@@ -51,7 +51,7 @@ def misfit(path: Path, report: LoadReport, more: str = "") -> Exception:
     lines = [f"{what}: {_shown(names)}" for what, names in kinds if names]
     return make_error(
         UsageError,
-        [f"{os.fspath(path)} does not fit the module", *lines, *filter(None, [more])],
+        [f"{os.fspath(path)}: does not fit the module", *lines, *filter(None, [more])],
         "shape_mismatch" if report.mismatched else "not_found",
         path=os.fspath(path),
     )

@@ -177,7 +177,7 @@ def test_many_names_are_cut_and_each_kind_has_a_line(tmp_path):
     with pytest.raises(thalia.UsageError) as error:
         ours.load_into(make(), tmp_path / "f.thalia")
     first, missing, unexpected = str(error.value).splitlines()
-    assert first == f"{tmp_path / 'f.thalia'} does not fit the module"
+    assert first == f"{tmp_path / 'f.thalia'}: does not fit the module"
     assert missing.startswith("  missing: 0.bias, 1.0.weight, 1.0.bias, ")
     assert unexpected.startswith("  unexpected: other.0, other.1, ") and unexpected.endswith("other.9 and 30 more")
 

@@ -304,3 +304,27 @@ def test_convert_gives_what_is_saved_instead(tmp_path):
     with pytest.raises(ZeroDivisionError):
         thalia_torch.save(Schedule(), path, convert=lambda value: 1 / 0)
     assert thalia_torch.load(path)["a"][0] == 0.5
+
+
+@pytest.mark.parametrize("assign", [False, True])
+@pytest.mark.parametrize("mmap", [False, True])
+def test_a_module_is_filled_from_what_has_no_path(assign, mmap, tmp_path):
+    wanted = torch.nn.Linear(300, 200)
+    thalia_torch.save(wanted, tmp_path / "m.thalia")
+    data = (tmp_path / "m.thalia").read_bytes()
+    with open(tmp_path / "m.thalia", "rb") as opened, fsspec.open(f"file://{tmp_path}/m.thalia", "rb") as remote:
+        behind = io.BytesIO(b"head" + data)
+        behind.seek(4)
+        for source in (data, bytearray(data), io.BytesIO(data), behind, opened, remote, In(data)):
+            module = torch.nn.Linear(300, 200)
+            report = thalia_torch.load_into(module, source, assign=assign, mmap=assign and mmap)
+            assert report.fits and same(dict(module.state_dict()), dict(wanted.state_dict()))
+    module = torch.nn.Linear(300, 200)
+    thalia_torch.load_into(module, io.BytesIO(data), assign=assign, mmap=assign and mmap)
+    gc.collect()  # what it lies in stays
+    assert same(dict(module.state_dict()), dict(wanted.state_dict()))
+    with pytest.raises(thalia.UsageError) as caught:
+        thalia_torch.load_into(torch.nn.Linear(3, 2), io.BytesIO(data))
+    assert "/proc/" not in str(caught.value) and str(caught.value).startswith("the bytes: does not fit")
+    with pytest.raises(thalia.FormatError, match="the bytes"):
+        thalia_torch.load_into(module, b"no checkpoint at all, and long enough to be looked at by all readers" * 9)
