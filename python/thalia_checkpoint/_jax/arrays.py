@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .._files.dtypes import numpy_dtype
 from .._files.tensor import Tensor
+from .._objects.text_arrays import of_numbers, of_stored
 from ..errors import UnsupportedError, UsageError, make_error
 
 
@@ -26,6 +27,8 @@ class Stored:
     """The name of the generator of random keys, whose words the tensor has in its last dimension; else None."""
     shape: tuple[int, ...]
     dtype: Any
+    texts: str | None = None
+    """The dtype of an array of texts or times, as the file names it; the tensor has its numbers."""
 
 
 class Wanted(NamedTuple):
@@ -41,7 +44,10 @@ def is_key(array: Any) -> bool:
     return bool(jnp.issubdtype(array.dtype, jax.dtypes.prng_key))
 
 
-def stored(tensor: Tensor, kind: type, key: str | None) -> Stored:
+def stored(tensor: Tensor, kind: type, key: str | None, texts: str | None = None) -> Stored:
+    if texts is not None:
+        dtype, shape = of_stored(tensor.shape, texts)
+        return Stored(tensor, kind, None, shape, dtype, texts)
     if key is None:
         return Stored(tensor, kind, key, tensor.shape, numpy_dtype(tensor.dtype))
     words = _struct(tensor.shape, numpy_dtype(tensor.dtype))
@@ -78,6 +84,11 @@ def restored(found: Stored, wanted: Wanted, where: str) -> Any:
     if wanted.shape not in (None, found.shape):
         raise mismatch(where, "shape", list(found.shape), list(wanted.shape or ()), "shape_mismatch")
     dtype = found.dtype if wanted.dtype is None else wanted.dtype
+    if found.texts is not None:
+        if kind is jax.Array or dtype != found.dtype:
+            raise mismatch(where, "dtype", found.dtype, dtype if kind is not jax.Array else kind.__name__)
+        texts = of_numbers(_whole(found.tensor, numpy_dtype(found.tensor.dtype)), found.texts)
+        return texts[()] if kind is np.generic else texts
     if found.key is not None or jnp.issubdtype(dtype, jax.dtypes.extended):
         if dtype != found.dtype or kind is not jax.Array:
             raise mismatch(where, "dtype", found.dtype, dtype if kind is jax.Array else kind.__name__)

@@ -20,9 +20,12 @@ from .._files.tensor import Tensor
 from .._leaves import KINDS, NO_LEAF, VERSION, Walk, checked, deque_node, leaf_node, plain, tree_rules, value_of
 from .._leaves import described as what_it_is
 from .._objects.classes import named, parts_of
+from .._objects.text_arrays import as_numbers
 from ..errors import NotFoundError, UsageError, make_error
 from .arrays import Stored, is_key, mismatch, on_host, stored
 
+#: What was saved, by the members of its NODE.
+_ARRAYS: dict[str, type] = {"array": np.ndarray, "scalar": np.generic}
 #: What a target has in place of what is not to be read; orbax.checkpoint.PLACEHOLDER.
 PLACEHOLDER = ...
 
@@ -76,10 +79,8 @@ class _Encoder(Walk):
             return leaf
         if isinstance(value, jax.Array):
             return self._of_jax(value, path)
-        if isinstance(value, np.generic):
-            return {"scalar": self._add(np.asarray(value), path)}
-        if isinstance(value, np.ndarray):
-            return {"array": self._add(value.copy() if self._copy else value, path)}
+        if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+            return self._of_numpy(value, path)
         with self.inside(value, path):
             return self._container(value, path)
 
@@ -105,6 +106,12 @@ class _Encoder(Walk):
         if (parts := parts_of(value)) is not NO_LEAF:
             return named(self._container(parts, path), value)
         raise self.cannot(path, what_it_is(value))
+
+    def _of_numpy(self, value: Any, path: tuple[str, ...]) -> Any:
+        kind = "scalar" if isinstance(value, np.generic) else "array"
+        if (found := as_numbers(value)) is not None:  # a copy
+            return {kind: self._add(found[0], path), "dtype": found[1]}
+        return {kind: self._add(value.copy() if self._copy else np.asarray(value), path)}
 
     def _of_jax(self, array: jax.Array, path: tuple[str, ...]) -> Any:
         generator: Any = None
@@ -146,14 +153,13 @@ def decode(member: Any, tensors: Mapping[str, Tensor], path: str) -> Any:
     Raises FormatError for a tree that breaks the rules.
     """
 
-    def of(kind: type, name: str) -> Stored:
-        return stored(tensors[name], jax.Array if name in of_jax else kind, of_jax.get(name))
-
     def special(node: dict[str, Any]) -> Any:
-        ((kind, inner),) = node.items()
-        if kind not in ("array", "scalar"):
+        kind = next((kind for kind in _ARRAYS if kind in node), None)
+        if kind is None:
             return NO_LEAF
-        return of(np.ndarray if kind == "array" else np.generic, inner)
+        name = node[kind]
+        saved = jax.Array if name in of_jax else _ARRAYS[kind]
+        return stored(tensors[name], saved, of_jax.get(name), node.get("dtype"))
 
     tree = checked(member, path)
     with tree_rules(path):

@@ -17,6 +17,8 @@ def as_numbers(array: Any) -> tuple[Any, str] | None:
     """An array of texts, bytes or times as numbers, those of a text along a dimension of their own, and its
     dtype; None for any other."""
     kind = array.dtype.kind
+    if isinstance(array, np.ma.MaskedArray):  # which no file holds
+        return None
     if kind == "T":
         return as_numbers(array.astype(str))
     if kind not in _NUMBERS:
@@ -29,15 +31,22 @@ def as_numbers(array: Any) -> tuple[Any, str] | None:
 
 def of_numbers(numbers: Any, name: Any) -> Any:
     """The array that as_numbers() was given. Raises ValueError for numbers that are not of such a dtype."""
-    if not isinstance(name, str) or not _DTYPE.fullmatch(name):
-        raise ValueError(f"{name!r} is no dtype of texts or times")
-    dtype = np.dtype(name)
-    has_width = dtype.kind in "US"
-    shape = numbers.shape[:-1] if has_width else numbers.shape
-    wanted = np.dtype(_NUMBERS[dtype.kind])
-    width = dtype.itemsize // wanted.itemsize
-    if numbers.dtype != wanted or (has_width and numbers.shape[-1:] != (width,)):
+    dtype, shape = of_stored(numbers.shape, name)
+    if numbers.dtype != np.dtype(_NUMBERS[dtype.kind]):
         raise ValueError(f"{name!r} of an array {numbers.dtype}{list(numbers.shape)}")
     if dtype.kind == "U" and numbers.size and numbers.max() > _LAST_CHARACTER:
         raise ValueError(f"{name!r} of numbers that are no characters")
     return np.ascontiguousarray(numbers).reshape(-1).view(dtype).reshape(shape)
+
+
+def of_stored(shape: tuple[int, ...], name: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """The dtype and the shape of the array whose numbers have that shape. Raises as of_numbers()."""
+    if not isinstance(name, str) or not _DTYPE.fullmatch(name):
+        raise ValueError(f"{name!r} is no dtype of texts or times")
+    dtype = np.dtype(name)
+    if dtype.kind in "Mm":
+        return dtype, shape
+    width = dtype.itemsize // np.dtype(_NUMBERS[dtype.kind]).itemsize
+    if shape[-1:] != (width,):
+        raise ValueError(f"{name!r} of numbers of the shape {list(shape)}")
+    return dtype, shape[:-1]

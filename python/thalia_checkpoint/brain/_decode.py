@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from .. import _core
 from .._leaves import CONTAINERS, LEAVES, MAPPINGS, dict_of, restored
+from .._objects.text_arrays import of_numbers
 from ..errors import FormatError, ThaliaError, make_error
 from ._arrays import Framework, Read, reader
 
@@ -94,6 +95,8 @@ class _Decoder:
             if not isinstance(inner, _core.LoadedTensor):
                 raise ValueError(f"a value of the kind {kind!r} that is no tensor")
             array = self._read_numpy(inner)
+            if "_dtype" in node and array is not None:
+                array = of_numbers(array, node["_dtype"])
             return array[()] if kind == "numpy_scalar" and array is not None else array
         if kind == "named":
             return restored(node["_class"], self._value(inner, depth + 1))

@@ -17,6 +17,7 @@ import numpy as np
 
 from .._leaves import DEPTH, KINDS, NO_LEAF, described, is_text, leaf_node, plain, set_members
 from .._objects.classes import class_name, parts_of
+from .._objects.text_arrays import as_numbers
 from ..errors import UnsupportedError, make_error
 from ._arrays import borrowed, is_torch
 from ._state import BrainRegion, BrainState, LazyRegion
@@ -84,9 +85,12 @@ class RegionEncoder:
         if is_torch(value):
             self._kinds.torch = True
             return self._tensor(value, path)
-        if isinstance(value, np.ndarray | np.generic):
+        if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+            kind = "numpy" if isinstance(value, np.ndarray) else "numpy_scalar"
+            if (numbers := as_numbers(value)) is not None:
+                return python(kind, self._tensor(numbers[0], path), _dtype=numbers[1])
             tensor = self._tensor(value, path)
-            return self._kinds.numpy(tensor) if isinstance(value, np.ndarray) else python("numpy_scalar", tensor)
+            return self._kinds.numpy(tensor) if kind == "numpy" else python(kind, tensor)
         if id(value) in self._open:
             raise self._cannot(path, "a container that holds itself")
         if len(self._open) >= DEPTH:

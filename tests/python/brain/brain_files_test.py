@@ -82,8 +82,8 @@ class Right(enum.Enum):
     [
         ({"regions": {"a": {"weights": {"f": print}}}}, r"a\.weights\.f"),
         ({"a": {"b": [1, {"c": object()}]}}, r"a\.b\[1\]\.c"),
-        ({"a": {"w": np.array(["text"])}}, r"a\.w"),
-        ({"a": {"w": np.array([None])}}, r"a\.w"),
+        ({"a": {"w": np.array([object()])}}, r"a\.w\[0\]: cannot save builtins\.object"),
+        ({"a": {"w": np.ma.array(["text"], mask=[1])}}, r"a\.w: .*masked"),
         ({"a": {"w": np.ma.array([1], mask=[1])}}, r"a\.w: .*masked"),
         ({"a": {"d": {Left.ONE: 1, Right.ONE: 2}}}, r"a\.d: .*the same"),
         ({"a": {"s": {Left.ONE, Right.ONE}}}, r"a\.s: .*the same"),

@@ -131,6 +131,30 @@ def test_a_state_comes_back_bit_for_bit(tmp_path, name, compression):
     assert [entry.name for entry in path.parent.iterdir()] == [name]  # and nothing else
 
 
+def test_arrays_of_texts_and_times_come_back(path, tmp_path):
+    members = {
+        "words": np.array([["a", "bcd"], ["", "äö𝄞"]]),
+        "bytes": np.array([b"a\x00b", b""]),
+        "times": np.array(["2020-01-01", "NaT"], "M8[D]"),
+        "span": np.timedelta64(25, "us"),
+        "none": np.array([], "<U3"),
+        "deep": [{"names": (np.array("x"),)}],
+    }
+    brain = {"regions": {"a": {"weights": {"w": np.ones(3)}, **members}}, "labels": np.array(["up", "down"])}
+    BrainCheckpoint.save(brain, path)
+    assert same(loaded(path), brain)
+    lazy = BrainCheckpoint.load(path, lazy=True)
+    assert same(lazy.regions["a"]["words"], members["words"])
+    objects = {"a": {"names": np.array([["x"], ["yz"]], object)}}
+    BrainCheckpoint.save(objects, tmp_path / "objects.thalia")
+    assert BrainCheckpoint.load(tmp_path / "objects.thalia")["a"] == {"names": [["x"], ["yz"]]}
+    with pytest.raises(thalia.UnsupportedError, match=r"a\.names\[0\]: cannot save builtins\.object"):
+        BrainCheckpoint.save({"a": {"names": np.array([object()])}}, path)
+    brain["regions"]["a"]["words"] = np.array([["a", "bcd"], ["", "other"]])
+    BrainCheckpoint.save_delta(brain, tmp_path / "delta.thalia", path)
+    assert same(loaded(tmp_path / "delta.thalia"), brain)
+
+
 def test_what_python_has_comes_back(path):
     brain = {
         "regions": {
