@@ -147,6 +147,7 @@ _INSTEAD: dict[type | str, str] = {
     io.StringIO: "its getvalue()",
     enum.Enum: "its value",
     memoryview: "its tobytes()",
+    io.IOBase: "its name, or its contents,",
     Mapping: "dict() of it",
     Iterable: "list() of it",
 }

@@ -71,7 +71,7 @@ class ThaliaCheckpointEngine(_Engine):  # type: ignore[misc, unused-ignore]
     def save(self, state_dict: Any, path: Path) -> None:
         """Returns when the file is whole, and on the disk; or when it has failed, which commit() tells."""
         try:
-            self._write(declare(state_dict, path, self._options, as_dictionary))
+            self._write(declare(state_dict, path, self._options, as_dictionary, converts=False))
         except Exception as error:
             self._failed = self._failed or error
 

@@ -111,7 +111,7 @@ class ThaliaCheckpointIO(CheckpointIO):  # type: ignore[misc, unused-ignore]
         target = local_path(path)
         with io_errors():
             os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
-        return declare(checkpoint, target, {**self._options, **(storage_options or {})})
+        return declare(checkpoint, target, {**self._options, **(storage_options or {})}, converts=False)
 
 
 @suggests

@@ -121,6 +121,7 @@ def test_what_cannot_be_saved_is_named_and_convert_helps(tmp_path):
         with pytest.raises(thalia.UnsupportedError, match=what) as caught:
             thalia.save({"deep": [value]}, path)
         assert "deep.0" in str(caught.value) and not path.exists()
+        assert str(caught.value).endswith("; convert= may make one of these of it")
     thalia.save({"deep": [range(2)]}, path, convert=lambda value: list(value) if isinstance(value, range) else None)
     assert thalia.load(path) == {"deep": [[0, 1]]}
     with pytest.raises(TypeError, match="did you mean 'convert'"):

@@ -33,9 +33,10 @@ def nothing(_: Any) -> None:
 class Encoder(Walk):
     """Makes the NODEs of one tree. Those of a framework are made by a class of its own."""
 
-    def __init__(self, expected: str, instead: Instead) -> None:
-        """expected: as of Walk. instead: is asked for all that is not stored as it is."""
-        super().__init__(expected)
+    def __init__(self, expected: str, instead: Instead, *, converts: bool = True) -> None:
+        """expected: as of Walk. instead: is asked for all that is not stored as it is; converts: it is an option
+        of the caller's, called convert."""
+        super().__init__(f"{expected}; convert= may make one of these of it" if converts else expected)
         self._instead = instead
         self.arrays: list[Named] = []
         self.roles: dict[str, str] = {}

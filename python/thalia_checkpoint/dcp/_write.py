@@ -93,7 +93,7 @@ class _RankWriter:
 
     def values(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """The trees of values, and the region that their tensors are in."""
-        encoded = encode(dict(values))
+        encoded = encode(dict(values), converts=False)
         region, n = "values", 1
         while any(region == used for used, _ in self._names):
             n += 1

@@ -257,7 +257,7 @@ def _prepared(
     else:
         from ..torch._encode import encode  # needs torch
 
-        encoded = encode(dict(state_dict))
+        encoded = encode(dict(state_dict), converts=False)
         tensors = list(encoded.tensors)
         texts[MEMBER] = {"version": VERSION, "tree": encoded.tree}
     try:

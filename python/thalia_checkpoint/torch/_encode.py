@@ -46,8 +46,9 @@ class Encoded(NamedTuple):
 
 
 class _Encoder(Encoder):
-    def __init__(self, instead: Instead) -> None:
-        super().__init__("tensors, arrays, numbers, texts, containers of these, or objects with state_dict()", instead)
+    def __init__(self, instead: Instead, *, converts: bool = True) -> None:
+        expected = "tensors, arrays, numbers, texts, containers of these, or objects with state_dict()"
+        super().__init__(expected, instead, converts=converts)
         self.tensors: list[torch.Tensor] = []
         self.nodes: list[dict[str, Any]] = []  # what describes each of these, and has its name
         self.attributes: list[list[Any]] = []
@@ -104,14 +105,15 @@ class _Encoder(Encoder):
         return node
 
 
-def encode(value: Any, instead: Instead = nothing, staging: Staging | None = None) -> Encoded:
+def encode(value: Any, instead: Instead = nothing, staging: Staging | None = None, *, converts: bool = True) -> Encoded:
     """The tree of an object, and its tensors; those that share memory once.
 
     instead: gives what to save of an object that save() does not take; None if it has nothing.
     staging: if it takes one of the tensors it has copies of all that is written; they are there
         once all tensors were gone through and staging.wait() is back.
+    converts: as of Encoder.
     """
-    encoder = _Encoder(instead)
+    encoder = _Encoder(instead, converts=converts)
     with collector_paused():
         tree = encoder.node(value, ())
     stored: dict[int, torch.Tensor | None] = {}

@@ -36,14 +36,16 @@ def declare(
     options: Mapping[str, Any],
     instead: Instead = nothing,
     metadata: Mapping[str, Any] | None = None,
+    *,
+    converts: bool = True,
 ) -> Writer:
     """A writer with all that save(obj, path) writes, before it is written.
 
-    path: as Writer takes it. instead: as of encode(). metadata: the caller's. Raises UsageError for members
+    path: as Writer takes it. instead, converts: as of encode(). metadata: the caller's. Raises UsageError for members
     of these that are not his.
     """
     own = check_metadata(metadata)
-    encoded = encode(obj, instead)
+    encoded = encode(obj, instead, converts=converts)
     return _filled(Writer(path, **options), encoded, own)
 
 

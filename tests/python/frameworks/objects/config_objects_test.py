@@ -182,7 +182,7 @@ def test_generators_of_random_numbers_go_on_where_they_stood():
 def test_what_would_not_come_back_is_refused_with_its_place(value, what):
     with pytest.raises(thalia.UnsupportedError, match=what) as caught:
         saved(value)
-    assert str(caught.value).startswith("deep.0")
+    assert str(caught.value).startswith("deep.0") and "; convert= may make one of these" in str(caught.value)
 
 
 def test_an_object_that_holds_itself_is_refused():
