@@ -27,10 +27,16 @@ _DEBUG, _INFO = 10, 20
 
 def done(what: str, path: Path | int | None, result: _Result) -> _Result:
     """Tells on INFO that a file was written, with the bytes and the seconds that the result has of it."""
-    if path is not None and (logger := _logger(_INFO)) is not None:
+    if path is not None:
         nbytes: int = getattr(result, "file_bytes", 0) or getattr(result, "output_bytes", 0)
-        _tell(logger, _INFO, what, path, nbytes, getattr(result, "seconds", 0.0))
+        saved(what, path, nbytes, getattr(result, "seconds", 0.0))
     return result
+
+
+def saved(what: str, path: Path | int, nbytes: int, seconds: float) -> None:
+    """The same of bytes and seconds that another says."""
+    if (logger := _logger(_INFO)) is not None:
+        _tell(logger, _INFO, what, path, nbytes, seconds)
 
 
 @contextmanager

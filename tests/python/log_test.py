@@ -8,6 +8,8 @@ import sys
 import numpy as np
 import pytest
 import thalia_checkpoint as thalia
+from thalia_checkpoint import store
+from thalia_checkpoint.brain import BrainCheckpoint
 from thalia_checkpoint.numpy import load_file, save_file
 
 WEIGHT = np.arange(4096, dtype=np.float32)
@@ -48,6 +50,32 @@ def test_a_save_in_the_background_is_told_once_when_its_result_is_asked_for(tmp_
     assert handle.wait() == handle.wait()
     (line,) = lines()
     assert re.fullmatch(rf"saved {re.escape(str(tmp_path))}/a.thalia: {SIZE}", line)
+
+
+def test_saves_into_a_run_and_of_brains_are_told_too(tmp_path, lines):
+    deltas = {"policy": "every", "full_every": 9}
+    store.create_run(tmp_path / "r", {"deltas": deltas, "phases": [{"name": "train"}]})
+    saver = thalia.AsyncSaver()
+    brain = {"regions": {"a": {"weights": {"w": WEIGHT}}}}
+    with store.RunWriter(tmp_path / "r") as run:
+        with run.new_checkpoint(1) as writer:
+            writer.add("a/w", WEIGHT)
+        run.save_object(2, {"w": WEIGHT}, delta=True)
+        handle = run.save_object_async(saver, 3, {"w": WEIGHT})
+        assert len(lines()) == 2
+        assert handle.wait() is not None and handle.wait() is not None
+        run.save_brain(4, brain)
+        run.save_file(5, run.run.path_of(run.run.list()[0]))
+        run.save_bytes(6, b"x" * 5000)
+    BrainCheckpoint.save(brain, tmp_path / "b.thalia")
+    BrainCheckpoint.save_delta(brain, tmp_path / "d.thalia", tmp_path / "b.thalia")
+    handle = BrainCheckpoint.save_async(brain, tmp_path / "c.thalia", saver=saver)
+    assert handle.wait() == handle.wait() and handle.wait()["path"].endswith("c.thalia")
+    names = [f"ckpt_train_step0000000{step}.thalia" for step in range(1, 7)] + ["b.thalia", "d.thalia", "c.thalia"]
+    words = ["saved", "saved delta", "saved", "saved delta", "saved delta", "saved", "saved", "saved delta", "saved"]
+    assert len(lines()) == len(names)
+    for line, name, word in zip(lines(), names, words, strict=True):
+        assert re.fullmatch(rf"{word} .*{name}: ({SIZE}|\d+ B in .*)", line), line
 
 
 def test_reading_is_told_on_debug(tmp_path, caplog):

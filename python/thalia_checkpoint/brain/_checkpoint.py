@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
 
-from .. import _core
+from .. import _core, _log
 from .._files.async_saver import AsyncSaver, PendingSave
 from .._keywords import suggests
 from .._support import paths
@@ -421,9 +421,12 @@ class BrainSaveHandle(PendingSave[dict[str, Any]]):
     ) -> None:
         super().__init__(raw)
         self._summary = summary
+        self._summed_up: dict[str, Any] | None = None
 
     def _result(self, found: dict[str, Any]) -> dict[str, Any]:
-        return self._summary(found)
+        if self._summed_up is None:  # once, as it is told in the log
+            self._summed_up = self._summary(found)
+        return dict(self._summed_up)
 
 
 def _planned_delta(
@@ -466,9 +469,10 @@ def _planned_delta(
 
 
 def summary_of(
-    reported: dict[str, Any], path: Path, compression: str | bool | None, level: int | None
+    reported: dict[str, Any], path: Path, compression: str | bool | None, level: int | None, what: str = "saved"
 ) -> dict[str, Any]:
-    """What save() returns. reported: what the library says about the save."""
+    """What save() returns, and its line in the log. reported: what the library says about the save."""
+    _log.saved(what, path, reported["file_size"], reported.pop("seconds"))
     codec = reported.pop("codec", None) or _core.frames_of_name(path) or _save.codec_of(path, compression)
     return {
         **reported,
@@ -486,7 +490,7 @@ def _delta_summary(
     pathways = sum(name.startswith(_save.PATHWAY) for name in changed)
     size = reported["file_size"]
     return {
-        **summary_of(reported, path, compression, level),
+        **summary_of(reported, path, compression, level, "saved delta"),
         "base_checkpoint": os.fspath(base),
         "delta_checkpoint": os.fspath(path),
         "base_size_mb": base_size / (1 << 20),

@@ -44,7 +44,8 @@ from ._phases import (
 )
 from ._pool import Pool, PoolAddResult, PoolCache, PoolConfig, PoolDraw, PoolMember, PoolRating, PoolView, Rating
 from ._run import Run, create_run, find_runs, is_run_id, run_id
-from ._writer import CheckpointWriter, RunWriter, StoreHandle
+from ._saves import CheckpointWriter, StoreHandle
+from ._writer import RunWriter
 
 __all__ = [
     "CheckpointEntry",

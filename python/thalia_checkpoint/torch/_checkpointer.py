@@ -69,6 +69,8 @@ class AsyncCheckpointer:
         better: ("loss", "min"). The best checkpoint is never removed.
     phase: the name of the run's phase.
     when_busy: what a save does while another one is unfinished, as in AsyncSaver.
+    delta: checkpoints are stored as what differs from the newest, where the `deltas` of the run's configuration
+        say so. What those that are kept are based on stays beside them.
     convert: as of thalia_checkpoint.torch.save().
     options: those of SaveOptions. A checkpoint of the same step is replaced, unless `replace` is False.
 
@@ -90,6 +92,7 @@ class AsyncCheckpointer:
         metric: tuple[str, Literal["min", "max"]] | None = None,
         phase: str = "train",
         when_busy: Literal["wait", "queue", "replace", "skip"] = "wait",
+        delta: bool = False,
         convert: Callable[[Any], Any] | None = None,
         **options: Unpack[SaveOptions],
     ) -> None:
@@ -109,6 +112,7 @@ class AsyncCheckpointer:
         self._keep = keep
         self._metric = metric
         self._phase = phase
+        self._delta = delta
         self._options = checked(options)
         self._replace = self._options.pop("replace", None) is not False
         self._durability: Any = self._options.pop("durability", None) or "full"
@@ -148,6 +152,8 @@ class AsyncCheckpointer:
                 f"{self._folder}: goes back from step {self._newest} to {step}: checkpoints of larger steps are left "
                 "behind, and are the first to go"
             )
+        if self._delta and self._newest is not None and step <= self._newest:
+            self.wait()  # for what may become a delta of the one that is replaced
         # Deduplicated before the copy: tied weights are stored once here as well.
         state: Mapping[str, Any] = {**self._parts, "step": step, "extra": extra}
         staging = Staging()
@@ -157,9 +163,11 @@ class AsyncCheckpointer:
 
         writer, staged = declare_staged(state, begin, staging, self._convert)
         if staged:
-            handle = run.save_async(self._saver, writer, metric=metric, snapshot="borrowed", ready=staging.wait)
+            handle = run.save_async(
+                self._saver, writer, metric=metric, delta=self._delta, snapshot="borrowed", ready=staging.wait
+            )
         else:
-            handle = run.save_async(self._saver, writer, metric=metric)
+            handle = run.save_async(self._saver, writer, metric=metric, delta=self._delta)
         if handle.skipped:
             writer.abandon()
         else:
@@ -236,9 +244,10 @@ class AsyncCheckpointer:
 
     def _look_after(self) -> None:
         while self._running and self._running[0].done:
-            error = self._running.popleft().error
-            # One that gave way to a newer one is no failure.
-            if error is not None and getattr(error, "code", "") != "cancelled":
+            handle = self._running.popleft()
+            if (error := handle.error) is None:
+                handle.wait()  # which names it in the log
+            elif getattr(error, "code", "") != "cancelled":  # one that gave way to a newer one is no failure
                 raise error
         if self._run is not None:
             self._run._warn()

@@ -109,6 +109,7 @@ Members summary_of(const Path& path, const SaveResult& saved, const BrainContent
   out["num_pathways"] = contents.pathways;
   out["total_neurons"] = saved.total_neurons;
   out["total_synapses"] = saved.total_synapses;
+  out["seconds"] = saved.seconds;
   out["checksum"] = hex(saved.closing_checksum.bytes);
   out["precision_policy"] = contents.precision_policy;
   out["precision_stats"] = shares_dict(contents.precision_statistics);

@@ -361,9 +361,14 @@ def test_objects_are_saved_without_torch(tmp_path):
         for each, name in zip(stored, "ab", strict=True):
             found = thalia.load(each.path)
             assert np.array_equal(found.pop("weight"), state["weight"]) and found == {"seen": [1, 2], "name": name}
-        with pytest.raises(thalia.UnsupportedError, match="x"):
+        with pytest.raises(thalia.UnsupportedError, match=r"x: cannot save builtins\.object.*convert="):
             run.save_object(3, {"x": object()})
         assert [entry.step for entry in run.run.list()] == [1, 2]
+        for stored in (
+            run.save_object(3, {"x": object()}, convert=lambda value: 7),
+            run.save_object_async(saver, 4, {"x": object()}, convert=lambda value: 7, delta=True).wait(),
+        ):
+            assert thalia.load(stored.path) == {"x": 7}
     assert "torch" not in sys.modules
 
 

@@ -72,23 +72,33 @@ def test_objects_come_back_as_they_were(tmp_path, in_background):
         with pytest.raises(TypeError, match="compression"):
             run.save_object(4, {"a": 1}, compresion="zstd")
         assert [entry.step for entry in run.run.list()] == [1, 2, 3]
+        converted = run.save_object(4, {"a": object(), "w": torch.ones(2)}, convert=lambda value: "an object")
+        assert load(converted.path)["a"] == "an object"
     with pytest.raises(thalia.UsageError, match="closed"):
         run.save_object(5, {"a": 1})
 
 
-def test_objects_are_deltas_where_the_run_has_them(tmp_path):
+@pytest.mark.parametrize("in_background", [False, True])
+def test_objects_are_deltas_where_the_run_has_them(tmp_path, in_background):
     config = {"deltas": {"policy": "every", "full_every": 4}, "phases": [{"name": "train", "retention": {}}]}
     store.create_run(tmp_path / "r", config)
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(300, 300), torch.nn.Linear(300, 10))
     tied = {"model": model, "again": model[0].weight, "view": model[0].weight[3:5]}
     states = []
+    saver = thalia.AsyncSaver()
     with store.RunWriter(tmp_path / "r", durability="none") as run:
         for step in range(1, 6):
             with torch.no_grad():
                 model[0].weight[step] += 1
-            run.save_object(step, {**tied, "step": step}, delta=True)
             states.append({name: tensor.clone() for name, tensor in model.state_dict().items()})
+            if in_background:
+                handle = run.save_object_async(saver, step, {**tied, "step": step}, metric=step, delta=True)
+                with torch.no_grad():
+                    model[0].weight[0] += 1  # a copy was taken
+                assert handle.wait().entry.metric == step
+            else:
+                run.save_object(step, {**tied, "step": step}, delta=True)
         entries = run.run.list()
         assert [entry.depth for entry in entries] == [0, 1, 2, 3, 0]
         assert entries[3].file_bytes < entries[0].file_bytes / 10
