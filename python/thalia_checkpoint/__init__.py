@@ -16,7 +16,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._core import __version__, detect_format, set_default_allocation_limit
+from ._library import missing_library as _missing_library
+
+try:
+    from ._core import __version__, detect_format, set_default_allocation_limit
+except ImportError as _error:
+    raise _missing_library(_error) from None
 from ._files.any_file import AnyFile
 from ._files.async_saver import AsyncSaver, SaveHandle
 from ._files.file import Connection, File, Region, Tensors

@@ -9,7 +9,8 @@ from pathlib import Path
 PACKAGE = "python/thalia_checkpoint"
 # Modules at the top that all rooms may import. They import each other, without a circle.
 BASE = (
-    "_core", "_html", "_keywords", "_leaves", "_log", "_missing", "_progress", "_support", "_types", "_warn", "errors",
+    "_core", "_html", "_keywords", "_leaves", "_library", "_log", "_missing", "_progress", "_support", "_types",
+    "_warn", "errors",
 )  # fmt: skip
 # Modules at the top that belong to a room of another name.
 PARTS = {
