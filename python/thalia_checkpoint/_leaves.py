@@ -115,6 +115,18 @@ def plain(value: Any) -> Any:
     return NO_LEAF
 
 
+def method_of(value: object, name: str) -> Callable[[], Any] | None:
+    """A method of an object; None if it has none. A dictionary whose keys are its attributes is not asked for one that
+    its class does not have: that may make the key, or raise."""
+    if isinstance(value, type) or (isinstance(value, Mapping) and not hasattr(type(value), name)):
+        return None
+    try:
+        found = getattr(value, name, None)
+    except LookupError:  # of an object that looks its attributes up in a dictionary
+        return None
+    return found if callable(found) else None
+
+
 def is_text(value: object) -> TypeGuard[str]:
     """Whether it is a text that a file can hold: one without half of a surrogate pair."""
     if not isinstance(value, str):

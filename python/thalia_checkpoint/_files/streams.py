@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 from .._types import BinaryReader, BinaryWriter, Path, is_reader
 from ..errors import IoError, ThaliaError, make_error
@@ -31,8 +31,10 @@ def path_of(source: Source) -> Iterator[Path]:
     elif is_reader(source):
         with _path_of_file(source) as path:
             yield path
+    elif isinstance(source, str | os.PathLike):
+        yield source
     else:
-        yield cast(Path, source)
+        raise TypeError(f"got {type(source).__qualname__}, expected a path, bytes or a file object that is read")
 
 
 @contextmanager

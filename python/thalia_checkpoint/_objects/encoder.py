@@ -15,7 +15,7 @@ import numpy as np
 
 from .._files.elements import elements
 from .._files.named import Named
-from .._leaves import KINDS, NO_LEAF, Walk, deque_node, described, leaf_node, plain, set_members
+from .._leaves import KINDS, NO_LEAF, Walk, deque_node, described, leaf_node, method_of, plain, set_members
 from .classes import class_name, named, parts_of
 from .text_arrays import as_numbers
 
@@ -82,9 +82,9 @@ class Encoder(Walk):
         if isinstance(value, np.ndarray | np.generic):
             if value.dtype != object:
                 return self._array(value, path, role)
-        elif not isinstance(value, type) and callable(state_dict := getattr(value, "state_dict", None)):
+        elif (state_dict := method_of(value, "state_dict")) is not None:
             return self.node(state_dict(), path, role)
-        elif not isinstance(value, type) and hasattr(value, "__dlpack__"):
+        elif hasattr(type(value), "__dlpack__"):
             return self._array(value, path, role)
         if (instead := self._instead(value)) is not None:
             return self.node(instead, path, role)

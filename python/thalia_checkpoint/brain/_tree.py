@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .._leaves import DEPTH, KINDS, NO_LEAF, described, is_text, leaf_node, plain, set_members
+from .._leaves import DEPTH, KINDS, NO_LEAF, described, is_text, leaf_node, method_of, plain, set_members
 from .._objects.classes import class_name, parts_of
 from .._objects.text_arrays import as_numbers
 from ..errors import UnsupportedError, make_error
@@ -126,8 +126,7 @@ class RegionEncoder:
             if kind is torch.Size:
                 return python("size", list(value))
         for method in STATE_METHODS:
-            state = getattr(value, method, None)
-            if callable(state) and not isinstance(value, type):
+            if (state := method_of(value, method)) is not None:
                 own = state()
                 self.states[id(value)] = value, own
                 return self._node(own, path)

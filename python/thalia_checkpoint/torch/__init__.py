@@ -14,6 +14,7 @@ No pickle is read or written.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Container, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -24,6 +25,7 @@ from .._files.named import Named, check_format, committed_bytes, save_named, sav
 from .._files.open import open as open_file
 from .._files.safe_open import access_of
 from .._files.streams import write_to
+from .._files.writer import SaveOptions
 from .._keywords import suggests
 from .._objects.encoder import nothing
 from .._support import collector_paused
@@ -32,13 +34,11 @@ from ..errors import UsageError, make_error
 from ._checkpointer import AsyncCheckpointer, Resumed
 from ._load_into import load_into
 from ._misfit import LoadReport
-from ._objects import declare, load
+from ._objects import declare, load, one_of
 from ._tensors import named, overlapping, tensor_of
 
 if TYPE_CHECKING:
     from typing import Unpack
-
-    from .._files.writer import SaveOptions
 
 __all__ = [
     "AsyncCheckpointer",
@@ -52,6 +52,18 @@ __all__ = [
     "save_file",
     "save_model",
 ]
+
+
+class ObjectOptions(SaveOptions, total=False):
+    """Those of SaveOptions, and those of torch.save() that say how it pickles, which change nothing here."""
+
+    pickle_module: Any
+    pickle_protocol: int
+    _use_new_zipfile_serialization: bool
+    _disable_byteorder_record: bool
+
+
+_OF_PICKLES = ("pickle_module", "pickle_protocol", "_use_new_zipfile_serialization", "_disable_byteorder_record")
 
 
 def _named(tensors: Mapping[str, torch.Tensor]) -> list[Named]:
@@ -221,13 +233,23 @@ def save(
     *,
     metadata: Mapping[str, Any] | None = None,
     convert: Callable[[Any], Any] | None = None,
-    **options: Unpack[SaveOptions],
+    **options: Unpack[ObjectOptions],
+) -> None: ...
+@overload
+def save(
+    obj: Any,
+    *,
+    f: Path | BinaryWriter,
+    metadata: Mapping[str, Any] | None = None,
+    convert: Callable[[Any], Any] | None = None,
+    **options: Unpack[ObjectOptions],
 ) -> None: ...
 @suggests
 def save(
     obj: Any,
     path: Any = None,
     *,
+    f: Any = None,
     metadata: Mapping[str, Any] | None = None,
     convert: Callable[[Any], Any] | None = None,
     **options: Any,
@@ -240,12 +262,14 @@ def save(
         a table. Tensors that share memory are stored once, and come back shared.
         The state of an optimizer has the role "optimizer", which conversions leave exact.
     path: or a file object: open(), io.BytesIO, fsspec, which need not seek. The file is made in memory,
-        and written at the object's position. What its write() raises goes through.
+        and written at the object's position. What its write() raises goes through. `f` as well, as torch.save()
+        calls it.
     metadata: members of the file's metadata, which JSON can hold: thalia_checkpoint.open(path).metadata has
         them, and load() does not.
     convert: asked for each object that is none of numbers, texts, bytes, tensors, arrays and plain
-        containers, and has no state_dict(): gives what to save in its place, or None to leave it.
-    options: those of SaveOptions.
+        containers, and has no state_dict(), and for tensors that are sparse, quantized or of a class of their
+        own: gives what to save in its place, or None to leave it.
+    options: those of SaveOptions. Those of torch.save() that say how it pickles are taken, without an effect.
 
     The file is there whole, and on the disk, when this returns. Ctrl-C leaves the old one. A file object
     is neither flushed nor closed, and after an error it has a part.
@@ -257,6 +281,17 @@ def save(
     as `metadata`, or in the path's place: the bytes of save_file(obj). No file is written meanwhile.
     """
     instead = convert or nothing
+    path = one_of("save", path, f)
+    for name in _OF_PICKLES:
+        options.pop(name, None)
+    if isinstance(obj, str | os.PathLike) and isinstance(path, Mapping):
+        raise make_error(
+            UsageError,
+            f"obj: got {os.fspath(obj)!r}, and the object in the path's place; expected save(obj, path)",
+            "bad_argument",
+            field="obj",
+            expected="the object, and then the path",
+        )
     if isinstance(path, Mapping):
         if metadata is not None:
             raise make_error(

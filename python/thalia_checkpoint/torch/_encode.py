@@ -15,7 +15,7 @@ from .._objects.encoder import Encoder, Instead, nothing
 from .._support import collector_paused
 from ..errors import UnsupportedError
 from ._tensors import named as named_tensor
-from ._tensors import on_host, overlapping, span_of, stored_as
+from ._tensors import not_dense, on_host, overlapping, span_of, stored_as
 from ._tree import ATTRIBUTE
 
 if TYPE_CHECKING:
@@ -90,7 +90,10 @@ class _Encoder(Encoder):
             self.attributes.append([".".join(path), node])
 
     def _tensor(self, value: torch.Tensor, path: tuple[str, ...], role: str | None) -> Any:
-        if type(value) not in PLAIN:
+        subclass = type(value) not in PLAIN
+        if (subclass or not_dense(value) is not None) and (instead := self._instead(value)) is not None:
+            return self._in_place(value, instead, path, role)
+        if subclass:
             raise self.cannot(path, f"the tensor subclass {type(value).__qualname__}")
         name = self.name(path)
         if role is not None:

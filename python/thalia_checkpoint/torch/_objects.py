@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import torch
 
@@ -28,6 +28,13 @@ from ._staging import Staging
 from ._tensors import mapped_tensor, tensor_of
 
 Made = TypeVar("Made", bound=Writer)
+
+
+def one_of(function: str, ours: Any, theirs: Any) -> Any:
+    """What is read or written, by the name that it has here or that torch gives it."""
+    if theirs is not None and ours is not None:
+        raise TypeError(f"{function}() got a file twice, by its place and as f=")
+    return ours if theirs is None else theirs
 
 
 def declare(
@@ -66,7 +73,7 @@ def _filled(writer: Made, encoded: Encoded, metadata: Mapping[str, Any]) -> Made
     return writer
 
 
-@suggests
+@overload
 def load(
     source: Source,
     map_location: MapLocation = None,
@@ -74,6 +81,31 @@ def load(
     device: torch.device | str | None = None,
     mmap: bool | None = False,
     weights_only: bool | None = None,
+    pickle_module: Any = None,
+    encoding: str = "",
+) -> Any: ...
+@overload
+def load(
+    *,
+    f: Source,
+    map_location: MapLocation = None,
+    device: torch.device | str | None = None,
+    mmap: bool | None = False,
+    weights_only: bool | None = None,
+    pickle_module: Any = None,
+    encoding: str = "",
+) -> Any: ...
+@suggests
+def load(
+    source: Any = None,
+    map_location: MapLocation = None,
+    *,
+    f: Any = None,
+    device: torch.device | str | None = None,
+    mmap: bool | None = False,
+    weights_only: bool | None = None,
+    pickle_module: Any = None,
+    encoding: str = "",
 ) -> Any:
     """What save() was given, with its tensors on `device` (by default the CPU), or what torch.save()
     was, of which no pickle is run. A file that holds tensors alone, of any format, gives a
@@ -83,17 +115,20 @@ def load(
     their zeros.
 
     source: a path, the bytes of any such file, or a file object: open(), io.BytesIO, fsspec. It is read
-        from its position to its end. One of open() at the begin of a file is read in place.
+        from its position to its end. One of open() at the begin of a file is read in place. `f` as well, as
+        torch.load() calls it.
     map_location: in place of `device`, as torch.load() has it: a device; a dictionary, of which the
         device under "cpu" counts, as a file does not say where its tensors were; or a function of a
         storage and "cpu", which gives the storage to take, or None for that one.
     mmap: tensors lie in a private mapping of the file, where their bytes are verified; writing to one
         changes this process's copy alone. Compressed tensors are decoded.
-    weights_only: taken as torch.load() takes it, and without an effect: no code of a file ever runs.
+    weights_only, pickle_module, encoding: taken as torch.load() takes them, and without an effect: no code of a
+        file ever runs, and the texts of those that are read are UTF-8.
 
-    Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that torch lacks;
-    UsageError for a map_location that cannot be; what a file object's read() raises.
+    Raises TypeError for no source, or two; IoError, FormatError, IntegrityError; UnsupportedError for a dtype that
+    torch lacks; UsageError for a map_location that cannot be; what a file object's read() raises.
     """
+    source = one_of("load", source, f)
     place = placing(device, map_location)
     read = mapped_tensor if mmap else tensor_of
     with path_of(source) as path:

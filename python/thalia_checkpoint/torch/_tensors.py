@@ -179,10 +179,10 @@ def named(name: str, tensor: torch.Tensor, host: Callable[[torch.Tensor], torch.
 
 def stored_as(name: str, tensor: torch.Tensor) -> tuple[str, tuple[int, ...]]:
     """The dtype and the shape that a file has of it. Raises as named()."""
-    if (what := _not_dense(tensor)) is not None:
+    if (what := not_dense(tensor)) is not None:
         raise make_error(
             UnsupportedError,
-            f"{name}: got a tensor {what}, expected a dense one with elements",
+            f"{name}: got a tensor {what}, expected a dense one with elements{_instead_of(tensor)}",
             "unsupported_feature",
             tensor=name,
             value=what,
@@ -219,7 +219,7 @@ def overlapping(tensors: Sequence[torch.Tensor]) -> list[list[int]]:
     shared: dict[int, list[int]] = {}  # of a storage with several, by its first
     for i, tensor in enumerate(tensors):
         # A tensor that is not in memory as it looks is stored as a copy.
-        if _not_dense(tensor) or tensor.numel() == 0 or tensor.is_conj() or tensor.is_neg():
+        if not_dense(tensor) or tensor.numel() == 0 or tensor.is_conj() or tensor.is_neg():
             continue
         found = first.setdefault((tensor.device, tensor.untyped_storage().data_ptr()), i)
         if found != i:
@@ -235,7 +235,8 @@ def overlapping(tensors: Sequence[torch.Tensor]) -> list[list[int]]:
     return sorted(sorted(group) for group in groups if len(group) > 1)
 
 
-def _not_dense(tensor: torch.Tensor) -> str | None:
+def not_dense(tensor: torch.Tensor) -> str | None:
+    """What keeps it out of files; None for most tensors."""
     if tensor.layout is _STRIDED and not (tensor.is_meta or tensor.is_nested or tensor.is_quantized):
         return None
     if tensor.is_meta:
@@ -245,6 +246,14 @@ def _not_dense(tensor: torch.Tensor) -> str | None:
     if tensor.is_quantized:
         return f"quantized as {tensor.dtype}"
     return f"with the layout {tensor.layout}"
+
+
+def _instead_of(tensor: torch.Tensor) -> str:
+    if tensor.is_meta:
+        return ""
+    if tensor.is_nested:
+        return " (unbind() gives some)"
+    return f" ({'dequantize' if tensor.is_quantized else 'to_dense'}() gives one)"
 
 
 def slice_of(tensor: Tensor, index: Any, *, device: torch.device | str | None = None) -> torch.Tensor:

@@ -14,6 +14,10 @@ def saving(model: torch.nn.Module, tensors: dict[str, torch.Tensor]) -> None:
     thalia_torch.save({"model": model}, "f", compression="plane_entropy")
     thalia_torch.save({"model": model}, "f", compresion="plane_entropy")  # wrong
     assert_type(thalia_torch.save(model, format="thalia", threads=1), bytes)
+    thalia_torch.save({"model": model}, f="f", pickle_protocol=2, durability="none")
+    thalia_torch.save({"model": model}, f="f", pickle_protocl=2)  # wrong
+    thalia_torch.load(f="f", map_location="cpu", weights_only=True)
+    thalia_torch.load(f="f", map_locaton="cpu")  # wrong
     thalia_torch.save_file(tensors, "f", durability="none")
     thalia_torch.save_file(tensors, "f", durabilty="none")  # wrong
     thalia_torch.save_model(model, "f", replace=False)
