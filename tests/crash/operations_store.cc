@@ -133,14 +133,23 @@ void prepare_full(const fs::path& folder) {
   prepare_run(folder, crash_config(), 1);
 }
 
+/// The network of a step as a writer of the run's, given to `save` while it is there.
+template <typename Save>
+auto declared(RunWriter& run, std::uint64_t step, const Work& work, Save save) {
+  const test::Sample sample = network(static_cast<unsigned>(step));
+  SaveOptions options{.work = work};
+  options.work.threads = 1;
+  Writer file = run.new_checkpoint(kTrain, step, options);
+  test::declare(file, sample);
+  return save(std::move(file));
+}
+
 void run_writer(const fs::path& folder, Teller& teller) {
   RunWriter writer(run_in(folder));
   for (const unsigned step : {2u, 3u})
     tell(teller, std::to_string(step), [&] {
-      const test::Sample sample = network(step);
-      Writer file = writer.new_checkpoint(kTrain, step, {.work = {.threads = 1}});
-      test::declare(file, sample);
-      writer.commit(std::move(file), {.metric = 0.5});
+      declared(writer, step, {},
+               [&](Writer file) { return writer.commit(std::move(file), {.metric = 0.5}); });
     });
 }
 
@@ -180,10 +189,21 @@ void prepare_base(const fs::path& folder) {
   prepare_run(folder, config, 1, 2, 3);
 }
 
-// Each is promised by the thread that has published it, while the other waits. A delta of all that
-// there is becomes a full file before that.
-template <bool kAllChanges>
-void run_background(const fs::path& folder, Teller& teller) {
+void prepare_declared(const fs::path& folder) {
+  create_run(run_in(folder), with_deltas(DeltaPolicy::Kind::every));
+  RunWriter run(run_in(folder), quick());
+  for (const std::uint64_t step : {1, 2}) {
+    declared(run, step, {},
+             [&](Writer file) { return run.commit(std::move(file), {.metric = 0.5}); });
+  }
+}
+
+/// Begins a save of a step in the background, with this work.
+using BeginSave = std::function<SaveHandle<StoredCheckpoint>(RunWriter&, AsyncSaver&,
+                                                             std::uint64_t step, const Work&)>;
+
+// Each is promised by the thread that has published it, while the other waits.
+void run_in_background(const fs::path& folder, Teller& teller, const BeginSave& begin_save) {
   RunWriter writer(run_in(folder));
   std::vector<SaveHandle<StoredCheckpoint>> saves;
   std::mutex mutex;
@@ -204,20 +224,38 @@ void run_background(const fs::path& folder, Teller& teller) {
   };
   AsyncSaver saver(options);
   // Which base the second takes depends on whether the first is there by then: it never is.
-  BrainSaveOptions held;
-  held.save.work.progress = [&](std::uint64_t, std::uint64_t) {
-    const std::lock_guard all_are_begun(mutex);
-  };
+  Work held;
+  held.progress = [&](std::uint64_t, std::uint64_t) { const std::lock_guard all_are_begun(mutex); };
   {
     const std::lock_guard begin(mutex);
     for (const std::uint64_t step : {3, 4}) {
       teller.attempt(std::to_string(step));
-      saves.push_back(writer.save_async(saver, kTrain, step, crash_state(step, kAllChanges),
-                                        {.metric = 0.125}, held));
+      saves.push_back(begin_save(writer, saver, step, held));
     }
   }
   for (const SaveHandle<StoredCheckpoint>& save : saves) save.wait();
   saver.wait_all();
+}
+
+// A delta of all that there is becomes a full file before it is published.
+template <bool kAllChanges>
+void run_background(const fs::path& folder, Teller& teller) {
+  run_in_background(folder, teller,
+                    [](RunWriter& run, AsyncSaver& saver, std::uint64_t step, const Work& work) {
+                      BrainSaveOptions options;
+                      options.save.work = work;
+                      return run.save_async(saver, kTrain, step, crash_state(step, kAllChanges),
+                                            {.metric = 0.125}, options);
+                    });
+}
+
+void run_declared_in_background(const fs::path& folder, Teller& teller) {
+  run_in_background(folder, teller,
+                    [](RunWriter& run, AsyncSaver& saver, std::uint64_t step, const Work& work) {
+                      return declared(run, step, work, [&](Writer file) {
+                        return run.save_async(saver, std::move(file), {.metric = 0.125});
+                      });
+                    });
 }
 
 constexpr auto kEvery = DeltaPolicy::Kind::every;
@@ -240,6 +278,7 @@ constexpr Operation kOperations[] = {
     OPERATION("store: replace a base", prepare_base, run_replace_base),
     OPERATION("store: background", prepare_deltas<kEvery>, run_background<false>),
     OPERATION("store: background, too dear", prepare_deltas<kCost>, run_background<true>),
+    OPERATION("store: writer, background", prepare_declared, run_declared_in_background),
 };
 #undef OPERATION
 
