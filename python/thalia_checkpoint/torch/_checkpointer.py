@@ -64,7 +64,8 @@ class AsyncCheckpointer:
 
     model, optimizer, scheduler: anything with state_dict() and load_state_dict().
     every: steps between two saves of step().
-    keep: whole checkpoints to keep, at least 1; None for all of them.
+    keep: whole checkpoints to keep, at least 1; None for all of them. It takes the place of the `keep_last` of the
+        run's configuration, whose other rules hold; a warning says so where that goes.
     metric: the name of what save() and step() are told as `metric`, and whether less or more of it is
         better: ("loss", "min"). The best checkpoint is never removed.
     phase: the name of the run's phase.
@@ -273,6 +274,7 @@ class AsyncCheckpointer:
                 create_run(self._folder, config)
             return config
         phases = {phase["name"]: phase for phase in config["phases"]}
+        self._tell_of_rule(phases.get(self._phase, {}).get("retention", {}).get("keep_last"))
         phases[self._phase] = self._as_wanted(phases.get(self._phase, {"name": self._phase}))
         return {**config, "phases": list(phases.values())}
 
@@ -284,6 +286,13 @@ class AsyncCheckpointer:
         if self._metric is not None:
             wanted["metric"] = dict(zip(("name", "direction"), self._metric, strict=True))
         return wanted
+
+    def _tell_of_rule(self, count: int | None) -> None:
+        if self._keep is None and count is not None:
+            warn_caller(
+                f"{self._folder}: keep_last = {count} of the run's configuration goes, as keep=None keeps all "
+                f"checkpoints from here on; keep={count} goes on with it"
+            )
 
     def _tell_of_other_files(self) -> None:
         if not self._folder.is_dir():

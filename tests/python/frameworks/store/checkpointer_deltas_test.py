@@ -324,5 +324,8 @@ def test_what_is_kept_after_a_restart_is_what_the_new_process_asks_for(tmp_path)
     assert list(depths(tmp_path / "r")) == [1, 4, 5, 6]  # the best counts
     train_to(tmp_path / "r", 7, keep=2, metric=float)
     assert list(depths(tmp_path / "r")) == [1, 7]
-    train_to(tmp_path / "r", 9, metric=float)
+    with pytest.warns(UserWarning, match="keep_last = 2 of the run's configuration goes") as warned:
+        train_to(tmp_path / "r", 9, metric=float)
+    assert {each.filename for each in warned} == {__file__} and len(warned) == 1
     assert list(depths(tmp_path / "r")) == [1, 7, 8, 9]
+    train_to(tmp_path / "r", 10, metric=float)  # which is known by now
