@@ -253,3 +253,17 @@ def test_views_survive_many_files(tmp_path):
         arrays.append(thalia.open(name)["w"].numpy())
     for i, array in enumerate(arrays):
         assert (array == i).all()
+
+
+@pytest.mark.parametrize(("dtype", "size"), [("f32", 60), ("u8", 15), ("binary", 2), ("ternary", 4)])
+def test_an_array_is_made_of_exactly_the_bytes_of_all_elements(path, dtype, size):
+    with thalia.Writer(path) as writer:
+        writer.add_bytes("r/w", dtype, (3, 5), bytes(size))
+    with thalia.open(path) as file:
+        tensor = file["r/w"]
+        data = bytes(tensor.raw())
+        assert len(data) == size
+        np.testing.assert_array_equal(tensor.array_of(data), tensor.numpy())
+        for wrong in data[:-1], data + b"\0", b"":
+            with pytest.raises(ValueError):
+                tensor.array_of(wrong)

@@ -133,9 +133,15 @@ def unpack(dtype: str, data: npt.NDArray[np.uint8], elements: int) -> npt.NDArra
 
 
 def shaped(dtype: str, shape: tuple[int, ...], data: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
-    """An array over the bytes of all elements, as the file has them; of packed ones a copy, a byte each."""
+    """An array over the bytes of all elements, as the file has them; of packed ones a copy, a byte each.
+
+    Raises ValueError for another number of bytes.
+    """
     if is_packed(dtype):
-        return unpack(dtype, data, math.prod(shape)).reshape(shape)
+        count = math.prod(shape)
+        if data.size != (count * BITS[dtype] + 7) // 8:
+            raise ValueError(f"{data.size} bytes are not those of {count} elements of {dtype}")
+        return unpack(dtype, data, count).reshape(shape)
     return data.view(numpy_dtype(dtype)).reshape(shape)
 
 

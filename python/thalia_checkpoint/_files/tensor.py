@@ -243,7 +243,11 @@ class Tensor(OpenHere):
         return (1, 0)
 
     def array_of(self, data: Buffer | npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
-        """An array of `shape` over the bytes of all elements, as the file has them."""
+        """An array of `shape` over the bytes of all elements, as the file has them; it keeps them.
+
+        Of elements of less than a byte, a copy with a byte each. Raises ValueError for bytes that are not as many, and
+        UnsupportedError where the dtype needs ml_dtypes.
+        """
         return shaped(self.dtype, self.shape, bytes_of(data))
 
     def _carried(self, data: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
