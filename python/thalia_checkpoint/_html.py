@@ -54,6 +54,11 @@ def of_tensors(title: str, tensors: Iterable[Tensor], count: int, *, named: Sequ
     return _table(title, ("name", "dtype", "shape", "size", "stored", "as"), rows(), count, ROWS)
 
 
+def of_rows(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table of what is no tensor."""
+    return _table(title, heads, rows, len(rows), ROWS)
+
+
 def of_result(result: Any) -> str:
     """The fields of a report; those that are lists of others in tables of their own."""
     rows: list[tuple[str, object]] = []

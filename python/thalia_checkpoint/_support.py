@@ -70,6 +70,13 @@ class OpenHere:
         return copied
 
 
+def made_as(value: object, **members: object) -> str:
+    """The repr() of what is made with options: those that were given, of functions the name alone."""
+    given = {name: member for name, member in members.items() if member is not None}
+    parts = (f"{name}={'…' if callable(member) else repr(member)}" for name, member in given.items())
+    return f"{type(value).__name__}({', '.join(parts)})"
+
+
 def texts(values: Iterable[str]) -> list[str]:
     """Names or patterns; a single one needs no list."""
     return [values] if isinstance(values, str) else list(values)

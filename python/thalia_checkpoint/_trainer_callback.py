@@ -14,7 +14,7 @@ from . import _core
 from . import torch as thalia_torch
 from ._files.writer import checked
 from ._keywords import suggests
-from ._support import io_errors
+from ._support import io_errors, made_as
 from ._trainer_folder import MARK, PROCESSES, random_name
 from ._types import Path
 from ._warn import warn_caller
@@ -105,6 +105,9 @@ class ThaliaCallback(TrainerCallback, ExportableState):  # type: ignore[misc, un
         self._control: Any = None
         self._processes = 1
         self._random_of: FilePath | None = None
+
+    def __repr__(self) -> str:
+        return made_as(self, checkpoint=self._checkpoint, **self._options)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Loads the states of optimizer and scheduler, where the training is resumed.

@@ -26,6 +26,7 @@ from ._deepspeed_objects import as_dictionary, with_objects
 from ._files.async_saver import AsyncSaver, SaveHandle
 from ._files.writer import Writer, checked
 from ._keywords import suggests
+from ._support import made_as
 from ._types import Path
 from .errors import ThaliaError, make_error
 from .torch import load
@@ -63,6 +64,9 @@ class ThaliaCheckpointEngine(_Engine):  # type: ignore[misc, unused-ignore]
         self._group: Any = None  # of processes; PyTorch says of a new one that it may be a number
         # DeepSpeed may hold its engine, and with it this one, beyond the end of the interpreter.
         atexit.register(self.cleanup)
+
+    def __repr__(self) -> str:
+        return made_as(self, **self._options)
 
     def create(self, info: CheckpointCommitInfo) -> None:
         """Begins a checkpoint, in every rank."""

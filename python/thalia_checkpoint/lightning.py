@@ -25,7 +25,7 @@ import torch
 from ._files.async_saver import AsyncSaver, SaveHandle
 from ._files.writer import checked
 from ._keywords import suggests
-from ._support import io_errors, local_path
+from ._support import io_errors, local_path, made_as
 from ._types import Path
 from .errors import FormatError, UsageError, make_error
 from .torch import load
@@ -57,6 +57,9 @@ class ThaliaCheckpointIO(CheckpointIO):  # type: ignore[misc, unused-ignore]
 
     def __init__(self, **options: Unpack[SaveOptions]) -> None:
         self._options = checked(options)
+
+    def __repr__(self) -> str:
+        return made_as(self, **self._options)
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Path, storage_options: Any = None) -> None:
         """Returns when the file is whole, and on the disk.
@@ -143,6 +146,9 @@ class ThaliaAsyncCheckpointIO(ThaliaCheckpointIO):
         # In the order of the calls: a save, or a path to be removed with None.
         self._unfinished: deque[tuple[str, SaveHandle | None]] = deque()
         _answer_for_names_on_their_way()
+
+    def __repr__(self) -> str:
+        return made_as(self, when_busy=self._when_busy, **self._options)
 
     def __getstate__(self) -> dict[str, Any]:
         # For processes that a strategy spawns: what is on its way stays with this one.

@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._core import EntityBlob
+from ._html import of_rows
 from ._keywords import suggests
 from .errors import UsageError, make_error
 
@@ -280,6 +281,14 @@ class Network:
         grid = f"{self.depth}x{self.rows}x{self.cols}x{self.layers_per_cell}"
         return f"<Network: {grid}, {len(self.layers)} layers{', a transformer' if self.transformer else ''}>"
 
+    def _repr_html_(self) -> str:
+        return _table(repr(self)[1:-1], self)
+
+
+def _table(title: str, network: Network) -> str:
+    heads = ("z", "y", "x", "l", "type", "activation", "dtype")
+    return of_rows(title, heads, [[getattr(layer, head) for head in heads] for layer in network.layers])
+
 
 def _weights(found: dict[str, Any]) -> Weights:
     return Weights(found["dtype"], found["scale"], _bytes(found["native"]), _floats(found["master"]))
@@ -366,6 +375,9 @@ class EntityFile:
 
     def __repr__(self) -> str:
         return f"<EntityFile '{_core.printable(self.path)}': {len(self.blobs)} blobs>"
+
+    def _repr_html_(self) -> str:
+        return _table(repr(self)[1:-1], self.header())
 
 
 def load(path: Path) -> Network:

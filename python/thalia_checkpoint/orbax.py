@@ -30,7 +30,7 @@ from ._jax.arrays import Stored, Wanted, is_key, mismatch, restored, shape_of
 from ._jax.tree import PLACEHOLDER, Encoded, described, is_empty
 from ._keywords import suggests
 from ._leaves import MEMBER
-from ._support import local_path
+from ._support import local_path, made_as
 from ._types import Path
 from .errors import UnsupportedError, UsageError, make_error
 
@@ -80,6 +80,9 @@ class ThaliaCheckpointHandler(ocp.AsyncCheckpointHandler):  # type: ignore[misc,
 
     def __init__(self, **options: Unpack[SaveOptions]) -> None:
         self._options = checked(options)
+
+    def __repr__(self) -> str:
+        return made_as(self, **self._options)
 
     def save(self, directory: Path, args: ThaliaSave) -> None:
         """Returns when the file is whole, and on the disk.

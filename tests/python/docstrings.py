@@ -86,6 +86,19 @@ def untyped_options(module):
     return sorted(set(found))
 
 
+def without_repr(module):
+    """Public classes of which a notebook shows an address."""
+    return [
+        name
+        for name, thing, owner in public(module)
+        if owner is None
+        and isinstance(thing, type)
+        and thing.__module__.startswith(PACKAGE)
+        and thing.__repr__ is object.__repr__
+        and not getattr(thing, "_is_protocol", False)
+    ]
+
+
 def examples(module):
     """Name and code of each; parts of one docstring are one example."""
     named = [(module, importlib.import_module(module)), *((name, thing) for name, thing, _ in public(module))]

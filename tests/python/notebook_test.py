@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import pickle
 import re
+import shutil
 import time
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -12,7 +13,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 import thalia_checkpoint as thalia
-from thalia_checkpoint import _html
+from docstrings import PACKAGE, without_repr
+from thalia_checkpoint import _html, brain, loom, store
 from thalia_checkpoint.numpy import save_file
 
 HOSTILE = '<script>alert("x")</script>&<img src=x onerror=alert(1)>\u202e\x1b[2J'
@@ -185,6 +187,53 @@ def test_everything_has_a_repr(path, tmp_path):
     with pytest.raises(ZeroDivisionError):
         handle.wait()
     assert repr(handle) == "<SaveHandle, failed: ZeroDivisionError>"
+
+
+@pytest.mark.parametrize("module", ["", ".brain", ".errors", ".loom", ".mithril", ".numpy", ".store"])
+def test_every_class_has_a_repr(module):
+    never_made = [f"{PACKAGE}.brain.BrainCheckpoint"]  # which has static methods alone
+    assert without_repr(f"{PACKAGE}{module}") == (never_made if module == ".brain" else [])
+
+
+def test_a_run_is_a_table_of_its_checkpoints(tmp_path):
+    store.create_run(tmp_path / "run", {"phases": [{"name": "a"}]})
+    with store.RunWriter(tmp_path / "run") as run:
+        for step in (1, 2):
+            run.save_object(step, {"w": np.ones(3)}, metric=0.5)
+        page = shown(run.run)
+        assert page.captions == [f"Run '{tmp_path}/run': a"]
+        assert [row[:3] for row in page.rows[1:]] == [["a", "2", "0.5"], ["a", "1", "0.5"]]
+        assert repr(run) == f"<RunWriter of <Run '{tmp_path}/run': a>>" and repr(run.pool).startswith("<Pool of <Run")
+        loaded = shown(run.run.load())
+        assert loaded.captions == ["LoadedCheckpoint"] and "step=2" in str(loaded.rows)
+        assert shown(store.migrate_record({"checkpoint_version": 1}, version=1, migrations={})).captions
+    shutil.rmtree(tmp_path / "run")
+    assert "Run" in run.run._repr_html_()  # of what is gone, its name
+    assert repr(store.PoolCache()) == "<PoolCache: 0 files open>"
+
+
+def test_a_brain_is_a_table_of_its_regions(tmp_path):
+    region = {"weights": {"w": np.ones((4, 3), np.float32)}, "state": [np.ones(2)], "name": HOSTILE}
+    state = {"regions": {"cortex": region, "other": region}, "pathways": {"a_to_b": {"w": np.ones(1)}}}
+    brain.BrainCheckpoint.save(state, tmp_path / "f.thalia")
+    found = brain.BrainCheckpoint.load(tmp_path / "f.thalia")
+    page = shown(found)
+    assert page.captions == ["BrainState: 2 regions, 1 pathways, 0 steps"]
+    assert page.rows[1:] == [["cortex", "2", "64 B"], ["other", "2", "64 B"], ["a_to_b", "1", "8 B"]]
+    assert ["name", "str", ""] in shown(found.regions["cortex"]).rows
+    lazy = brain.BrainCheckpoint.load(tmp_path / "f.thalia", lazy=True, regions=["other"])
+    assert ["cortex", "not read yet", ""] in shown(lazy).rows and not lazy.regions["cortex"].is_loaded
+    flat = brain.BrainState({"w": np.ones(3), "step": 4}, {}, 4)
+    assert shown(flat).rows[1:] == [["w", "1", "24 B"], ["step", "int", ""]]
+
+
+def test_a_network_is_a_table_of_its_layers(tmp_path):
+    layer = loom.Layer(type="Dense", dtype="int8", input_height=2, output_height=2)
+    layer.set_master(np.ones(4, np.float32))
+    network = loom.Network(layers_per_cell=1, layers=[layer])
+    loom.save_entity(tmp_path / "n.entity", network)
+    for thing in (network, loom.EntityFile(tmp_path / "n.entity")):
+        assert shown(thing).rows[1:] == [["0", "0", "0", "0", "Dense", layer.activation, "int8"]]
 
 
 def test_a_writer_has_a_repr_while_it_saves(tmp_path):

@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from .. import _core, _log
 from .._keywords import suggests
-from .._support import OpenHere
+from .._support import OpenHere, made_as
 from .._types import Path
 from ..errors import UsageError
 from .writer import SaveResult, Writer
@@ -167,7 +167,11 @@ class AsyncSaver(OpenHere):
         background_threads: int = 0,
     ) -> None:
         self._raw = _core.AsyncSaver(when_busy, max_unfinished, max_snapshot_bytes, background_threads)
+        self._when_busy = when_busy
         _savers.add(self)
+
+    def __repr__(self) -> str:
+        return made_as(self, when_busy=self._when_busy)
 
     def save(
         self,

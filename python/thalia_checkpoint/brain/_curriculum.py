@@ -109,6 +109,9 @@ class CurriculumTrainer:
         self.history: list[dict[str, Any]] = []
         """Stage, epochs and metrics of each stage that is done. The metrics are those of the last epoch."""
 
+    def __repr__(self) -> str:
+        return f"<CurriculumTrainer {str(self._folder)!r}: {self.stage} stages done>"
+
     def train_stage(self, stage_config: StageConfig) -> FilePath:
         """Trains the next stage, or what is left of it, and saves. Returns the checkpoint's path.
 

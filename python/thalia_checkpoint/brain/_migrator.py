@@ -8,6 +8,7 @@ from .. import _core
 from .._core import MigrateResult, Migration
 from .._keywords import suggests
 from .._operations.convert import migrate as migrate_file
+from .._support import made_as
 from .._warn import warn_caller
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 class FormatMigrator:
     """Static functions that share nothing: any thread may call any of them. The versions are 0.1, the original
     program's, and 1.0."""
+
+    def __repr__(self) -> str:
+        return made_as(self)
 
     @staticmethod
     def migrate(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 from .. import _core
+from .._html import of_rows, size_text
 from .._keywords import suggests
 from ._facts import Beside, RegionFacts
 
@@ -54,6 +55,11 @@ class BrainState(dict[str, Any]):
         found: Mapping[str, Any] = self.get("pathways", {})
         return found
 
+    def _repr_html_(self) -> str:
+        parts = {**self.regions, **self.pathways}
+        title = f"BrainState: {len(self.regions)} regions, {len(self.pathways)} pathways, {self.training_steps} steps"
+        return _of_members(title, parts or self)
+
 
 @suggests
 class BrainRegion(dict[str, Any]):
@@ -66,6 +72,30 @@ class BrainRegion(dict[str, Any]):
         super().__init__(members or {})
         self.facts: RegionFacts = RegionFacts() if facts is None else facts
         """What the file says of the region beside its state."""
+
+    def _repr_html_(self) -> str:
+        return _of_members(f"BrainRegion: {self.facts.n_neurons} neurons", self)
+
+
+def _of_members(title: str, members: Mapping[str, Any]) -> str:
+    """Arrays are counted, and regions that were not read yet stay so."""
+    rows: list[tuple[str, object, str]] = []
+    for name, member in members.items():
+        if isinstance(member, LazyRegion) and not member.is_loaded:
+            rows.append((name, "not read yet", ""))
+            continue
+        sizes = list(_sizes(member))
+        rows.append((name, len(sizes) or type(member).__name__, size_text(sum(sizes)) if sizes else ""))
+    return of_rows(title, ("name", "tensors", "size"), rows)
+
+
+def _sizes(value: Any, depth: int = 8) -> Iterator[int]:
+    """The bytes of each array in it."""
+    if hasattr(type(value), "dtype"):
+        yield int(value.nbytes)
+    elif depth and isinstance(value, Mapping | list | tuple):
+        for member in value.values() if isinstance(value, Mapping) else value:
+            yield from _sizes(member, depth - 1)
 
 
 class LazyRegion(MutableMapping[str, Any]):

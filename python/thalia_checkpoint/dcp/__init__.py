@@ -39,7 +39,7 @@ from .._distributed import parse as _dcp_parse
 from .._distributed.metadata import Chunk, Document, StoredFile, StoredTensor, StoredValue
 from .._files.writer import checked
 from .._keywords import suggests
-from .._support import io_errors, sync
+from .._support import io_errors, made_as, sync
 from .._types import Access, Path
 from ..errors import IoError, UnsupportedError, UsageError, make_error
 from ..torch._tensors import TORCH_DTYPES, in_elements, in_torch
@@ -107,6 +107,9 @@ class ThaliaStorageWriter(StorageWriter):  # type: ignore[misc, unused-ignore]
         self._rank = 0
         self._save_id = ""
         self._lock: _dcp_folder.Lock | None = None
+
+    def __repr__(self) -> str:
+        return made_as(self, path=self._folder, **self._options)
 
     def reset(self, checkpoint_id: Path | None = None) -> None:
         if checkpoint_id is not None:
@@ -234,6 +237,9 @@ class ThaliaStorageReader(StorageReader):  # type: ignore[misc, unused-ignore]
         self._verify = verify
         self._access: Access = access
         self._document: Document | None = None
+
+    def __repr__(self) -> str:
+        return made_as(self, path=self._folder, verify=self._verify, access=self._access)
 
     def reset(self, checkpoint_id: Path | None = None) -> None:
         if checkpoint_id is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _core
 from .._keywords import suggests
+from .._support import made_as
 
 
 @suggests
@@ -17,6 +18,9 @@ class ByteGrouper:
     width: the bytes of a number: 2, 4 or 8.
     Both raise UsageError for data that are no whole numbers.
     """
+
+    def __repr__(self) -> str:
+        return made_as(self)
 
     @staticmethod
     def group(data: Any, width: int = 2) -> bytes:
@@ -36,6 +40,9 @@ class DeltaEncoder:
 
     Both raise UsageError where the two are not of the same length.
     """
+
+    def __repr__(self) -> str:
+        return made_as(self)
 
     def encode(self, current: Any, previous: Any = None) -> bytes:
         """What decode() makes `current` of; `current` itself where there is no previous one."""

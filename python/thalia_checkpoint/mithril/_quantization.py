@@ -13,7 +13,7 @@ from .. import _core
 from .._files.dtypes import numpy_dtype, shaped
 from .._files.elements import Elements, elements
 from .._keywords import suggests
-from .._support import texts
+from .._support import made_as, texts
 from ..errors import UnsupportedError, UsageError, make_error
 
 
@@ -164,6 +164,9 @@ class AdaptiveQuantizer:
         self.target_bits = target_bits
         self.max_restarts = max_restarts
         self.group_size = group_size
+
+    def __repr__(self) -> str:
+        return made_as(self, target_bits=self.target_bits, max_restarts=self.max_restarts, group_size=self.group_size)
 
     def quantize(self, data: Any, sensitivity: Any = None, *, restarts: int = 0) -> QuantizedTensor:
         """The codes of an array or a tensor of f32, f16, bf16 or f64.

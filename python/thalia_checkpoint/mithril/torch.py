@@ -33,6 +33,7 @@ from torch.distributed.checkpoint.planner import (
 from .. import _core
 from .._core import Stop
 from .._keywords import suggests
+from .._support import made_as
 from ..errors import FormatError, UnsupportedError, UsageError, make_error
 from ..torch._encode import PLAIN
 from ..torch._tensors import DTYPES, named, stored_as, tensor_from
@@ -89,6 +90,10 @@ class MithrilSavePlanner(DefaultSavePlanner):  # type: ignore[misc, unused-ignor
         self._config = compressor.config
         self._compressor: _core.Compressor | None = None
 
+    def __repr__(self) -> str:
+        config = self._config
+        return made_as(self, compression_level=config.compression_level, byte_grouping=config.byte_grouping)
+
     def finish_plan(self, new_plan: SavePlan) -> SavePlan:
         # Only now: plans that ranks compare, and the metadata of the checkpoint, are those of tensors.
         plan = super().finish_plan(new_plan)
@@ -135,6 +140,9 @@ class MithrilLoadPlanner(DefaultLoadPlanner):  # type: ignore[misc, unused-ignor
     What a load raises comes in dcp's CheckpointException, by rank: IntegrityError, FormatError for damaged tensors;
     UsageError for a part that does not fit its target.
     """
+
+    def __repr__(self) -> str:
+        return made_as(self)
 
     def finish_plan(self, new_plan: LoadPlan) -> LoadPlan:
         # A reader opens what it takes for a tensor with torch.load().

@@ -21,6 +21,7 @@ from .._core import (
     StoreReport,
 )
 from .._files.file import File
+from .._html import Shown
 from .._warn import warn_caller
 
 Entries = list[CheckpointEntry]  # in the class that has a method of that name
@@ -48,7 +49,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class LoadedCheckpoint:
+class LoadedCheckpoint(Shown):
     """A checkpoint that was found whole."""
 
     entry: CheckpointEntry
@@ -60,7 +61,7 @@ class LoadedCheckpoint:
 
 
 @dataclass(frozen=True)
-class LoadedBytes:
+class LoadedBytes(Shown):
     """The bytes of a checkpoint that was found whole."""
 
     entry: CheckpointEntry

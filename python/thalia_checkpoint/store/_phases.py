@@ -11,6 +11,7 @@ from .. import _core
 from .._core import ModelFit, TransitionResult, TransitionStep
 from .._files.dtypes import constructor_names
 from .._files.file import File
+from .._html import of_result
 from .._keywords import suggests
 from ..errors import UnsupportedError, UsageError, make_error
 
@@ -103,6 +104,10 @@ class MigratedRecord(NamedTuple):
 
     record: dict[str, Any]
     from_version: int
+
+    def _repr_html_(self) -> str:
+        return of_result(self)
+
     """That it had."""
 
 

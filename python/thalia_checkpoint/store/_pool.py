@@ -36,6 +36,9 @@ class Pool:
     def __init__(self, run: RunWriter) -> None:
         self._run = run
 
+    def __repr__(self) -> str:
+        return f"<Pool of {self._run.run!r}>"
+
     def view(self) -> PoolView:
         """The pool as it is now; its draw() tells whom to play.
 
@@ -86,6 +89,9 @@ class PoolCache:
     def __init__(self, capacity: int = 5, *, access: Access = "mapped", threads: int = 0) -> None:
         """capacity: files that it keeps open. access, threads: as of open(). Raises UsageError for an access."""
         self._raw = _core.PoolCache(capacity, access, threads)
+
+    def __repr__(self) -> str:
+        return f"<PoolCache: {len(self)} files open>"
 
     def get(self, member: PoolMember) -> File:
         """The file of a version or an anchor, held against its digest when it is opened.

@@ -9,10 +9,11 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _core
+from .._html import of_repr, of_rows, size_text
 from .._keywords import suggests
 from .._progress import Progress, callback
 from .._types import Path
-from ..errors import UsageError, make_error
+from ..errors import ThaliaError, UsageError, make_error
 from ._facts import (
     CheckpointEntry,
     Entries,
@@ -222,6 +223,17 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<Run {str(self.folder)!r}: {', '.join(self.phases)}>"
+
+    def _repr_html_(self) -> str:
+        try:
+            entries = [entry for phase in self.phases for entry in self.list(phase)]
+        except ThaliaError:
+            return of_repr(self)
+        rows = [
+            (entry.phase, entry.step, entry.metric, size_text(entry.file_bytes), ", ".join(entry.protected_by))
+            for entry in reversed(entries)
+        ]
+        return of_rows(repr(self)[1:-1], ("phase", "step", "metric", "size", "stays as"), rows)
 
 
 def config_text(config: Mapping[str, Any]) -> str:

@@ -55,6 +55,9 @@ class RunWriter(RunSaves):
         self._run = Run._of(self._raw.run)
         self._warn()
 
+    def __repr__(self) -> str:
+        return f"<RunWriter of {self._run!r}>"
+
     @property
     def run(self) -> Run:
         """The run, for reading."""

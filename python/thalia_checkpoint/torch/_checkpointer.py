@@ -14,6 +14,7 @@ import torch
 
 from .._files.async_saver import AsyncSaver
 from .._files.writer import checked
+from .._html import of_result
 from .._keywords import suggests
 from .._objects.encoder import nothing
 from .._types import Path
@@ -37,6 +38,9 @@ class Resumed(NamedTuple):
     path: FilePath
     extra: dict[str, Any]
     """What save() was given besides the state."""
+
+    def _repr_html_(self) -> str:
+        return of_result(self)
 
 
 @suggests

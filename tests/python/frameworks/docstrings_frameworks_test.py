@@ -7,8 +7,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from docstrings import PACKAGE, examples, run, undocumented, untold_errors, untyped_options
+from docstrings import PACKAGE, examples, run, undocumented, untold_errors, untyped_options, without_repr
 from docstrings_test import ELSEWHERE
+from thalia_checkpoint.dcp import ThaliaStorageWriter
+from thalia_checkpoint.lightning import ThaliaAsyncCheckpointIO
+from thalia_checkpoint.mithril.torch import MithrilSavePlanner
+from thalia_checkpoint.transformers import ThaliaCallback
 
 MODULES = [f"{PACKAGE}.{name}" for name in ("accelerate", "dcp", "lightning", "mithril.torch", "torch", "transformers")]
 MODEL = "import torch; model = torch.nn.Linear(4, 2); optimizer = torch.optim.AdamW(model.parameters()); step = 1\n"
@@ -80,6 +84,23 @@ def test_a_checker_of_types_sees_every_misspelt_option():
     others = ("deepspeed", "flax", "mithril.deepspeed", "mithril.orbax", "orbax")
     modules = [*MODULES, *(f"{PACKAGE}.{name}" for name in others)]
     assert sorted(name for module in modules for name in untyped_options(module)) == ANY_NAME
+
+
+def test_every_class_has_a_repr():
+    # A Trainer is transformers', and shows what its Trainer does.
+    trainers = [f"{PACKAGE}.transformers.ThaliaTrainer", f"{PACKAGE}.transformers.ThaliaTrainerMixin"]
+    modules = [*MODULES, *(f"{PACKAGE}.{name}" for name in ("deepspeed", "flax", "mithril.orbax", "orbax"))]
+    assert [name for module in modules for name in without_repr(module)] == trainers
+
+
+def test_options_are_shown():
+    writer = ThaliaStorageWriter("/run", compression="zstd", progress=print)
+    assert repr(writer) == "ThaliaStorageWriter(path='/run', compression='zstd', progress=…)"
+    assert repr(ThaliaCallback(durability="none")) == "ThaliaCallback(durability='none')"
+    assert repr(ThaliaAsyncCheckpointIO()) == "ThaliaAsyncCheckpointIO(when_busy='queue')"
+    assert (
+        repr(MithrilSavePlanner(compression_level=3)) == "MithrilSavePlanner(compression_level=3, byte_grouping=True)"
+    )
 
 
 def test_every_example_is_run_or_said_not_to_be():
