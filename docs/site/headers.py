@@ -336,7 +336,7 @@ def write(xml: Path, sources: Sources) -> None:
     def first_line(header: str) -> str:
         head = re.match(r"(?://.*\n)+", (INCLUDE / header).read_text(encoding="utf-8"))
         said = document(Header._plain(head[0]), "../", language="cpp").split("\n\n")[0]
-        return re.split(r"(?<=[.;]) ", said)[0]
+        return re.split(r"(?<=[.;]) ", said)[0].removesuffix(";")
 
     for name, title, doors in (("cpp", "C++", list(DOORS)[:-1]), ("c", "C", ["thalia/c.h"])):
         manual = f":doc:`/use/{name}` is the manual. Each page here is a public header."
