@@ -1,7 +1,11 @@
-"""Tells the terminal how far a build is: pip keeps what a backend prints, unless -v is given or it fails."""
+"""Tells the terminal how far a build is: pip keeps what a backend prints, unless -v is given or it fails.
+
+Where it fails for what is missing, that is said last, in one line: pip shows all else that was printed before it.
+"""
 
 import contextlib
 import re
+import sys
 import threading
 import time
 
@@ -20,6 +24,27 @@ def compiled(build):
         return None
     ended = {fields[3] for line in log.splitlines() if len(fields := line.split("\t")) > 3}
     return len(every & ended), len(every)
+
+
+def reason(build):
+    """What meson.build said when it refused, as that a library is missing; "" where that is not why a build failed."""
+    try:
+        log = (build / "meson-logs/meson-log.txt").read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+    said = re.findall(r"ERROR: Problem encountered: (.*)", log)
+    return said[-1] if said else ""
+
+
+@contextlib.contextmanager
+def explained(what, build):
+    """Says last why a build failed."""
+    try:
+        yield
+    except SystemExit:
+        if said := reason(build):
+            print(f"\n{what}: {said}", file=sys.stderr, flush=True)
+        raise
 
 
 @contextlib.contextmanager
@@ -52,6 +77,8 @@ def told(what, build, terminal="/dev/tty", between=SECONDS_BETWEEN_LINES):
             yield
             result = "built"
         finally:
+            if result == "failed" and (said := reason(build)):
+                result = f"failed: {said};"
             ended.set()
             teller.join()
             say(f"{result} after {time.monotonic() - begun:.0f} s")

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 import mesonpy
-from build_progress import told
+from build_progress import explained, told
 from mesonpy import (  # noqa: F401
     build_sdist,
     get_requires_for_build_editable,
@@ -32,7 +32,7 @@ def in_folder(config_settings, folder):
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
     build = (config_settings or {}).get("build-dir", f"build/cp{sys.version_info.major}{sys.version_info.minor}")
-    with told("thalia-checkpoint", Path(build)):
+    with explained("thalia-checkpoint", Path(build)), told("thalia-checkpoint", Path(build)):
         return mesonpy.build_editable(wheel_directory, config_settings, metadata_directory)
 
 
@@ -61,7 +61,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         headers = settings.pop("stable-abi", None)
         if headers is not None:
             settings = with_stable_abi(settings, headers)
-        with told("thalia-checkpoint", build):
+        with explained("thalia-checkpoint", build), told("thalia-checkpoint", build):
             name = mesonpy.build_wheel(scratch, settings, metadata_directory)
         if headers is not None:
             name = tagged_as_stable(folder / name)

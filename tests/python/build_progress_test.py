@@ -14,7 +14,7 @@ _place = Path(__file__).parents[2] / "python" / "build_progress.py"
 _spec = importlib.util.spec_from_file_location("build_progress", _place)
 build_progress = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(build_progress)
-compiled, told = build_progress.compiled, build_progress.told
+compiled, explained, told = build_progress.compiled, build_progress.explained, build_progress.told
 
 BUILD = """build a.o: cpp_COMPILER a.cc
 build b.o: cpp_COMPILER b.cc
@@ -67,4 +67,31 @@ def test_a_build_that_fails_is_said_to(build):
 def test_without_a_terminal_nothing_is_told(build, capfd):
     with told("package", build, os.fspath(build / "none" / "tty")):
         pass
+    assert capfd.readouterr() == ("", "")
+
+
+MISSING = 'missing, or too old: please run "apt-get install liburing-dev" (names of Debian)'
+
+
+@pytest.fixture
+def refused(build):
+    (build / "meson-logs").mkdir()
+    log = f"Run-time dependency liburing found: NO\n\nmeson.build:103:2: ERROR: Problem encountered: {MISSING}\n"
+    (build / "meson-logs/meson-log.txt").write_text(log, encoding="utf-8")
+    return build
+
+
+def test_what_is_missing_is_said_last(refused, capfd):
+    with pytest.raises(SystemExit), explained("package", refused):
+        raise SystemExit(1)
+    assert capfd.readouterr() == ("", f"\npackage: {MISSING}\n")
+    assert f"failed: {MISSING}; after" in told_of(refused, fails=True)
+
+
+def test_a_build_that_fails_otherwise_is_not_explained(build, refused, capfd):
+    with pytest.raises(NoCompilerError), explained("package", refused):
+        raise NoCompilerError
+    (build / "meson-logs/meson-log.txt").unlink()
+    with pytest.raises(SystemExit), explained("package", build):
+        raise SystemExit(1)
     assert capfd.readouterr() == ("", "")
