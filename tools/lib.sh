@@ -66,7 +66,7 @@ install_packages() {
     die "this is not Debian; please install the equivalents of: ${missing[*]}"
   local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=3
     -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
-  as_root "${apt[@]}" update </dev/null || die "apt-get update failed"
+  as_root "${apt[@]}" update </dev/null || die "apt-get update failed; by hand, as root: apt-get install ${missing[*]}"
   as_root "${apt[@]}" install --no-install-recommends "${missing[@]}" </dev/null ||
     die "could not install: ${missing[*]}"
 }
