@@ -245,8 +245,8 @@ class Tensor(OpenHere):
     def array_of(self, data: Buffer | npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
         """An array of `shape` over the bytes of all elements, as the file has them; it keeps them.
 
-        Of elements of less than a byte, a copy with a byte each. Raises ValueError for bytes that are not as many, and
-        UnsupportedError where the dtype needs ml_dtypes.
+        Elements of less than a byte become a copy with a byte each. Raises ValueError for another number of bytes,
+        and UnsupportedError where the dtype needs ml_dtypes.
         """
         return shaped(self.dtype, self.shape, bytes_of(data))
 
