@@ -156,6 +156,8 @@ def test_objects_are_saved_without_torch(tmp_path):
 INTERRUPTED = """
     import signal, sys, threading, time
     from thalia_checkpoint import store
+    # Of what runs beside a shell it is ignored, and what that starts inherits it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     run = store.RunWriter(sys.argv[1], durability="none")
 
     def pieces():
@@ -178,9 +180,12 @@ def test_ctrl_c_ends_a_save_of_pieces_and_the_run_goes_on(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(INTERRUPTED), tmp_path / "r"], stdout=subprocess.PIPE, text=True
     )
-    assert process.stdout.readline() == "begun\n"
-    time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60)[0] == "ended\n"
+    try:
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60)[0] == "ended\n"
+    finally:
+        process.kill()
     assert [entry.step for entry in store.Run(tmp_path / "r").list()] == [1, 3]
     assert store.Run(tmp_path / "r").verify().findings == ()
