@@ -59,14 +59,13 @@ SaveHandle<StoredCheckpoint> RunWriter::Impl::save_delta_later(AsyncSaver& saver
     // A digest of what was there is not the delta's.
     if (at.info.replace) container::remove_sha256_file(at.path, session().output());
     try {
-      const DeltaResult saved =
-          write_delta(store::declared_state(declared.plan()), base, at.path, delta);
+      DeltaResult saved = write_delta(store::declared_state(declared.plan()), base, at.path, delta);
       *made = store::saved_delta(saved);
       return saved;
     } catch (const IntegrityError& failure) {
       warn_of_base(at, failure);
     }
-    const SaveResult saved = own.commit();
+    SaveResult saved = own.commit();
     *made = store::saved_file(saved);
     return saved;
   };
