@@ -67,6 +67,7 @@ class BrowserTest(unittest.TestCase):
                 "--headless",
                 "--no-sandbox",
                 "--disable-gpu",
+                "--disable-dev-shm-usage",
                 "--hide-scrollbars",
                 "--enable-logging=stderr",
                 f"--user-data-dir={self.path / 'profile'}",
@@ -76,7 +77,7 @@ class BrowserTest(unittest.TestCase):
             ],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=True,
         )
         self.console = [line for line in result.stderr.splitlines() if ":CONSOLE" in line]
