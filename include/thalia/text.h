@@ -20,6 +20,9 @@ std::string printable(std::string_view text, std::size_t limit = 200);
 /// Two lower-case hexadecimal digits a byte, as digests are printed: hex(digest.bytes).
 std::string hex(std::span<const std::uint8_t> bytes);
 
+/// A number of bytes as people read it: "512 B", "1.5 KiB", "93.1 GiB".
+std::string human_bytes(std::uint64_t bytes);
+
 /// The characters that printable() escapes: they move the cursor, end a line or reorder what is
 /// around them.
 bool is_unsafe(char32_t character) noexcept;

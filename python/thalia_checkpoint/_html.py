@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ._core import printable
+from ._core import human_bytes, printable
 from .errors import ThaliaError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def of_tensors(title: str, tensors: Iterable[Tensor], count: int, *, named: Sequ
             stored = ", ".join(codec for codec in tensor.codecs if codec != "none")
             kind = " ".join(filter(None, ["" if tensor.encoding == "dense" else tensor.encoding, stored]))
             name = named[i] if i < len(named) else tensor.path
-            yield name, tensor.dtype, shape, size_text(tensor.nbytes), size_text(tensor.stored_bytes), kind
+            yield name, tensor.dtype, shape, human_bytes(tensor.nbytes), human_bytes(tensor.stored_bytes), kind
 
     return _table(title, ("name", "dtype", "shape", "size", "stored", "as"), rows(), count, ROWS)
 
@@ -82,15 +82,6 @@ def of_result(result: Any) -> str:
 def of_repr(value: object) -> str:
     """Its repr(), where there is no table of it."""
     return f"<code>{_escaped(repr(value))}</code>"
-
-
-def size_text(nbytes: int) -> str:
-    """As people read it: 12 B, 1.5 MiB."""
-    size, units = float(nbytes), ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
-    while size >= 1023.95 and len(units) > 1:
-        size /= 1024
-        units.pop(0)
-    return f"{nbytes} B" if units[0] == "B" else f"{size:.1f} {units[0]}"
 
 
 def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]], count: int, most: int) -> str:

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ._core import printable
-from ._html import size_text
+from ._core import human_bytes, printable
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -65,6 +64,6 @@ def _logger(level: int) -> Logger | None:
 def _tell(logger: Logger, level: int, what: str, path: Path | int, nbytes: int, seconds: float) -> None:
     shown = f"descriptor {path}" if isinstance(path, int) else printable(os.fspath(path))
     if nbytes:
-        logger.log(level, "%s %s: %s in %.3f s", what, shown, size_text(nbytes), seconds)
+        logger.log(level, "%s %s: %s in %.3f s", what, shown, human_bytes(nbytes), seconds)
     else:
         logger.log(level, "%s %s in %.3f s", what, shown, seconds)

@@ -238,6 +238,7 @@ void bind_rules(nb::module_& module) {
   });
   module.def("printable",
              [](const std::string& text) { return printable(text, std::string_view::npos); });
+  module.def("human_bytes", human_bytes);
   nb::class_<HeldFolder>(module, "HeldFolder",
                          "A folder that nobody else writes a model into meanwhile. One that was "
                          "missing goes again where the block ends with an exception.")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import thalia_checkpoint as thalia
 from docstrings import PACKAGE, without_repr
-from thalia_checkpoint import _html, brain, loom, store
+from thalia_checkpoint import _core, _html, brain, loom, store
 from thalia_checkpoint.numpy import save_file
 
 HOSTILE = '<script>alert("x")</script>&<img src=x onerror=alert(1)>\u202e\x1b[2J'
@@ -71,7 +71,7 @@ def test_a_file_is_a_table_of_its_tensors(path):
     with thalia.open(path) as file:
         page = shown(file)
         assert page.captions == [
-            f"{path}: a .thalia file of {_html.size_text(file.file_bytes)}, 4 tensors in 3 regions"
+            f"{path}: a .thalia file of {_core.human_bytes(file.file_bytes)}, 4 tensors in 3 regions"
         ]
         assert page.rows[0] == ["name", "dtype", "shape", "size", "stored", "as"]
         assert ["encoder/weight", "f32", "[64, 64]", "16.0 KiB"] in [row[:4] for row in page.rows]

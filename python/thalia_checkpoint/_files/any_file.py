@@ -205,7 +205,7 @@ class AnyFile(OpenHere, Mapping[str, Tensor]):
         raw = self._open
         if raw is None:
             return _html.of_repr(self)
-        title = f"{self.path}: {raw.format} of {_html.size_text(raw.file_bytes)}, {len(self)} tensors"
+        title = f"{self.path}: {raw.format} of {_core.human_bytes(raw.file_bytes)}, {len(self)} tensors"
         return _html.of_tensors(title, self._tensors.values(), len(self))
 
 

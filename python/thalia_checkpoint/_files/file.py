@@ -337,7 +337,7 @@ class File(OpenHere, Mapping[str, Region]):
             return _html.of_repr(self)
         kind = "delta" if raw.is_delta else "file"
         title = (
-            f"{self.path}: a .thalia {kind} of {_html.size_text(raw.file_bytes)}, "
+            f"{self.path}: a .thalia {kind} of {_core.human_bytes(raw.file_bytes)}, "
             f"{raw.tensor_count} tensors in {len(raw)} regions"
         )
         regions = (raw.region(i) for i in range(len(raw)))

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "cli/terminal/output.h"
+#include "thalia/text.h"
 #include "thalia/types.h"
 
 namespace thalia::cli {
 
-/// "512 B", "1.5 KiB", "93.1 GiB".
-std::string human_bytes(std::uint64_t bytes);
 /// "1.5 KiB (1,536 bytes)"; below 1 KiB only "512 bytes".
 std::string exact_bytes(std::uint64_t bytes);
 /// 1234567 as "1,234,567".
