@@ -25,6 +25,7 @@ from ._facts import RegionFacts
 from ._growth import (
     AppendResult,
     CapacityMetrics,
+    GrowFileOptions,
     GrowFileResult,
     GrownTensor,
     GrowthOptions,
@@ -60,6 +61,7 @@ __all__ = [
     "CapacityMetrics",
     "CurriculumTrainer",
     "FormatMigrator",
+    "GrowFileOptions",
     "GrowFileResult",
     "GrownTensor",
     "GrowthOptions",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AppendResult",
     "CapacityMetrics",
+    "GrowFileOptions",
     "GrowFileResult",
     "GrownTensor",
     "GrowthOptions",
@@ -83,6 +84,18 @@ class GrowthOptions(TypedDict, total=False):
     """Inputs that other regions have from this one grow with it."""
     reason: str
     """For the growth history."""
+
+
+class GrowFileOptions(GrowthOptions, total=False):
+    """Keyword arguments of what grows in a file. No grow_targets: that is refused."""
+
+    compression: str | None
+    """That of the tensors that grow; by itself the region's."""
+    compression_level: int | None
+    timestamp: int | None
+    wait: bool
+    """Until nobody else changes the file; else that is an IoError."""
+    durability: Literal["full", "data", "none"]
 
 
 @suggests
@@ -155,49 +168,26 @@ def grow_source(
 
 
 @suggests
-def grow_file(
-    path: Path,
-    region: str,
-    n_new: int,
-    *,
-    compression: str | None = None,
-    compression_level: int | None = None,
-    timestamp: int | None = None,
-    wait: bool = False,
-    durability: Literal["full", "data", "none"] = "full",
-    **growth: Unpack[GrowthOptions],
-) -> GrowFileResult:
+def grow_file(path: Path, region: str, n_new: int, **options: Unpack[GrowFileOptions]) -> GrowFileResult:
     """grow_output() of a region of a .thalia file in place, as `thalia grow` does: other regions are neither read
     nor moved. A crash leaves the old state or the new one.
 
-    compression: of the tensors that grow; by itself as the region's.
-    wait: until nobody else changes the file; else that is an IoError.
-    growth: GrowthOptions but for grow_targets.
+    options: GrowFileOptions.
     Raises as grow_output(); IoError, FormatError, IntegrityError; UnsupportedError for a file that cannot be
     appended to, such as a delta.
     """
-    options = _core.AppendOptions(compression, compression_level, timestamp, wait, durability)
-    return _core.grow_file(path, _text("region", region), _whole("n_new", n_new, _U32), _given(growth), options)
+    growth, append = _in_file(**options)
+    return _core.grow_file(path, _text("region", region), _whole("n_new", n_new, _U32), growth, append)
 
 
 @suggests
 def grow_file_source(
-    path: Path,
-    region: str,
-    source_name: str,
-    n_new: int,
-    *,
-    compression: str | None = None,
-    compression_level: int | None = None,
-    timestamp: int | None = None,
-    wait: bool = False,
-    durability: Literal["full", "data", "none"] = "full",
-    **growth: Unpack[GrowthOptions],
+    path: Path, region: str, source_name: str, n_new: int, **options: Unpack[GrowFileOptions]
 ) -> GrowFileResult:
     """The same of inputs: `n_new` more from that source. Raises as grow_file() and grow_source()."""
-    options = _core.AppendOptions(compression, compression_level, timestamp, wait, durability)
+    growth, append = _in_file(**options)
     count, source = _whole("n_new", n_new, _U32), _text("source_name", source_name)
-    return _core.grow_file_source(path, _text("region", region), source, count, _given(growth), options)
+    return _core.grow_file_source(path, _text("region", region), source, count, growth, append)
 
 
 @suggests
@@ -507,11 +497,26 @@ def _growth(
     )
 
 
+@suggests
+def _in_file(
+    *,
+    compression: str | None = None,
+    compression_level: int | None = None,
+    timestamp: int | None = None,
+    wait: bool = False,
+    durability: Literal["full", "data", "none"] = "full",
+    **growth: Unpack[GrowthOptions],
+) -> tuple[_core.GrowthOptions, _core.AppendOptions]:
+    """GrowFileOptions taken apart. Raises TypeError for a name that is none of them."""
+    return _given(growth), _core.AppendOptions(compression, compression_level, timestamp, wait, durability)
+
+
 def _given(growth: GrowthOptions) -> _core.GrowthOptions:
     """Raises TypeError for a name that is none of GrowthOptions."""
     return _options(**growth)
 
 
+@suggests
 def _options(
     *,
     initialization: str = "sparse_random",

@@ -470,6 +470,10 @@ def test_a_file_grows_in_place_or_not_at_all(tmp_path):
         tb.grow_file(tmp_path / "b.delta.thalia", "cortex", 1)
     with pytest.raises(thalia.UsageError, match="compression"):
         tb.grow_file(path, "cortex", 1, compression="auto")
+    with pytest.raises(TypeError, match="did you mean 'compression'"):
+        tb.grow_file(path, "cortex", 1, compresion="zstd")
+    with pytest.raises(TypeError, match="did you mean 'sparsity'"):
+        tb.grow_file_source(path, "cortex", "cortex", 1, sparsty=0.5)
 
 
 @pytest.mark.parametrize("config", [Config(6, 20.0), {"n_neurons": 6, "n_output": 7, "v_rest": np.float32(-70.0)}])
