@@ -16,6 +16,10 @@
 namespace thalia::container {
 namespace {
 
+// For fewer extents than these, starting another thread takes longer than they do; where others use
+// the machine, until it has its turn.
+constexpr std::uint64_t kExtentsOfThread = 4;
+
 // An extent lacks its turn, in which its pieces of payload are digested, and the digest of each
 // tensor whose header lies in it. The thread that digests the last piece of such a tensor comes
 // soon, because pieces follow each other as extents do. Extents with tables lack the digests of all
@@ -43,8 +47,9 @@ class ExtentScheduler {
   }
 
   void run() {
-    const unsigned workers =
-        resolve_threads(options_.work.threads, std::min(count_, extents_.most_writers()));
+    const unsigned workers = resolve_threads(
+        options_.work.threads,
+        std::min((count_ + kExtentsOfThread - 1) / kExtentsOfThread, extents_.most_writers()));
     std::atomic<std::uint64_t> next{0};
     parallel_for(workers, workers, [&](std::size_t) {
       Worker worker{extents_.make_last_queue(workers), {}};

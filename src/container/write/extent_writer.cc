@@ -24,8 +24,9 @@ namespace {
 
 // What a thread takes at a time: large enough for the disk, small enough for a cache.
 constexpr std::uint64_t kExtentBytes = 1 << 20;
-// Below this, a save is over before a queue pays for its setup.
-constexpr std::uint64_t kDirectThreshold = 8 << 20;
+// Below this, a save is over before a queue pays for its setup. Nor does early write-back pay: the
+// first page is written once more with the header, and the sync would wait for the disk twice.
+constexpr std::uint64_t kSmallFile = 8 << 20;
 // Larger blocks of the tree are hashed piece by piece and written through the page cache.
 constexpr std::uint64_t kLargestExtent = 16 << 20;
 // How far ahead of the writes space is reserved: large, so that there are few calls, and never
@@ -98,9 +99,12 @@ void ExtentWriter::reserve(std::uint64_t end) {
 }
 
 // Without a sync the page cache is the target, and nothing is faster.
+bool ExtentWriter::is_large_and_synced() const noexcept {
+  return options_.output.durability != Durability::none && expected_bytes_ >= kSmallFile;
+}
+
 bool ExtentWriter::direct_pays() const {
-  return options_.output.durability != Durability::none && expected_bytes_ >= kDirectThreshold &&
-         !io::is_in_memory(image_.fd());
+  return is_large_and_synced() && !io::is_in_memory(image_.fd());
 }
 
 WriteQueue ExtentWriter::queue_of(unsigned queues, std::uint64_t memory_bytes) const {
@@ -159,7 +163,7 @@ void ExtentWriter::put(std::uint64_t begin, ByteSpan bytes, WriteQueue& queue) {
     hash(begin, bytes);
     image_.write_at(begin, bytes);
     // Early write-back keeps the final fsync short.
-    if (options_.output.durability != Durability::none) image_.start_writeback(begin, bytes.size());
+    if (is_large_and_synced()) image_.start_writeback(begin, bytes.size());
   }
 }
 
@@ -228,7 +232,7 @@ void ExtentWriter::write_buffered(std::uint64_t begin, std::uint64_t end) {
     }
   }
   image_.write(begin, end);
-  if (options_.output.durability != Durability::none) image_.start_writeback(begin, end - begin);
+  if (is_large_and_synced()) image_.start_writeback(begin, end - begin);
 }
 
 void ExtentWriter::hash(std::uint64_t begin, ByteSpan bytes) {

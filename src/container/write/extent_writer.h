@@ -75,6 +75,7 @@ class ExtentWriter {
  private:
   WriteQueue queue_of(unsigned queues, std::uint64_t memory_bytes) const;
   void open_direct();
+  bool is_large_and_synced() const noexcept;
   bool direct_pays() const;
   void reserve(std::uint64_t end);
   void reserve_ahead(std::uint64_t end);
