@@ -120,7 +120,8 @@ Run declare_set(CLI::App& app) {
       "tensors again where the header has room and the disk allows.");
   const auto arguments = std::make_shared<SetArguments>();
   add_model(app, "FILE", arguments->file, "The file to change");
-  app.add_option("KEY=VALUE", arguments->members, "What to set");
+  // No name with a "=": newer versions of CLI11 refuse it.
+  app.add_option("MEMBER", arguments->members, "What to set, as KEY=VALUE");
   add_option(app, "--unset KEY", arguments->removed, "Remove this member; may be repeated");
   add_option(app, "--step N", arguments->step, "Training steps in the header");
   return [arguments](const Session& session) { return run_set(*arguments, session); };

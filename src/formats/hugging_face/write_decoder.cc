@@ -196,8 +196,11 @@ class Converter {
     const std::size_t width = bytes_of(from_);
     // An element that two pieces share.
     if (!begun_.empty()) {
-      const std::size_t more = std::min(width - begun_.size(), piece.size());
-      begun_.insert(begun_.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(more));
+      const std::size_t had = begun_.size();
+      const std::size_t more = std::min(width - had, piece.size());
+      // Not insert(), of which gcc 14 warns for no reason.
+      begun_.resize(had + more);
+      std::copy_n(piece.begin(), more, begun_.begin() + static_cast<std::ptrdiff_t>(had));
       piece = piece.subspan(more);
       if (begun_.size() < width) return;
       convert(begun_, sink);

@@ -68,10 +68,11 @@ class Corner {
       inside(d + 1, at + i * strides_[d], inner_at + i * inner_strides_[d], visit);
   }
   // At each dimension first what lies within the corner's extent, then the rest after it:
-  // ascending.
+  // ascending. `whole_` is within the rank, which gcc 14 does not see where it inlines one call in
+  // the other.
   template <typename Visit>
   void outside(unsigned d, std::uint64_t at, const Visit& visit) const {
-    if (d + 1 < whole_) {
+    if (d + 1 < std::min(whole_, Shape::kMaxRank)) {
       for (std::uint64_t i = 0; i < inner_[d]; ++i) outside(d + 1, at + i * strides_[d], visit);
     }
     const std::uint64_t more = outer_[d] - inner_[d];

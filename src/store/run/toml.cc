@@ -27,11 +27,20 @@ namespace {
 #define TOML_ASSERT(expr) ((expr) ? void() : ::thalia::store::refuse_toml(#expr))
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
+// The parts have other names from version 3.4 on.
+#if __has_include(<toml++/impl/unicode.hpp>)
+#include <toml++/impl/forward_declarations.hpp>
+#else
 #include <toml++/impl/forward_declarations.h>
+#endif
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false
+#if __has_include(<toml++/impl/unicode.hpp>)
+#include <toml++/impl/unicode.hpp>
+#else
 #include <toml++/impl/unicode.h>
+#endif
 #pragma pop_macro("TOML_UNREACHABLE")
 #include <toml++/toml.h>
 #pragma pop_macro("NDEBUG")
