@@ -1,5 +1,5 @@
 """The software bill of materials of a release, in CycloneDX: the shared libraries that the wheels carry, as auditwheel
-found them, what is compiled into them, and the files of the release with their digests.
+found them, what is compiled into wheels and Debian packages, and the files of the release with their digests.
 
 usage: bill.py VERSION DIST
 """
@@ -7,6 +7,7 @@ usage: bill.py VERSION DIST
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import uuid
@@ -38,6 +39,14 @@ def carried(wheel):
     sys.exit(f"{wheel}: has no bill of auditwheel's")
 
 
+def compiled_into(package):
+    """The components that a Debian package says were compiled in: source packages, each with its version."""
+    command = ["dpkg-deb", "-f", os.fspath(package), "Static-Built-Using"]
+    field = subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout
+    for name, version in re.findall(r"(\S+) \(= (\S+)\)", field):
+        yield component(name, version, f"pkg:deb/debian/{name}@{version}?arch=source")
+
+
 def bill_of(version, folder):
     wheels = sorted(folder.glob("*.whl"))
     if not wheels:
@@ -49,6 +58,8 @@ def bill_of(version, folder):
         found = debian_version(package)
         purl = f"pkg:deb/debian/{package}@{found}"
         parts[purl] = component(package, found, purl)
+    for package in sorted(folder.glob("debian/*.deb")):
+        parts.update((part["purl"], part) for part in compiled_into(package))
     nanobind = metadata.version("nanobind")
     purl = f"pkg:pypi/nanobind@{nanobind}"
     parts[purl] = component("nanobind", nanobind, purl)

@@ -175,37 +175,82 @@ debian_mirror() {
   echo "${mirror%/}"
 }
 
-# bare_debian RELEASE FOLDER: a system of the release that has what every Debian has, and nothing else. Takes root.
-bare_debian() {
-  local release=$1 folder=$2 kept mirror
-  kept=$source_root/build-bare/$release.tar
+# keep_bare_debian RELEASE: makes sure that build-bare has a system of the release with what every Debian has, and nothing else. One
+# at a time: who comes second waits for it. Takes root.
+keep_bare_debian() (
+  release=$1
+  kept=$source_root/build-bare/$release
   [[ $(id -u) == 0 ]] || die "making a bare system takes root"
-  if [[ ! -e $kept ]]; then
-    mirror=$(debian_mirror)
-    say "Making a bare Debian ($release) from $mirror"
-    rm -rf --one-file-system "$folder"
-    mkdir -p "$folder" "${kept%/*}"
-    debootstrap --variant=minbase "$release" "$folder" "$mirror" >"$folder.log" 2>&1 || {
-      tail -n 5 "$folder.log" >&2
-      die "debootstrap failed"
-    }
-    tar -C "$folder" -cf "$kept.new" .
-    mv "$kept.new" "$kept"
+  mkdir -p "${kept%/*}"
+  exec {lock}>"$kept.lock"
+  flock "$lock"
+  if [[ -e $kept.tar ]]; then
+    return
   fi
+  mirror=$(debian_mirror)
+  say "Making a bare Debian ($release) from $mirror"
+  rm -rf --one-file-system "$kept"
+  debootstrap --variant=minbase "$release" "$kept" "$mirror" >"$kept.log" 2>&1 || {
+    tail -n 5 "$kept.log" >&2
+    die "debootstrap failed"
+  }
+  tar -C "$kept" -cf "$kept.tar.new" .
+  rm -rf --one-file-system "$kept"
+  mv "$kept.tar.new" "$kept.tar"
+)
+
+# bare_debian RELEASE FOLDER: such a system, of one's own.
+bare_debian() {
+  local release=$1 folder=$2
+  keep_bare_debian "$release"
   rm -rf --one-file-system "$folder"
   mkdir -p "$folder"
-  tar -C "$folder" -xf "$kept"
+  tar -C "$folder" -xf "$source_root/build-bare/$release.tar"
   cp /etc/resolv.conf "$folder/etc/resolv.conf"
-  in_bare_debian "$folder" apt-get -q update >"$folder.log" 2>&1 || {
-    tail -n 5 "$folder.log" >&2
-    die "apt-get update failed in the bare system"
+  apt_in_bare_debian "$folder" update
+}
+
+# in_bare_debian FOLDER COMMAND…: in that system, with nothing of this one's environment. Its devices are this one's, and what
+# apt fetches is kept for the next system of that release.
+in_bare_debian() {
+  local folder=$1 kept
+  shift
+  # shellcheck source=/dev/null
+  kept=$source_root/build-bare/$(. "$folder/etc/os-release" && echo "$VERSION_CODENAME").archives
+  mkdir -p "$kept/partial"
+  # shellcheck disable=SC2016  # those of the other shell
+  unshare --mount --pid --fork --mount-proc="$folder/proc" sh -ec '
+    root=$1 kept=$2
+    shift 2
+    mount --rbind /dev "$root/dev"
+    mount --rbind /sys "$root/sys"
+    mount --bind "$kept" "$root/var/cache/apt/archives"
+    exec chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "$@"
+  ' sh "$folder" "$kept" "$@" </dev/null
+}
+
+# apt_in_bare_debian FOLDER COMMAND…: apt-get, of packages of the release, or of files within that system. A system that lives for an
+# hour need not wait for its disk.
+apt_in_bare_debian() {
+  local folder=$1
+  shift
+  in_bare_debian "$folder" env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends -o Acquire::Retries=3 \
+    -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-unsafe-io "$@" >"$folder.log" 2>&1 || {
+    tail -n 20 "$folder.log" >&2
+    die "failed in the bare system: apt-get $*"
   }
 }
 
-# in_bare_debian FOLDER COMMAND…: in that system, with nothing of this one's environment.
-in_bare_debian() {
-  local folder=$1
-  shift
-  unshare --mount --pid --fork --mount-proc="$folder/proc" chroot "$folder" \
-    /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "$@" </dev/null
+# wheels_for PYTHON FOLDER WHAT…: fetches wheels for another Python than this one, for systems that have no way to the registry.
+wheels_for() {
+  local python=$1 folder=$2 pip=$source_root/build-bare/pip platforms=() number
+  shift 2
+  if [[ ! -x $pip/bin/pip ]]; then
+    "$(system_command python3)" -m venv "$pip"
+  fi
+  for number in 36 34 31 28 27 24 17; do
+    platforms+=(--platform "manylinux_2_${number}_x86_64")
+  done
+  "$pip/bin/python3" -m pip download --quiet --disable-pip-version-check --no-input --only-binary :all: \
+    --python-version "$python" "${platforms[@]}" --platform manylinux2014_x86_64 --dest "$folder" "$@"
 }

@@ -20,16 +20,10 @@ folder=$(mktemp -d)
 trap 'rm -rf --one-file-system "$folder"' EXIT
 root=$folder/debian
 bare_debian "$release" "$root"
-in_bare_debian "$root" env DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends \
-  python3 python3-venv >"$folder/log" 2>&1 || {
-  tail -n 5 "$folder/log"
-  die "Python could not be installed"
-}
+apt_in_bare_debian "$root" install python3 python3-venv
 mkdir "$root/wheels"
 cp "${wheels[0]}" "$root/wheels"
-"$(system_command python3)" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
-  --python-version "$python" --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux2014_x86_64 \
-  --dest "$root/wheels" numpy
+wheels_for "$python" "$root/wheels" --no-deps numpy
 
 # zstd is dpkg's own, and OpenSSL may be apt's; the others must not be there, or nothing is shown. Nor a compiler.
 for library in 'liburing.so.*' 'libisal.so.*' 'libfmt.so.*' 'libsimdjson.so.*' 'libprotobuf-lite.so.*' 'libthalia.so*'; do

@@ -1,5 +1,5 @@
 """The packages of a build are the same in meson.build, which says what is missing, in tools/lib.sh, which installs
-them, and on the page for users.
+them, in tools/debian/control, and on the page for users.
 
 usage: packages_test.py SOURCE
 """
@@ -25,6 +25,18 @@ def in_shell(name):
     return {word.strip("'").partition("=")[0] for word in body.split()}
 
 
+def in_control():
+    """The build dependencies: those of every build, and those of its tests."""
+    text = (SOURCE / "tools/debian/control").read_text(encoding="utf-8")
+    (body,) = re.findall(r"^Build-Depends:\n((?: .*\n)*)", text, re.MULTILINE)
+    lines = body.splitlines()
+    names = [
+        {line.split()[0].strip(",").partition(":")[0] for line in lines if ("!nocheck" in line) == t}
+        for t in (False, True)
+    ]
+    return names[0], names[1]
+
+
 class Packages(unittest.TestCase):
     def test_meson_has_libraries(self):
         self.assertGreater(len(in_meson()), 12)
@@ -33,6 +45,15 @@ class Packages(unittest.TestCase):
         wanted = {package for name, package in in_meson().items() if name != "benchmark"}
         self.assertEqual(wanted, {name for name in in_shell("build_packages") if name.startswith(("lib", "zlib"))})
         self.assertIn(in_meson()["benchmark"], in_shell("test_packages"))
+
+    def test_debian_packages_are_built_with_the_same(self):
+        build, check = in_control()
+        # Every system that builds packages has a compiler, and Meson brings ninja.
+        self.assertLessEqual(in_shell("build_packages") - {"g++", "ninja-build"}, build)
+        # Benchmarks are none of their tests, and wheels take the place of a virtual environment.
+        self.assertEqual(
+            in_shell("test_packages") - {"libbenchmark-dev", "python3", "python3-dev", "python3-venv"}, check
+        )
 
     def test_the_page_lists_them(self):
         text = (SOURCE / "docs/use/quick-start.md").read_text(encoding="utf-8")
