@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         Rounding,
         convert,
         extract,
+        extract_brain,
         merge,
         migrate,
     )
@@ -176,6 +177,7 @@ __all__ = [
     "diff",
     "edit_safetensors_metadata",
     "extract",
+    "extract_brain",
     "info",
     "load",
     "merge",

@@ -269,6 +269,10 @@ BrainState BrainCheckpoint::load(const path& named, const BrainLoadOptions& opti
   BrainLoadReport of_no_use;
   BrainLoadReport& reported = report == nullptr ? of_no_use : *report;
   reported = {};
+  if (!options.brain.empty()) {
+    throw UsageError(ErrorCode::wrong_state, "no ensemble: files of version 0.1 have one brain",
+                     {.path = source.path().string(), .field = "brain"});
+  }
   return checkpoint::load_v01_brain(source, limited, reported);
 }
 
@@ -277,7 +281,8 @@ BrainState BrainCheckpoint::load(const Reader& reader, const BrainLoadOptions& o
   BrainLoadReport of_no_use;
   BrainLoadReport& reported = report == nullptr ? of_no_use : *report;
   reported = {};
-  state::BrainReadOptions read{.regions = options.regions,
+  state::BrainReadOptions read{.prefix = options.brain,
+                               .regions = options.regions,
                                .lazy = options.lazy,
                                .state = {.restore = options.restore,
                                          .input = {.limits = options.chain.read.input.limits},

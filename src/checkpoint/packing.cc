@@ -23,23 +23,15 @@ namespace {
 
 using std::filesystem::path;
 
-Value completed_metadata(const BrainState& brain, const BrainSaveOptions& options,
-                         bool is_converted) {
+Value metadata_of(const BrainState& brain, const BrainSaveOptions& options, bool is_converted) {
   Value merged = brain.metadata;
   for (const auto& [name, value] : options.metadata.members()) merged[name] = value;
-  // Values of these from an earlier file would describe that file.
-  for (const char* ours : {"version", "thalia_version", "created"}) merged.erase(ours);
   // A state has the types that its tensors have; only a file of others may have narrower ones.
   if (!is_converted) merged.erase("precision_policy");
-  CheckpointMetadata metadata = checkpoint_metadata(merged);
-  metadata.version =
-      fmt::format("{}.{}.{}", format::kMajorVersion, format::kMinorVersion, format::kPatchVersion);
-  metadata.thalia_version = library_version();
-  metadata.created = iso_time(options.save.timestamp ? *options.save.timestamp
-                                                     : io::save_time(options.save.output));
+  Value metadata = completed_metadata(std::move(merged), options.save);
   if (!options.precision_policy.keeps_all())
-    metadata.other["precision_policy"] = to_string(options.precision_policy);
-  return to_value(metadata);
+    metadata["precision_policy"] = to_string(options.precision_policy);
+  return metadata;
 }
 
 state::StoreOptions store_options(const BrainSaveOptions& options) {
@@ -76,6 +68,18 @@ RoundingLoss rounding_of(const state::StoredBrain& brain) {
 
 }  // namespace
 
+Value completed_metadata(Value given, const SaveOptions& options) {
+  // Values of these from an earlier file would describe that file.
+  for (const char* ours : {"version", "thalia_version", "created"}) given.erase(ours);
+  CheckpointMetadata metadata = checkpoint_metadata(given);
+  metadata.version =
+      fmt::format("{}.{}.{}", format::kMajorVersion, format::kMinorVersion, format::kPatchVersion);
+  metadata.thalia_version = library_version();
+  metadata.created =
+      iso_time(options.timestamp ? *options.timestamp : io::save_time(options.output));
+  return to_value(metadata);
+}
+
 std::optional<Codec> wrapper_for(const path& target, const SaveOptions& options) {
   const auto named = container::wrapper_codec(target);
   if (!named) return std::nullopt;
@@ -107,7 +111,7 @@ state::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions&
                                 bool check_shapes) {
   state::StoreOptions store = store_options(options);
   store.check_shapes = check_shapes;
-  Value metadata = completed_metadata(brain, options, /*is_converted=*/!check_shapes);
+  Value metadata = metadata_of(brain, options, /*is_converted=*/!check_shapes);
   std::optional<state::Quantizer> quantizer;
   if (options.quantization) {
     quantizer.emplace(*options.quantization, state::lossy_generation_of(metadata),

@@ -15,6 +15,9 @@ namespace thalia::checkpoint {
 /// @throws UsageError (bad_argument) if the name and the options contradict each other.
 std::optional<Codec> wrapper_for(const std::filesystem::path& target, const SaveOptions& options);
 
+/// The metadata of a file that is written now, with all members of the specification's schema.
+Value completed_metadata(Value given, const SaveOptions& options);
+
 /// A writer that was told everything of the state, which it borrows: in frames where the target's
 /// name asks for them. @throws as Writer; UsageError as wrapper_for(), and for a SHA-256 of a file
 /// in frames.

@@ -1,5 +1,5 @@
-// What convert() and extract() do between .thalia files. Each function puts the output in its place
-// and fills in tensors, bytes and losses.
+// What convert(), extract() and merge() do between .thalia files. Each function puts the output in
+// its place and fills in tensors, bytes and losses.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,11 @@ ConvertResult convert_input(const io::InputFile& input, const path& output,
 /// Copies the regions of these numbers, ascending, and the connections among them.
 void copy_thalia(const Reader& reader, const std::vector<std::uint32_t>& regions,
                  const path& output, const ConvertOptions& options, ConvertResult& result);
+
+/// merge() of open inputs with a prefix for each. @throws as that.
+void merge_brains(const std::vector<Reader>& inputs, const path& output,
+                  const MergeOptions& merging, const ConvertOptions& options,
+                  ConvertResult& result);
 
 /// A ResolvedFile of an input that others look at too.
 struct ResolvedInput {

@@ -17,9 +17,10 @@
 namespace thalia {
 
 ConvertResult merge(const std::vector<std::filesystem::path>& inputs,
-                    const std::filesystem::path& output, const MergePreference& preference,
+                    const std::filesystem::path& output, const MergeOptions& merging,
                     const ConvertOptions& options) {
   const Stopwatch watch;
+  const MergePreference& preference = merging.preference;
   if (inputs.empty()) fail_argument(ErrorCode::bad_argument, "inputs", "none", "one at least");
   if (preference.kind == MergePreference::Kind::input && preference.number >= inputs.size()) {
     fail_argument(ErrorCode::bad_argument, "preference", std::to_string(preference.number),
@@ -37,6 +38,16 @@ ConvertResult merge(const std::vector<std::filesystem::path>& inputs,
         resolved.copied_bytes != 0 ? resolved.copied_bytes : resolved.reader.file_bytes();
   }
 
+  ConvertOptions unconverted = options;
+  // A merge copies; another precision would make it differ from every input.
+  unconverted.precision = {};
+  if (!merging.prefixes.empty()) {
+    formats::merge_brains(readers, output, merging, unconverted, result);
+    result.seconds = watch.seconds();
+    return result;
+  }
+  if (!merging.metadata_json.empty())
+    fail_argument(ErrorCode::bad_argument, "metadata_json", "some", "none without prefixes");
   formats::MergeConflicts conflicts(readers, preference);
   const auto regions = formats::plan_regions(readers, options.chain.read.input.limits, conflicts);
   const auto connections = formats::plan_connections(readers, conflicts);
@@ -45,9 +56,6 @@ ConvertResult merge(const std::vector<std::filesystem::path>& inputs,
   conflicts.throw_if_open();
 
   result.losses = conflicts.losses();
-  ConvertOptions unconverted = options;
-  // A merge copies; another precision would make it differ from every input.
-  unconverted.precision = {};
   formats::ThaliaCopy copy(output, unconverted, result);
   copy.set_metadata(std::move(metadata));
   std::uint64_t steps = 0;

@@ -78,17 +78,20 @@ ThaliaCopy::ThaliaCopy(const path& output, const ConvertOptions& options, Conver
 
 // Raw payloads that keep their dtype are borrowed from the mapping. Others are streamed by
 // finish(), so that at most one decoded payload, or one converted piece, is in memory.
-void ThaliaCopy::copy_region(const Reader& reader, std::uint32_t number) {
+void ThaliaCopy::copy_region(const Reader& reader, std::uint32_t number,
+                             const std::function<void(RegionSpec&)>& change) {
   const RegionView region = reader.region(number);
   const auto of_file = [&](const auto& call) { return with_path(reader.path().native(), call); };
-  const RegionId id =
-      writer_.add_region(of_file([&] { return container::region_to_write(region); }));
-  full_names_.emplace(container::short_name_string(region.name()), region.name());
+  RegionSpec written = of_file([&] { return container::region_to_write(region); });
+  if (change) change(written);
+  full_names_.emplace(container::short_name_string(region.name()), written.name);
+  const std::string name = written.name;
+  const RegionId id = writer_.add_region(std::move(written));
   for (const TensorView& tensor : tensors_of(region)) {
     check_encoding(tensor);
     TensorSpec spec = spec_of(tensor);
     spec.name = of_file([&] { return container::name_to_write(tensor); });
-    const DType dtype = spec.dtype = precision_.choose(region.name(), spec);
+    const DType dtype = spec.dtype = precision_.choose(name, spec);
     if (is_in_place(tensor) && dtype == tensor.dtype()) {
       writer_.add_tensor(id, std::move(spec), legal_bytes(tensor));
     } else {
@@ -97,12 +100,12 @@ void ThaliaCopy::copy_region(const Reader& reader, std::uint32_t number) {
   }
 }
 
-void ThaliaCopy::copy_connection(const ConnectionView& connection) {
+bool ThaliaCopy::copy_connection(const ConnectionView& connection) {
   const auto source = full_names_.find(connection.source);
   const auto target = full_names_.find(connection.target);
   if (source == full_names_.end() || target == full_names_.end()) {
     dropped_.push_back(fmt::format("{}->{}", connection.source, connection.target));
-    return;
+    return false;
   }
   const ConnectionId id = writer_.add_connection(source->second, target->second);
   const auto take = [&](std::string_view matrix, const TensorView& view, const auto& add) {
@@ -117,10 +120,11 @@ void ThaliaCopy::copy_connection(const ConnectionView& connection) {
   take("weights", connection.weights, [&](TensorSpec spec, ByteSpan payload) {
     writer_.add_connection_weights(id, std::move(spec), payload);
   });
-  if (!connection.delays) return;
+  if (!connection.delays) return true;
   take("delays", *connection.delays, [&](TensorSpec spec, ByteSpan payload) {
     writer_.add_connection_delays(id, std::move(spec), payload);
   });
+  return true;
 }
 
 // The writer takes matrices of connections at their declaration only. So decoded and converted ones

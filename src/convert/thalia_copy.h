@@ -2,10 +2,12 @@
 // are made of.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "convert/conversions.h"
@@ -23,9 +25,16 @@ class ThaliaCopy {
   /// An empty text: the file has no metadata.
   void set_metadata(std::string metadata_json) { metadata_ = std::move(metadata_json); }
   void set_training_steps(std::uint64_t steps) { writer_.set_training_steps(steps); }
-  void copy_region(const Reader& reader, std::uint32_t number);
-  /// Left out if one of its regions was not copied, which finish() notes as a loss.
-  void copy_connection(const ConnectionView& connection);
+  /// `change` may rename the region, and change its metadata.
+  void copy_region(const Reader& reader, std::uint32_t number,
+                   const std::function<void(RegionSpec&)>& change = {});
+  /// One without tensors.
+  void add_region(RegionSpec region) { writer_.add_region(std::move(region)); }
+  /// Left out if one of its regions was not copied, which finish() notes as a loss. @return whether
+  /// it was copied.
+  bool copy_connection(const ConnectionView& connection);
+  /// Connections that follow name regions that follow, and none of those so far.
+  void begin_brain() { full_names_.clear(); }
   /// Puts the output in its place, and sets its bytes and tensors in the result.
   void finish();
 

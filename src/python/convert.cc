@@ -21,6 +21,7 @@
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/results.h"
+#include "python/value.h"
 #include "thalia/error.h"
 
 namespace thalia::python {
@@ -134,13 +135,26 @@ Converted run_extract(const Path& path, const std::vector<std::string>& regions,
                    [&](const ConvertOptions& all) { return extract(path, regions, target, all); });
 }
 
-Converted run_merge(const Paths& inputs, const Path& target, const std::string& prefer,
-                    std::size_t number, const std::string& access, Paths search,
-                    const Members& save) {
+Converted run_extract_brain(const Path& path, const std::string& prefix, const Path& target,
+                            const std::string& access, Paths search, const Members& save) {
   ConvertOptions options = convert_options(save, access, std::move(search));
-  const MergePreference preference = preference_of(prefer, number);
   return converted(
-      options, [&](const ConvertOptions& all) { return merge(inputs, target, preference, all); });
+      options, [&](const ConvertOptions& all) { return extract_brain(path, prefix, target, all); });
+}
+
+// `metadata`: a dictionary, or None.
+Converted run_merge(const Paths& inputs, const Path& target, const std::string& prefer,
+                    std::size_t number, std::vector<std::string> prefixes, nb::handle metadata,
+                    const std::string& access, Paths search, const Members& save) {
+  ConvertOptions options = convert_options(save, access, std::move(search));
+  MergeOptions merging{.preference = preference_of(prefer, number),
+                       .prefixes = std::move(prefixes)};
+  if (!metadata.is_none()) {
+    std::vector<HeldBuffer> none;
+    merging.metadata_json = to_json(value_of(metadata, none));
+  }
+  return converted(options,
+                   [&](const ConvertOptions& all) { return merge(inputs, target, merging, all); });
 }
 
 FormatVersion version_named(const char* argument, const std::string& text) {
@@ -223,8 +237,11 @@ void bind_convert(nb::module_& module) {
              nb::arg("kept"), nb::arg("access"), nb::arg("search"), nb::arg("save"));
   module.def("extract", run_extract, nb::arg("path"), nb::arg("regions"), nb::arg("target"),
              nb::arg("access"), nb::arg("search"), nb::arg("save"));
+  module.def("extract_brain", run_extract_brain, nb::arg("path"), nb::arg("prefix"),
+             nb::arg("target"), nb::arg("access"), nb::arg("search"), nb::arg("save"));
   module.def("merge", run_merge, nb::arg("inputs"), nb::arg("target"), nb::arg("prefer"),
-             nb::arg("number"), nb::arg("access"), nb::arg("search"), nb::arg("save"));
+             nb::arg("number"), nb::arg("prefixes"), nb::arg("metadata").none(), nb::arg("access"),
+             nb::arg("search"), nb::arg("save"));
   module.def("can_migrate", run_can_migrate, nb::arg("from_version"), nb::arg("to_version"));
   module.def("migrate", run_migrate, nb::arg("path"), nb::arg("target"), nb::arg("to"),
              nb::arg("across_major"), nb::arg("access"), nb::arg("search"), nb::arg("save"));

@@ -69,7 +69,7 @@ class Files {
     std::vector<fs::path> paths;
     for (const File& file : files)
       paths.push_back(add(std::to_string(paths.size()) + ".thalia", file));
-    merge(paths, output(), preference, fixed());
+    merge(paths, output(), {preference}, fixed());
     return std::string(merged().metadata_json());
   }
 
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_preference_decides_conflicts_and_tells_what_gave_way) {
   const auto d = files.add("d", {R"({"k":2})", {{"x", 2}}, {{"x", "x", 2}}});
   const std::vector<fs::path> all{a, b, c, d};
   const auto check = [&](MergePreference preference, float x, const char* metadata) {
-    const ConvertResult result = merge(all, files.output(), preference, fixed());
+    const ConvertResult result = merge(all, files.output(), {preference}, fixed());
     BOOST_TEST(value_of(files.merged(), "x") == x);
     BOOST_TEST(files.merged().find_connection("x", "x")->weights.as<float>()[0] == x);
     BOOST_TEST(files.merged().metadata_json() == metadata);
@@ -218,9 +218,9 @@ BOOST_AUTO_TEST_CASE(a_preference_decides_conflicts_and_tells_what_gave_way) {
                      "connection 'x->x' of " + names(b, d) + ", for that of " + names(c),
                      "metadata 'k' of " + names(a, b, d) + ", for that of " + names(c)}));
   // The preferred file has no such region.
-  BOOST_CHECK_EXCEPTION(merge(all, files.output(), {Kind::input, 0}, fixed()), UsageError,
+  BOOST_CHECK_EXCEPTION(merge(all, files.output(), {{Kind::input, 0}}, fixed()), UsageError,
                         says(ErrorCode::duplicate, "region 'x' of " + names(b, c, d)));
-  BOOST_CHECK_EXCEPTION(merge(all, files.output(), {Kind::input, 4}, fixed()), UsageError,
+  BOOST_CHECK_EXCEPTION(merge(all, files.output(), {{Kind::input, 4}}, fixed()), UsageError,
                         has_code(ErrorCode::bad_argument));
 }
 

@@ -48,7 +48,7 @@ PARTS = {
         "container/read/quantized_reading",
     ),
     "container/verify/structure.h": ("container/verify/padding",),
-    "convert/conversions.h": ("convert/copy_thalia",),
+    "convert/conversions.h": ("convert/copy_thalia", "convert/ensemble"),
     "convert/merge_plan.h": ("convert/merge_metadata",),
     "formats/gptrs/parse.h": ("formats/gptrs/version_1",),
     "formats/loom/document.h": ("formats/loom/paths",),

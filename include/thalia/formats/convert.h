@@ -96,21 +96,47 @@ struct MergePreference {
   std::size_t number = 0;  ///< among the inputs
 };
 
+struct MergeOptions {
+  MergePreference preference{};
+  /// One for each input, or none at all. With them each input is a brain of an ensemble, and apart
+  /// from the others: docs/format/states.md, "Ensembles".
+  std::vector<std::string> prefixes{};
+  /// The output's own metadata where there are prefixes, a JSON object; empty: none.
+  std::string metadata_json{};
+};
+
 /// Copies the regions and connections of several .thalia files into a new one, in the order of the
-/// inputs. A delta, or a model in several files, gives its state, as a ResolvedFile. What two
-/// inputs have alike (by facts, texts and content hashes, as diff() tells) is taken once. Metadata:
-/// the first's, with the members that only others have, and no conflict in version, thalia_version
-/// and created, which say something of one file; growth histories one after the other in the order
-/// of their steps, an event without a step after the one before it, and an event that several
-/// files have once. Training steps are the greatest. Precision and formats of the options are not
-/// used.
+/// inputs. A delta, or a model in several files, gives its state, as a ResolvedFile.
+///
+/// With prefixes, everything is kept: region R of an input is the region PREFIX + R of the output,
+/// and extract_brain() gives the input back. An input may be an ensemble itself, or be there twice.
+///
+/// Without, what two inputs have alike (by facts, texts and content hashes, as diff() tells) is
+/// taken once. Metadata: the first's, with the members that only others have, and no conflict in
+/// version, thalia_version and created, which say something of one file; growth histories one after
+/// the other in the order of their steps, an event without a step after the one before it, and an
+/// event that several files have once.
+///
+/// Training steps are the greatest. No file is read whole: one payload at most is in memory,
+/// besides compressed matrices of connections. Precision and formats of the options are not used.
 /// @return as convert(); losses tell what gave way to what was preferred.
-/// @throws UsageError (duplicate) naming what is in conflict, and the files; (bad_argument) without
-/// an input. FormatError, IntegrityError, IoError; UnsupportedError as extract(). On an error
+/// @throws UsageError (duplicate) naming what is in conflict, and the files, or two prefixes of
+/// which one begins with the other; (bad_argument) without an input, for an empty prefix or another
+/// number of them, a prefix that makes a name that the format leaves, and a preference beside
+/// prefixes. FormatError, IntegrityError, IoError; UnsupportedError as extract(). On an error
 /// nothing is left at `output`.
 ConvertResult merge(const std::vector<std::filesystem::path>& inputs,
-                    const std::filesystem::path& output, const MergePreference& preference = {},
+                    const std::filesystem::path& output, const MergeOptions& merging = {},
                     const ConvertOptions& options = {});
+
+/// Copies one brain of an ensemble into a new .thalia file, with the names, the metadata, the
+/// growth history and the training steps that it had alone; for a delta as convert().
+/// @throws UsageError (wrong_state) where the input is no ensemble, (not_found) for a prefix that
+/// it does not have; FormatError, IntegrityError, IoError; UnsupportedError as extract(). On an
+/// error nothing is left at `output`.
+ConvertResult extract_brain(const std::filesystem::path& input, std::string_view prefix,
+                            const std::filesystem::path& output,
+                            const ConvertOptions& options = {});
 
 // From one version of the format to another: a new file, the old one stays.
 //

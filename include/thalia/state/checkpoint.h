@@ -108,6 +108,9 @@ struct BrainLoadOptions {
   /// Names of regions, pathways as "pathway:NAME"; empty: all. The connections
   /// that have both ends among these come with them; BrainLoadReport names the others.
   std::vector<std::string> regions{};
+  /// The prefix of a brain of an ensemble, which is loaded as if it were alone in the file, names
+  /// in `regions` included. Empty: the file as a whole.
+  std::string brain{};
   /// Regions that `regions` does not name are read on first access (from any thread, once) instead
   /// of being left out; where it names none, all of them are.
   bool lazy = false;
@@ -219,8 +222,9 @@ class BrainCheckpoint {
   /// Reads a checkpoint of any of the forms above, found by content. Raw dense tensors stay in the
   /// file's mapping, which the state keeps open. Saved again, a state that was loaded without some
   /// regions is a checkpoint without them and their connections.
-  /// @throws as Reader::open(); UsageError (not_found) for a region that the file does not have;
-  /// FormatError (limit_exceeded) for a file larger than the limit.
+  /// @throws as Reader::open(); UsageError (not_found) for a region, or a brain, that the file does
+  /// not have, (wrong_state) for a brain of a file that is no ensemble; FormatError
+  /// (limit_exceeded) for a file larger than the limit.
   static BrainState load(const std::filesystem::path& path, const BrainLoadOptions& options = {},
                          BrainLoadReport* report = nullptr);
   /// The same of a file that is open; `options.read` is for the bases of a delta.

@@ -110,6 +110,11 @@ CheckpointMetadata checkpoint_metadata(const Value& metadata);
 /// (duplicate) where `other` has a member of the schema that would be written twice.
 Value to_value(const CheckpointMetadata& metadata);
 
+/// The prefixes of the brains of an ensemble, in its order; none where it is no ensemble.
+/// docs/format/states.md, "Ensembles". @throws FormatError (bad_value) for a `thalia_ensemble` that
+/// breaks its rules; UnsupportedError (unsupported_version).
+std::vector<std::string> ensemble_prefixes(const Value& metadata);
+
 /// Seconds since 1970 as the schema writes times: "2025-12-06T05:46:40Z".
 std::string iso_time(std::uint64_t seconds);
 

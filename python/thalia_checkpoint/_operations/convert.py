@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _core, _log
 from .._core import ConvertResult, MigrateResult, RoundedNumbers, Rounding
@@ -27,6 +27,7 @@ __all__ = [
     "Rounding",
     "convert",
     "extract",
+    "extract_brain",
     "merge",
     "migrate",
 ]
@@ -139,11 +140,36 @@ def extract(
 
 
 @suggests
+def extract_brain(
+    path: Path,
+    prefix: str,
+    out: Path,
+    *,
+    access: Access = "mapped",
+    search: Iterable[Path] = (),
+    **options: Unpack[SaveOptions],
+) -> ConvertResult:
+    """Copies one brain of an ensemble, as `thalia extract --prefix` does: with the names, the metadata, the growth
+    history and the training steps that it had alone. No file is read whole.
+
+    prefix: that merge(prefixes=…) or brain.save_ensemble() gave it.
+    search: folders in which bases are looked for that are not where their delta says.
+    options: of the file, SaveOptions; a file at `out` is not replaced unless asked for.
+    Raises NotFoundError for a prefix that is not there; UsageError ("wrong_state") for a file that is no ensemble;
+    ExistsError; IoError, FormatError, IntegrityError. On an error nothing is left at `out`.
+    """
+    save = save_options(options, out, (path,))
+    return _warned("extracted", out, _core.extract_brain(path, prefix, out, access, paths(search), save))
+
+
+@suggests
 def merge(
     inputs: Iterable[Path],
     out: Path,
     *,
     prefer: Literal["first", "last"] | Path | None = None,
+    prefixes: Iterable[str] | None = None,
+    metadata: Mapping[str, Any] | None = None,
     access: Access = "mapped",
     search: Iterable[Path] = (),
     **options: Unpack[SaveOptions],
@@ -151,20 +177,25 @@ def merge(
     """Copies the regions and connections of several checkpoints into one, as `thalia merge` does.
 
     What two of them have alike is taken once. Metadata are the first file's and what others add;
-    growth histories are joined, and training steps are the greatest. brain.save_ensemble() keeps whole
-    brains apart instead, each under a prefix.
+    growth histories are joined, and training steps are the greatest. No file is read whole.
 
     prefer: whose content is taken where files differ: "first" or "last" of those that have it, or
         the path of one of the inputs. Without it a difference is an error.
+    prefixes: one for each input, which becomes a brain of its own: region R is "PREFIX" + R in `out`.
+        extract_brain() gives the file back, brain.load_ensemble() the states. No prefix is empty, or
+        begins with another.
+    metadata: of `out`, where there are prefixes; each brain keeps its own.
     search: folders in which bases are looked for that are not where their delta says.
     options: of the file, SaveOptions; a file at `out` is not replaced unless asked for.
-    Raises UsageError, with the code "duplicate" naming what differs; ExistsError; IoError,
-    FormatError, IntegrityError, UnsupportedError. On an error nothing is left at `out`.
+    Raises UsageError, with the code "duplicate" naming what differs, or prefixes that cannot be together;
+    ExistsError; IoError, FormatError, IntegrityError, UnsupportedError. On an error nothing is left at `out`.
     """
     files = paths(inputs)
     kind, number = _preference(prefer, files)
+    named = [] if prefixes is None else texts(prefixes)
     save = save_options(options, out, files)
-    return _warned("merged", out, _core.merge(files, out, kind, number, access, paths(search), save))
+    search_in = paths(search)
+    return _warned("merged", out, _core.merge(files, out, kind, number, named, metadata, access, search_in, save))
 
 
 @suggests

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from .. import _core
@@ -57,19 +57,11 @@ class Encoded(NamedTuple):
     def core(self, metadata: dict[str, Any]) -> _core.Brain:
         """The state in the library; arrays are borrowed. Once: the trees go there."""
         core = _core.Brain()
-        self.add_to(core)
-        own = self.own.facts.reported_metadata(BRAIN)
-        core.set_whole(self.kinds.unmarked(self.own.node), own, metadata, self.steps)
-        return core
-
-    def add_to(self, core: _core.Brain, rename: Callable[[str], str] = str) -> None:
-        """Adds the regions, pathways and connections. rename: gives their names."""
         for region in self.regions:
-            name = rename(region.name)
-            is_pathway = name.startswith(PATHWAY)
+            is_pathway = region.name.startswith(PATHWAY)
             core.add_region(
                 is_pathway,
-                name.removeprefix(PATHWAY) if is_pathway else name,
+                region.name.removeprefix(PATHWAY) if is_pathway else region.name,
                 self.kinds.unmarked(region.node),
                 region.facts.reported_metadata(region.name),
                 region.n_neurons,
@@ -80,11 +72,14 @@ class Encoded(NamedTuple):
         for wire in self.wires:
             where = f"connections.{wire.source}->{wire.target}"
             core.add_connection(
-                rename(wire.source),
-                rename(wire.target),
+                wire.source,
+                wire.target,
                 borrowed(f"{where}.weights", wire.weights),
                 None if wire.delays is None else borrowed(f"{where}.delays", wire.delays),
             )
+        own = self.own.facts.reported_metadata(BRAIN)
+        core.set_whole(self.kinds.unmarked(self.own.node), own, metadata, self.steps)
+        return core
 
 
 def codec_of(path: Path, compression: str | bool | None) -> str | None:

@@ -62,7 +62,7 @@ Run declare_append(CLI::App& app) {
   const auto arguments = std::make_shared<AppendArguments>();
   add_model(app, "FILE", arguments->file, "The file to append to");
   add_model(app, "FROM", arguments->from, "The file to read");
-  add_region_names(app, arguments->regions, kRegionsOfSecond);
+  add_region_names(app, arguments->regions, kRegionsOfSecond)->required();
   return [arguments](const Session& session) { return run_append(*arguments, session); };
 }
 

@@ -63,12 +63,12 @@ void add_fitting(const std::vector<std::string>& known, const std::string& path,
 
 }  // namespace
 
-void add_region_names(CLI::App& app, std::string& list, const char* offers) {
-  offer(add_option(app, "--regions A,B", list,
-                   "Names of regions, or patterns of them, separated by commas; a comma in a name "
-                   "is \\x2c")
-            ->required(),
-        offers);
+CLI::Option* add_region_names(CLI::App& app, std::string& list, const char* offers) {
+  return offer(
+      add_option(app, "--regions A,B", list,
+                 "Names of regions, or patterns of them, separated by commas; a comma in a name "
+                 "is \\x2c"),
+      offers);
 }
 
 std::vector<std::string> region_names(std::string_view list, const std::string& path,

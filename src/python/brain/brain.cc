@@ -179,6 +179,7 @@ class LoadedBrain {
  public:
   LoadedBrain(const Path& path, BrainLoadOptions options, bool resolve_deltas) {
     options.resolve_deltas = resolve_deltas;
+    options_ = options;
     options.on_warning = [this](const std::string& text) { warnings_.push_back(text); };
     const auto format = detect_format(path, options.chain.read.input.access);
     if (format && file_format_name(*format) == "thalia-0.1") {
@@ -190,9 +191,25 @@ class LoadedBrain {
     }
   }
 
-  LoadedBrain(Reader reader, BrainLoadOptions options) : reader_(std::move(reader)) {
-    options.on_warning = [this](const std::string& text) { warnings_.push_back(text); };
-    state_ = BrainCheckpoint::load(*reader_, options);
+  LoadedBrain(Reader reader, BrainLoadOptions options)
+      : reader_(std::move(reader)), options_(std::move(options)) {
+    BrainLoadOptions warning = options_;
+    warning.on_warning = [this](const std::string& text) { warnings_.push_back(text); };
+    state_ = BrainCheckpoint::load(*reader_, warning);
+  }
+
+  // One of the brains of an ensemble. What is odd about the file, this has told.
+  std::unique_ptr<LoadedBrain> brain(const std::string& prefix) const {
+    BrainLoadOptions options = options_;
+    options.brain = prefix;
+    return interruptible([&](const std::stop_token& stop) {
+      options.chain.read.work.cancel = stop;
+      return std::make_unique<LoadedBrain>(*reader_, options);
+    });
+  }
+  // None in a file of version 0.1.
+  ListOf<std::string> prefixes() const {
+    return text_list(reader_ ? ensemble_prefixes(state_.metadata) : std::vector<std::string>());
   }
 
   bool is_original() const { return original_; }
@@ -220,7 +237,8 @@ class LoadedBrain {
     const RegionSet& regions = set_of(state_, is_pathway);
     if (regions.is_loaded(name)) return facts_of(regions.at(name));
     if (!outline_) {
-      outline_ = BrainCheckpoint::load(*reader_, {.lazy = true, .read_tensors = false});
+      outline_ = BrainCheckpoint::load(
+          *reader_, {.brain = options_.brain, .lazy = true, .read_tensors = false});
     }
     return facts_of(set_of(*outline_, is_pathway).at(name));
   }
@@ -254,7 +272,8 @@ class LoadedBrain {
   }
 
   BrainState state_;
-  std::optional<Reader> reader_;       ///< none of a file of version 0.1
+  std::optional<Reader> reader_;  ///< none of a file of version 0.1
+  BrainLoadOptions options_;
   std::optional<BrainState> outline_;  ///< once it was asked for
   std::vector<std::string> warnings_;
   bool original_ = false;
@@ -444,7 +463,9 @@ void bind_brain(nb::module_& module) {
       .def_prop_ro("training_steps", &LoadedBrain::training_steps)
       .def("take", &LoadedBrain::take, nb::arg("is_pathway"), nb::arg("name"))
       .def("facts", &LoadedBrain::facts, nb::arg("is_pathway"), nb::arg("name"))
-      .def("connections", &LoadedBrain::connections);
+      .def("connections", &LoadedBrain::connections)
+      .def_prop_ro("prefixes", &LoadedBrain::prefixes)
+      .def("brain", &LoadedBrain::brain, nb::arg("prefix"));
   bind_info(module);
   module.def("validate_brain", validate_brain, nb::arg("path"), nb::arg("search"));
   module.def("growth_events", growth_events);

@@ -89,6 +89,22 @@ AxisName parse_axis(std::string_view axis) noexcept {
   return {};
 }
 
+void rename_sources(Value& metadata, const std::function<std::string(const std::string&)>& rename) {
+  Value* axes = metadata.find(kAxesMember);
+  if (axes == nullptr || !axes->is_object()) return;
+  for (Value::Member& of_tensor : axes->members()) {
+    if (!of_tensor.value.is_array()) continue;
+    for (Value& axis : of_tensor.value.elements()) {
+      if (axis.kind() != Value::Kind::string) continue;
+      const AxisName name = parse_axis(axis.as_string());
+      if (name.kind != AxisName::Kind::source) continue;
+      const std::string source(name.name);
+      axis = Value(axis.as_string().substr(0, axis.as_string().size() - source.size()) +
+                   rename(source));
+    }
+  }
+}
+
 RegionAxes::RegionAxes(std::string_view name, const BrainRegion& region, const TensorAxes& axes,
                        std::string_view population)
     : name_(name),

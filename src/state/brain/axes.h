@@ -4,6 +4,7 @@
 
 #include <bitset>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,10 @@ struct AxisName {
   std::uint64_t neurons_per_element = 1;  ///< that one index stands for
 };
 AxisName parse_axis(std::string_view axis) noexcept;
+
+/// Gives other names to the regions that the axes in a region's metadata name as sources. What is
+/// not as the page says stays as it is.
+void rename_sources(Value& metadata, const std::function<std::string(const std::string&)>& rename);
 
 /// The axes of one region's tensors, as `axes` or the metadata say; if neither does, by names
 /// and shapes. Refers to the region and the names.

@@ -62,6 +62,8 @@ std::string metadata_text(const Value& metadata);
 Value read_metadata(std::string_view json, const ReadLimits& limits);
 
 struct BrainReadOptions {
+  /// The brain of an ensemble that is read, under its own names; empty: all that the file has.
+  std::string prefix{};
   /// Regions of the file, pathways as "pathway:NAME"; empty: all. Connections among them, and the
   /// brain-wide state, are always there.
   std::vector<std::string> regions{};
@@ -77,7 +79,8 @@ struct BrainReadOptions {
 };
 
 /// The state keeps the file open. Regions are read by as many threads as the options say.
-/// @throws UsageError (not_found) for a region that the file does not have; as load_region().
+/// @throws UsageError (not_found) for a region that the file does not have; as load_region() and,
+/// with a prefix, brain_in_ensemble().
 BrainState read_brain(const Reader& reader, const BrainReadOptions& options);
 
 }  // namespace thalia::state

@@ -27,8 +27,9 @@ def test_brains_come_back_as_their_own_files_would_give_them(tmp_path):
     left, right, flat = full(6, 100), full(4, 200), {"cortex": {"w": np.ones(3)}, "step": 7}
     tb.grow_output(left, "cortex", 2)
     path = tmp_path / "new" / "all.thalia"
-    summary = save_ensemble({"left/": left, "right/": Brain(right), "flat/": flat}, path, metadata={"experiment": 4})
-    assert summary["file_size"] == path.stat().st_size and summary["num_pathways"] == 2
+    done = save_ensemble({"left/": left, "right/": Brain(right), "flat/": flat}, path, metadata={"experiment": 4})
+    assert done.output_bytes == path.stat().st_size and done.losses == ()
+    assert [found.name for found in path.parent.iterdir()] == ["all.thalia"]  # nothing else is left
     found = load_ensemble(path)
     assert list(found) == ["left/", "right/", "flat/"]
     for prefix, brain in {"left/": left, "right/": right, "flat/": flat}.items():
@@ -57,6 +58,60 @@ def test_files_become_one_file_and_come_out_again(tmp_path):
     assert same(plain(BrainCheckpoint.load(tmp_path / "again.thalia")), plain(BrainCheckpoint.load(names["b/"])))
     with pytest.raises(thalia.UsageError, match="file that is read"):
         save_ensemble(names, names["a/"])
+    thalia.decompress(tmp_path / "all.thalia.zst", tmp_path / "all.thalia")
+    thalia.extract_brain(tmp_path / "all.thalia", "b/", tmp_path / "b again.thalia")
+    assert same(plain(BrainCheckpoint.load(tmp_path / "b again.thalia")), plain(BrainCheckpoint.load(names["b/"])))
+    assert thalia.diff(names["b/"], tmp_path / "b again.thalia").same
+
+
+def test_files_of_other_kinds_are_brains_too(tmp_path):
+    BrainCheckpoint.save(full(4), tmp_path / "base.thalia")
+    BrainCheckpoint.save_delta(full(4, 300), tmp_path / "d.delta.thalia", tmp_path / "base.thalia")
+    thalia.migrate(tmp_path / "base.thalia", tmp_path / "old.thalia", to="0.1", across_major=True)
+    thalia.save({"w": np.ones(3)}, tmp_path / "plain.thalia")
+    brains = {"d/": "d.delta.thalia", "o/": "old.thalia", "p/": "plain.thalia"}
+    save_ensemble({prefix: tmp_path / name for prefix, name in brains.items()}, tmp_path / "all.thalia")
+    found = load_ensemble(tmp_path / "all.thalia", framework="numpy")
+    assert found["d/"].training_steps == 300
+    assert found["o/"].regions["cortex"]["weights"]["w_ff"].shape == (4, 4)
+    thalia.extract_brain(tmp_path / "all.thalia", "p/", tmp_path / "p.thalia")
+    assert np.array_equal(thalia.load(tmp_path / "p.thalia")["w"], np.ones(3))
+
+
+def test_precision_is_that_of_the_ensemble(tmp_path):
+    BrainCheckpoint.save(full(), tmp_path / "a.thalia")
+    save_ensemble({"a/": tmp_path / "a.thalia", "b/": full()}, tmp_path / "all.thalia", precision_policy="fp16")
+    with thalia.open(tmp_path / "all.thalia") as file:
+        assert {file[f"{prefix}/cortex"]["w_ff"].dtype for prefix in "ab"} == {"f16"}
+
+
+def test_files_are_merged_under_prefixes(tmp_path):
+    for name in "ab":
+        BrainCheckpoint.save({"r": {"weights": {"w": np.full(3, ord(name))}}}, tmp_path / f"{name}.thalia")
+    files = [tmp_path / "a.thalia", tmp_path / "b.thalia"]
+    thalia.merge(files, tmp_path / "all.thalia", prefixes=["a.", "b."], metadata={"custom": {"n": 4}})
+    with thalia.open(tmp_path / "all.thalia") as file:
+        assert {"a.r", "b.r"} <= set(file) and file["b.r"]["w"].numpy()[0] == ord("b")
+        assert file.metadata["custom"] == {"n": 4}
+    thalia.extract_brain(tmp_path / "all.thalia", "a.", tmp_path / "again.thalia")
+    assert thalia.diff(files[0], tmp_path / "again.thalia").same
+    for wrong, code in ((["x"], "bad_argument"), (["x", "xy"], "duplicate"), (["x", ""], "bad_argument")):
+        with pytest.raises(thalia.UsageError) as raised:
+            thalia.merge(files, tmp_path / "no.thalia", prefixes=wrong)
+        assert raised.value.code == code
+    with pytest.raises(thalia.UsageError, match="preference"):
+        thalia.merge(files, tmp_path / "no.thalia", prefixes=["x", "y"], prefer="first")
+    with pytest.raises(thalia.UsageError, match="no ensemble"):
+        thalia.extract_brain(files[0], "a.", tmp_path / "no.thalia")
+    with pytest.raises(thalia.NotFoundError, match="did you mean 'a\\.'"):
+        thalia.extract_brain(tmp_path / "all.thalia", "a,", tmp_path / "no.thalia")
+    with pytest.raises(thalia.UsageError, match="file that is read"):
+        thalia.extract_brain(tmp_path / "all.thalia", "a.", tmp_path / "all.thalia")
+    with pytest.raises(TypeError):
+        thalia.extract_brain(files[0], 3, tmp_path / "no.thalia")
+    with pytest.raises(thalia.UsageError, match="metadata"):
+        thalia.merge(files, tmp_path / "no.thalia", metadata={})
+    assert not (tmp_path / "no.thalia").exists()
 
 
 def test_one_brain_of_several_grows(tmp_path):
@@ -100,10 +155,13 @@ def test_what_is_no_ensemble(tmp_path):
     BrainCheckpoint.save(full(), path)
     with pytest.raises(thalia.UsageError, match="no ensemble"):
         load_ensemble(path)
-    for value in (3, {"version": 2, "brains": []}, {"version": 1, "brains": [{"prefix": "z/"}]}, {"version": 1}):
+    for value in (3, {"version": 1, "brains": [{"prefix": "z/"}]}, {"version": 1}):
         BrainCheckpoint.save(full(), path, metadata={"thalia_ensemble": value})
         with pytest.raises(thalia.FormatError, match="thalia_ensemble"):
             load_ensemble(path)
+    BrainCheckpoint.save(full(), path, metadata={"thalia_ensemble": {"version": 2, "brains": []}})
+    with pytest.raises(thalia.UnsupportedError, match="thalia_ensemble"):
+        load_ensemble(path)
     save_ensemble({"left/": full()}, path)
     with pytest.raises(thalia.NotFoundError, match="did you mean 'left/'"):
         load_ensemble(path, ["letf/"])
