@@ -175,7 +175,7 @@ class Compressor {
   // `storage`: a URI, or an object as of PythonStorage.
   Compressor(const nb::object& storage, bool delta_enabled, bool byte_grouping,
              std::optional<int> level, unsigned max_chain, unsigned threads,
-             std::optional<QuantizationConfig> quantization)
+             std::optional<QuantizationConfig> quantization, const std::optional<Members>& low_rank)
       : config_{.delta_enabled = delta_enabled,
                 .byte_grouping = byte_grouping,
                 .quantization = std::move(quantization),
@@ -186,6 +186,7 @@ class Compressor {
     } else {
       storage_ = std::make_shared<PythonStorage>(storage);
     }
+    if (low_rank) config_.low_rank_deltas = low_rank_options(*low_rank);
     if (level) config_.compression = {.codec = Codec::zstd, .level = *level};
     const CheckpointCompressor checked(config_, storage_);
   }
@@ -307,8 +308,10 @@ void bind_compressor(nb::module_& module) {
             "Tensors that are stored as differences."),
       field("quantized_tensors", &CheckpointMeta::quantized_tensors,
             "Tensors that are stored as codes of a few bits."),
+      field("low_rank_tensors", &CheckpointMeta::low_rank_tensors,
+            "Differences that are sums of a few products."),
       field("largest_error", &CheckpointMeta::largest_error,
-            "The largest error of a number of these."),
+            "The largest error of a number of both of these."),
       field("lossy_generation", &CheckpointMeta::lossy_generation,
             "How often the state was stored so; 0 where it never was."),
       field(
@@ -339,10 +342,10 @@ void bind_compressor(nb::module_& module) {
           nb::arg("max_generations"));
   nb::class_<Compressor>(module, "Compressor")
       .def(nb::init<const nb::object&, bool, bool, std::optional<int>, unsigned, unsigned,
-                    std::optional<QuantizationConfig>>(),
+                    std::optional<QuantizationConfig>, const std::optional<Members>&>(),
            nb::arg("storage"), nb::arg("delta_enabled"), nb::arg("byte_grouping"),
            nb::arg("level").none(), nb::arg("max_chain"), nb::arg("threads"),
-           nb::arg("quantization").none())
+           nb::arg("quantization").none(), nb::arg("low_rank").none())
       .def("save", &Compressor::save, nb::arg("checkpoint"), nb::arg("key"),
            nb::arg("previous_key"), nb::arg("stop"))
       .def("load", &Compressor::load, nb::arg("key"), nb::arg("stop"))

@@ -25,16 +25,6 @@ namespace nb = nanobind;
 using Path = std::filesystem::path;
 using Paths = std::vector<Path>;
 
-// The members of thalia_checkpoint.LowRank.
-LowRankOptions low_rank_options(const nb::dict& members) {
-  return {.bits_per_element = nb::cast<double>(members["bits_per_element"]),
-          .max_rank = nb::cast<std::uint32_t>(members["max_rank"]),
-          .max_relative_error = nb::cast<double>(members["max_relative_error"]),
-          .include = nb::cast<std::vector<std::string>>(members["include"]),
-          .min_elements = nb::cast<std::uint64_t>(members["min_elements"]),
-          .max_generations = nb::cast<std::optional<std::uint16_t>>(members["max_generations"])};
-}
-
 DeltaResult run_delta(const Path& base, const Path& input, const Path& target, double threshold,
                       std::vector<std::string> exclude, const std::optional<Members>& low_rank,
                       const std::string& access, Paths search, const Members& save) {

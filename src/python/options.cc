@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
 
 #include "base/suggestion.h"
 #include "python/calls.h"
@@ -182,6 +183,15 @@ SaveOptions save_options(const nb::dict& arguments) {
 Compression fixed_compression(const SaveOptions& save) {
   if (save.automatic_codec) fail_choice("compression", "auto", "the name of a codec");
   return save.compression;
+}
+
+LowRankOptions low_rank_options(const nanobind::dict& members) {
+  return {.bits_per_element = nb::cast<double>(members["bits_per_element"]),
+          .max_rank = nb::cast<std::uint32_t>(members["max_rank"]),
+          .max_relative_error = nb::cast<double>(members["max_relative_error"]),
+          .include = nb::cast<std::vector<std::string>>(members["include"]),
+          .min_elements = nb::cast<std::uint64_t>(members["min_elements"]),
+          .max_generations = nb::cast<std::optional<std::uint16_t>>(members["max_generations"])};
 }
 
 }  // namespace thalia::python

@@ -63,4 +63,7 @@ SaveOptions save_options(const nanobind::dict& arguments);
 /// The compression of what cannot choose one. @throws UsageError (bad_argument) for "auto".
 Compression fixed_compression(const SaveOptions& save);
 
+/// From the members of thalia_checkpoint.LowRank.
+LowRankOptions low_rank_options(const nanobind::dict& members);
+
 }  // namespace thalia::python

@@ -35,7 +35,7 @@ ROOMS = {
     "orbax": ("_files", "_jax"),
     "accelerate": ("torch",),
     "deepspeed": ("_files", "torch"),
-    "mithril": ("_files", "deepspeed", "orbax", "torch"),
+    "mithril": ("_files", "_operations", "deepspeed", "orbax", "torch"),
     "lightning": ("_files", "torch"),
     "transformers": ("_files", "_operations", "torch"),
     # The names that users import, and what hands what torch needs to _files and _objects. The modules of _operations

@@ -1,6 +1,6 @@
 // Checkpoints under the keys base, next (a delta of base), small (quantized), store (a delta that
-// is not compressed), thin (sparse tensors) and thinner (a delta of thin), and what each tensor
-// restores to in KEY.expected/NAME.
+// is not compressed), thin (sparse tensors), thinner (a delta of thin), wide and products (a delta
+// of low rank of wide), and what each tensor restores to in KEY.expected/NAME.
 #include <cstdint>
 #include <fstream>
 #include <memory>
@@ -73,6 +73,22 @@ Checkpoint thin_step(std::uint32_t changed) {
   return out;
 }
 
+// Matrices that move by an outer product.
+Checkpoint wide_step(float moved) {
+  constexpr std::uint64_t kRows = 72, kColumns = 64;
+  std::vector<float> f32(kRows * kColumns);
+  std::vector<double> f64(kRows * kColumns);
+  for (std::uint64_t i = 0; i < f32.size(); ++i) {
+    const auto row = static_cast<float>(i / kColumns), column = static_cast<float>(i % kColumns);
+    f32[i] = 1 / (row + 1.5f) + moved * (row - 30) * (column + 7);
+    f64[i] = static_cast<double>(column) / 7 - static_cast<double>(f32[i]);
+  }
+  Checkpoint out;
+  out.tensors["f32"] = Tensor::copy_of<float>({kRows, kColumns}, f32);
+  out.tensors["f64"] = Tensor::copy_of<double>({kRows, kColumns}, f64);
+  return out;
+}
+
 void write_expected(const CheckpointCompressor& compressor, const LocalStorage& storage,
                     const std::string& key) {
   const auto folder = storage.folder() / (key + ".expected");
@@ -102,7 +118,10 @@ void write_all(const std::string& folder) {
   lossy.save(sample(), "small");
   plain.save(thin_step(0), "thin");
   plain.save(thin_step(3), "thinner", "thin");
-  for (const char* key : {"base", "next", "store", "small", "thin", "thinner"})
+  plain.save(wide_step(0), "wide");
+  const CheckpointCompressor products({.low_rank_deltas = LowRankOptions{.max_rank = 3}}, storage);
+  products.save(wide_step(1e-4f), "products", "wide");
+  for (const char* key : {"base", "next", "store", "small", "thin", "thinner", "wide", "products"})
     write_expected(plain, *storage, key);
 }
 

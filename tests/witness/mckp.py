@@ -4,15 +4,17 @@ import hashlib
 import json
 import struct
 from itertools import pairwise
+from types import SimpleNamespace
 
 import digests
+from low_rank import apply_low_rank
 
 MASK = (1 << 64) - 1
 P1, P2, P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 P4, P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
 PIECE = 4 << 20
 STORE, ZSTD = 0, 1
-DELTA, GROUPED, QUANTIZED, SPARSE = 1 << 8, 1 << 9, 1 << 10, 1 << 11
+DELTA, GROUPED, QUANTIZED, SPARSE, LOW_RANK = 1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12
 # Code of the content hash, bytes of an element, whether bytes are grouped.
 DTYPES = {
     "F32": (0, 4, True),
@@ -116,7 +118,7 @@ class File:
             require(begin + len(header) + entry["compressed_size"] == stop, "offset")
             entry["payload"] = self.data[begin + len(header) : stop]
             require(xxh64(entry["payload"]) == int(entry["xxh64"], 16), "xxh64")
-            for bit in range(4):
+            for bit in range(5):
                 flags |= (entry["method"] >> (8 + bit) & 1) << bit
         require(flags == self.flags, "flags")
         require(sum(entry["compressed_size"] for entry in entries) == total, "total")
@@ -133,6 +135,11 @@ class File:
         if method & SPARSE:
             values, length = sparse_lengths(entry, width)
         require(entry["original_size"] == length, "shape")
+        if method & LOW_RANK:
+            require(method == DELTA | LOW_RANK and groups and len(entry["shape"]) == 2, "low rank")
+            require(struct.unpack_from("<I", entry["payload"])[0] != 0, "rank")
+            matrix = SimpleNamespace(shape=entry["shape"], dtype=entry["dtype"].lower(), data=entry["payload"])
+            return apply_low_rank(matrix, base)
         coded = self.decode_codec(method & 0xFF, entry["payload"])
         if method & QUANTIZED:
             return restore(entry, coded)

@@ -57,7 +57,7 @@ class Mckp(unittest.TestCase):
         self.assertEqual(mckp.xxh64(b"abc"), 0x44BC2CF5AD770999)
 
     def test_every_tensor_is_what_the_library_restores(self):
-        for key in ("base", "next", "store", "small", "thin", "thinner"):
+        for key in ("base", "next", "store", "small", "thin", "thinner", "wide", "products"):
             with self.subTest(key=key):
                 found = self.restored(key)
                 self.assertEqual(found, self.expected(key))
@@ -84,6 +84,10 @@ class Mckp(unittest.TestCase):
         self.assertEqual(thin.tensors["coo"]["sparse"]["index_bits"], 32)
         self.assertEqual(thin.tensors["wide"]["sparse"]["index_bits"], 64)
         self.assertTrue(thinner.tensors["csr"]["method"] & mckp.DELTA)
+        products = self.open("products")
+        self.assertEqual(products.flags, 1 | 16)
+        self.assertEqual({entry["method"] for entry in products.tensors.values()}, {mckp.DELTA | mckp.LOW_RANK})
+        self.assertEqual(products.header["metadata"]["lossy_generation"], 1)
 
     def test_every_flipped_byte_is_refused(self):
         data = pathlib.Path(self.folder.name, "next").read_bytes()

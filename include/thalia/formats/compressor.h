@@ -59,6 +59,8 @@ struct CompressorConfig {
   bool byte_grouping = true;
   Compression compression{};  ///< as MckpWriteOptions
   std::optional<QuantizationConfig> quantization{};
+  /// Deltas of weights as sums of a few products: lossy, as MckpWriteOptions.
+  std::optional<LowRankOptions> low_rank_deltas{};
   LeafAlgorithm content_digests = LeafAlgorithm::xxh3_128;  ///< as MckpWriteOptions
   unsigned max_chain = 16;     ///< deltas in a row; then a checkpoint is stored by itself
   bool verify_content = true;  ///< loading compares the content hash of what was restored
@@ -77,7 +79,7 @@ struct CheckpointMeta : MckpTotals {
   CheckpointSignature signature{};
   std::uint64_t compressed_size = 0;          ///< of the whole file
   std::optional<std::string> previous_key{};  ///< where any tensor is a delta
-  std::uint64_t lossy_generation = 0;         ///< 0 of what was never quantized
+  std::uint64_t lossy_generation = 0;         ///< 0 of what never lost anything
   /// original_size / compressed_size.
   double ratio() const noexcept {
     return compressed_size == 0
@@ -108,7 +110,7 @@ class CheckpointCompressor {
 
   /// @param previous_key empty: none. @throws MissingBaseError with a previous key that is not
   /// there; what reading it throws; UsageError (bad_argument) for metadata that are no plain
-  /// object, (wrong_state) where the checkpoint was quantized too often.
+  /// object, (wrong_state) where the checkpoint lost something too often.
   CompressedCheckpoint compress(const Checkpoint& checkpoint,
                                 std::string_view previous_key = {}) const;
   /// Previous checkpoints are looked up in the storage. @throws as MckpChain; IntegrityError where

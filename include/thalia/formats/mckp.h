@@ -22,6 +22,7 @@
 
 #include "thalia/detail/held.h"
 #include "thalia/options.h"
+#include "thalia/state/delta.h"
 #include "thalia/state/tensor_value.h"
 #include "thalia/storage.h"
 #include "thalia/types.h"
@@ -35,6 +36,7 @@ struct MckpMethod {
   unsigned plane_width = 0;  ///< bytes of an element that was cut up; 0: not cut
   bool quantized = false;    ///< codes in place of numbers: lossy
   bool sparse = false;       ///< of indices and values
+  bool low_rank = false;     ///< a delta that is a sum of products: lossy
   friend bool operator==(const MckpMethod&, const MckpMethod&) = default;
 };
 
@@ -102,7 +104,8 @@ struct MckpTotals {
   std::uint32_t tensors = 0;
   std::uint32_t delta_tensors = 0;
   std::uint32_t quantized_tensors = 0;
-  double largest_error = 0;  ///< |number - restored|, of quantized tensors
+  std::uint32_t low_rank_tensors = 0;  ///< of the deltas
+  double largest_error = 0;            ///< |number - restored|, of both of these
 };
 
 struct MckpReadOptions {
@@ -217,6 +220,10 @@ struct MckpWriteOptions {
   bool byte_grouping =
       true;  ///< cut elements of f16, bf16, f32 and f64 into planes for zstd and lz4
   std::optional<MckpQuantizationOptions> quantization{};  ///< of f32, f16, bf16 and f64
+  /// Matrices whose deltas may be sums of a few products, where that takes fewer bytes than what
+  /// changed: lossy. Names of tensors are looked at, and the generation is one more than that of
+  /// the metadata in `header`.
+  std::optional<LowRankOptions> low_rank{};
   MckpDescription header{};                  ///< `previous` is what bases given to add() are of
   OutputOptions output{};                    ///< of a writer of a path
   std::filesystem::path temporary_folder{};  ///< empty: the file's own, else the system's
@@ -250,13 +257,15 @@ class MckpWriter {
 
   /// A tensor, dense or sparse, that borrows its bytes: they have to stay until commit() returns.
   /// With a base of the same layout, and options.previous, it is stored as a difference if that
-  /// is not larger than the tensor; any other base is not looked at. Numbers that are not finite,
-  /// and those of sparse tensors, are not quantized, and nothing quantized is a difference.
+  /// is not larger than the tensor, or of low rank; any other base is not looked at. Numbers that
+  /// are not finite, and those of sparse tensors, are not quantized, and nothing quantized is a
+  /// difference.
   /// @throws UsageError (duplicate; bad_argument for a name that is no UTF-8 or of more than 65,535
   /// bytes, and for sparse arrays that break the rules); CancelledError; IoError.
   void add(std::string name, Tensor tensor, std::optional<Tensor> base = std::nullopt);
-  /// Whether any tensor that was added will be stored quantized.
-  bool quantizes() const;
+  /// Whether any tensor that was added will be restored to something else: one that is quantized,
+  /// or a delta of low rank.
+  bool is_lossy() const;
   /// In place of the options'. @throws UsageError (bad_argument) for what is no JSON object.
   void set_metadata(std::string metadata);
   /// @throws IoError; CancelledError; what the sink throws. UsageError (wrong_state) a second time.

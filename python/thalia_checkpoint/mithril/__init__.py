@@ -14,6 +14,7 @@ torch.distributed.checkpoint are in thalia_checkpoint.mithril.torch.
 from __future__ import annotations
 
 from .._core import CheckpointMeta
+from .._operations.delta import LowRank
 from ._bytes import ByteGrouper, DeltaEncoder
 from ._compressor import CompressedCheckpoint, Compressor, CompressorConfig
 from ._quantization import AdaptiveQuantizer, QuantizationConfig, QuantizedTensor
@@ -27,6 +28,7 @@ __all__ = [
     "Compressor",
     "CompressorConfig",
     "DeltaEncoder",
+    "LowRank",
     "QuantizationConfig",
     "QuantizedTensor",
     "StorageBackend",

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from .._files.elements import elements
 from .._files.named import Named
 from .._keywords import suggests
 from .._leaves import MEMBER, VERSION, checked
+from .._operations.delta import LowRank
 from .._support import from_json
 from ..errors import UnsupportedError, UsageError, make_error
 from ._away import away
@@ -39,6 +40,7 @@ class CompressorConfig:
     byte_grouping: bool = True
     compression_level: int | None = None
     quantization: QuantizationConfig | None = None
+    low_rank: LowRank | None = None
     max_chain: int = 16
     threads: int = 0
 
@@ -67,6 +69,7 @@ class Compressor:
         byte_grouping: bool = True,
         compression_level: int | None = None,
         quantization: QuantizationConfig | int | None = None,
+        low_rank: LowRank | bool | None = None,
         max_chain: int = 16,
         threads: int = 0,
     ) -> None:
@@ -78,6 +81,8 @@ class Compressor:
         compression_level: everything is compressed by zstd, at this level from 1 to 22. None:
             plane_entropy, which is made for weights, and zstd for differences.
         quantization: weights become codes of a few bits, which is lossy; a number is that of the bits.
+        low_rank: differences of weights become sums of a few products where that takes fewer bytes, which is lossy;
+            True for LowRank().
         max_chain: differences in a row; the checkpoint after them is stored by itself.
         threads: 0 for one a core.
         Raises UsageError for a storage, a level or bits that do not exist; UnsupportedError for another scheme;
@@ -95,8 +100,11 @@ class Compressor:
         if not isinstance(quantization, QuantizationConfig | None):
             got = type(quantization).__qualname__
             raise TypeError(f"quantization: got {got}, expected a QuantizationConfig, a number of bits or None")
+        products = LowRank() if low_rank is True else low_rank or None
+        if not isinstance(products, LowRank | None):
+            raise TypeError(f"low_rank: got {type(products).__qualname__}, expected a LowRank, True or None")
         self._config = CompressorConfig(
-            delta_enabled, byte_grouping, compression_level, quantization, max_chain, threads
+            delta_enabled, byte_grouping, compression_level, quantization, products, max_chain, threads
         )
         self._core = self._made(reached)
 
@@ -115,6 +123,7 @@ class Compressor:
             config.max_chain,
             config.threads,
             None if config.quantization is None else config.quantization._core_config(),
+            None if config.low_rank is None else asdict(config.low_rank),
         )
 
     def _in_loop(self) -> _core.Compressor:
@@ -235,6 +244,7 @@ def _restored(cls: type[Compressor], storage: Any, config: CompressorConfig) -> 
         byte_grouping=config.byte_grouping,
         compression_level=config.compression_level,
         quantization=config.quantization,
+        low_rank=config.low_rank,
         max_chain=config.max_chain,
         threads=config.threads,
     )

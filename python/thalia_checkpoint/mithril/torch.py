@@ -85,8 +85,8 @@ class MithrilSavePlanner(DefaultSavePlanner):  # type: ignore[misc, unused-ignor
             compressor = Compressor(compression_level=compression_level, byte_grouping=byte_grouping, threads=threads)
         elif compression_level is not None or not byte_grouping or threads != 0:
             raise _wrong("compressor", "a Compressor and options of one", "either of them")
-        elif compressor.config.quantization is not None:
-            raise _wrong("compressor", "one with quantization=", "one that loses nothing")
+        elif compressor.config.quantization is not None or compressor.config.low_rank is not None:
+            raise _wrong("compressor", "one with quantization= or low_rank=", "one that loses nothing")
         self._config = compressor.config
         self._compressor: _core.Compressor | None = None
 

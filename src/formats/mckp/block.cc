@@ -4,7 +4,8 @@
 // bytes, its difference to a base, or its packed codes.
 //
 // MckpBlock trusts no length. Its constructor cuts the payload up and checks that the pieces fill
-// the coded form exactly, so decode() only meets errors within a piece.
+// the coded form exactly, so decode() only meets errors within a piece. Products of a delta of low
+// rank are one piece, which their own reader checks before it asks for memory.
 #include "formats/mckp/block.h"
 
 #include <fmt/format.h>
@@ -21,8 +22,10 @@
 #include "codec/frame/zstd_extent.h"
 #include "codec/frame/zstd_frame.h"
 #include "codec/lossy/code_packing.h"
+#include "codec/lossy/low_rank.h"
 #include "codec/lossy/quantize.h"
 #include "codec/rans/plane_entropy.h"
+#include "container/read/low_rank_arrays.h"
 #include "format/little_endian.h"
 #include "formats/mckp/format.h"
 #include "formats/source/byte_grouping.h"
@@ -173,6 +176,10 @@ void encode_mckp_piece(const MckpTensor& tensor, int level, ByteSpan raw, ByteSp
 
 MckpBlock::MckpBlock(const MckpTensor& tensor, ByteSpan payload)
     : tensor_(tensor), length_(mckp_coded_length(tensor)) {
+  if (tensor.method.low_rank) {
+    pieces_.push_back({payload, 0, length_});
+    return;
+  }
   switch (tensor.method.codec) {
     case Codec::none:
       if (payload.size() != length_)
@@ -258,7 +265,28 @@ void MckpBlock::decode_piece(const Piece& piece, MutableByteSpan raw) const {
   }
 }
 
-void MckpBlock::decode(MutableByteSpan raw, unsigned threads) const {
+// The factors are needed for each element, and read once.
+void MckpBlock::add_products(MutableByteSpan raw, unsigned threads,
+                             io::MemoryBudget& budget) const {
+  constexpr std::uint64_t kTurn = 1 << 16;  // elements that a thread makes at a time
+  format::TensorEntry matrix{};
+  matrix.stored_offset = tensor_.offset;
+  matrix.shape[0] = tensor_.shape[0];
+  matrix.shape[1] = tensor_.shape[1];
+  const codec::LowRankFactors factors =
+      container::read_low_rank(matrix, pieces_.front().stored, budget);
+  if (factors.rank == 0) fail_payload("rank", 0, "1 or more", "a delta of no products");
+  const std::uint64_t width = dtype_bits(tensor_.dtype) / 8;
+  const std::uint64_t elements = raw.size() / width;
+  parallel_for((elements + kTurn - 1) / kTurn, threads, [&](std::size_t turn) {
+    const std::uint64_t first = turn * kTurn;
+    const std::uint64_t count = std::min(kTurn, elements - first);
+    codec::add_low_rank(tensor_.dtype, factors, first, raw.subspan(first * width, count * width));
+  });
+}
+
+void MckpBlock::decode(MutableByteSpan raw, unsigned threads, io::MemoryBudget& budget) const {
+  if (tensor_.method.low_rank) return add_products(raw, threads, budget);
   if (pieces_.size() <= 1) threads = 1;
   parallel_for(pieces_.size(), threads, [&](std::size_t i) { decode_piece(pieces_[i], raw); });
 }

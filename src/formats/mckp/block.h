@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "io/memory/allocation_limit.h"
 #include "thalia/formats/mckp.h"
 #include "thalia/types.h"
 
@@ -37,8 +38,9 @@ class MckpBlock {
   /// Both borrowed. @throws FormatError (bad_compression, inconsistent).
   MckpBlock(const MckpTensor& tensor, ByteSpan payload);
 
-  /// Fills `raw`, all of the tensor; of a delta it holds the base before. @throws CompressionError.
-  void decode(MutableByteSpan raw, unsigned threads) const;
+  /// Fills `raw`, all of the tensor; of a delta it holds the base before. `budget` counts what that
+  /// takes besides. @throws CompressionError; FormatError.
+  void decode(MutableByteSpan raw, unsigned threads, io::MemoryBudget& budget) const;
 
  private:
   struct Piece {
@@ -50,6 +52,7 @@ class MckpBlock {
   void split_pieces(ByteSpan payload);
   void decode_piece(const Piece& piece, MutableByteSpan raw) const;
   void decode_codec(const Piece& piece, MutableByteSpan out) const;
+  void add_products(MutableByteSpan raw, unsigned threads, io::MemoryBudget& budget) const;
 
   const MckpTensor& tensor_;
   std::uint64_t length_;  ///< of the coded form

@@ -135,6 +135,9 @@ MckpWriteOptions CheckpointCompressor::Impl::write_options(const Checkpoint& che
           checkpoint, *options.quantization, config.quantization->sensitivity, config.work.threads);
     }
   }
+  options.low_rank = config.low_rank_deltas;
+  // Products are of the generation after this one.
+  if (config.low_rank_deltas) options.header.metadata = to_json(checkpoint.metadata);
   if (base) options.header.previous = base->previous;
   return options;
 }
@@ -198,10 +201,10 @@ CheckpointMeta CheckpointCompressor::Impl::write(const Checkpoint& checkpoint,
 
   Value metadata = checkpoint.metadata;
   std::uint64_t generation = generation_of(metadata);
-  // Each generation of quantizing adds an error, so they are counted. This is known only after all
+  // Each lossy generation adds an error, so they are counted. This is known only after all
   // tensors were planned, and before anything is put in place.
-  if (writer.quantizes()) {
-    if (generation >= config.quantization->max_generations) {
+  if (writer.is_lossy()) {
+    if (config.quantization && generation >= config.quantization->max_generations) {
       throw UsageError(ErrorCode::wrong_state,
                        "the checkpoint was quantized and restored too often",
                        {.field = std::string(kGeneration),
@@ -269,8 +272,9 @@ void CheckpointCompressor::Impl::keep(std::string_view key, const Checkpoint& ch
                                       const CheckpointMeta& meta) {
   signatures.put(key, meta.signature, 1);
   kept.erase(key);
-  // Quantized tensors come back as something else than what was given, so these are no base.
-  if (meta.original_size > config.cached_bytes || meta.quantized_tensors != 0) return;
+  // Lossy tensors come back as something else than what was given, so these are no base.
+  const bool is_lossy = meta.quantized_tensors != 0 || meta.low_rank_tensors != 0;
+  if (meta.original_size > config.cached_bytes || is_lossy) return;
   auto copies = std::make_shared<Tensors>();
   for (const auto& [name, tensor] : checkpoint.tensors) {
     const ByteSpan lent = tensor.bytes();

@@ -45,7 +45,9 @@ const MckpTensor& MckpFile::Impl::tensor(std::string_view wanted) const {
 void MckpFile::Impl::decode(const MckpTensor& tensor, MutableByteSpan raw, unsigned threads) const {
   with_path(name, [&] {
     stop_if_cancelled(options.chain.read.work.cancel);
-    block_of(tensor).decode(raw, threads);
+    io::MemoryBudget budget(options.chain.read.input.limits, tensor.compressed_size);
+    const formats::MckpBlock block = block_of(tensor);
+    in_block(tensor, [&] { block.decode(raw, threads, budget); });
   });
 }
 
@@ -70,7 +72,7 @@ Tensor MckpFile::Impl::restored(const MckpTensor& tensor, const Tensor* base,
     const MutableByteSpan raw = made.mutable_bytes();
     // decode() applies a difference to what is there.
     if (base != nullptr) std::ranges::copy(base->bytes(), raw.begin());
-    block.decode(raw, threads);
+    in_block(tensor, [&] { block.decode(raw, threads, budget); });
     check_indices(tensor, made);
     return made;
   });

@@ -17,15 +17,17 @@
 namespace thalia::formats {
 namespace {
 
-// The method word: codec, three flags, and the plane width in bits 16 to 19.
+// The method word: codec, flags, and the plane width in bits 16 to 19.
 constexpr std::uint32_t kCodecMask = 0xff;
 constexpr std::uint32_t kDelta = 1 << 8;
 constexpr std::uint32_t kGrouped = 1 << 9;
 constexpr std::uint32_t kQuantized = 1 << 10;
 constexpr std::uint32_t kSparse = 1 << 11;
+constexpr std::uint32_t kLowRank = 1 << 12;
 constexpr unsigned kWidthShift = 16;
 constexpr std::uint32_t kWidthMask = 0xf << kWidthShift;
-constexpr std::uint32_t kKnown = kCodecMask | kDelta | kGrouped | kQuantized | kSparse | kWidthMask;
+constexpr std::uint32_t kKnown =
+    kCodecMask | kDelta | kGrouped | kQuantized | kSparse | kLowRank | kWidthMask;
 
 [[noreturn]] void fail_method(std::uint32_t bits, std::string bound, std::string message) {
   throw FormatError(
@@ -50,6 +52,7 @@ std::uint32_t pack_method(const MckpMethod& method) noexcept {
   if (method.plane_width != 0) bits |= kGrouped | method.plane_width << kWidthShift;
   if (method.quantized) bits |= kQuantized;
   if (method.sparse) bits |= kSparse;
+  if (method.low_rank) bits |= kLowRank;
   return bits;
 }
 
@@ -60,13 +63,14 @@ MckpMethod unpack_method(std::uint32_t bits, DType dtype) {
     throw UnsupportedError(ErrorCode::unsupported_feature, "this version has no such method",
                            {.field = "method",
                             .value = fmt::format("{:#x}", bits),
-                            .bound = "codecs 0 to 4, flags 0xf00"});
+                            .bound = "codecs 0 to 4, flags 0x1f00"});
   }
   MckpMethod method{.codec = static_cast<Codec>(codec),
                     .delta = (bits & kDelta) != 0,
                     .plane_width = (bits & kWidthMask) >> kWidthShift,
                     .quantized = (bits & kQuantized) != 0,
-                    .sparse = (bits & kSparse) != 0};
+                    .sparse = (bits & kSparse) != 0,
+                    .low_rank = (bits & kLowRank) != 0};
   const bool grouped = (bits & kGrouped) != 0;
   if (grouped != (method.plane_width != 0)) {
     fail_method(bits, "a plane width where bytes are grouped, and nowhere else", {});
@@ -81,6 +85,13 @@ MckpMethod unpack_method(std::uint32_t bits, DType dtype) {
   }
   if (method.quantized && !mckp_can_quantize(dtype)) {
     fail_method(bits, "f32, f16, bf16 or f64", fmt::format("{} quantized", dtype_name(dtype)));
+  }
+  if (method.low_rank && (!method.delta || method.codec != Codec::none || grouped ||
+                          method.quantized || method.sparse)) {
+    fail_method(bits, "a delta with no codec, and nothing else", "of low rank");
+  }
+  if (method.low_rank && !mckp_can_quantize(dtype)) {
+    fail_method(bits, "f32, f16, bf16 or f64", fmt::format("{} of low rank", dtype_name(dtype)));
   }
   if (grouped && method.codec != Codec::none && method.codec != Codec::zstd &&
       method.codec != Codec::lz4) {
@@ -125,6 +136,7 @@ std::uint64_t mckp_codes_length(std::uint64_t count, unsigned bits) noexcept {
 }
 
 std::uint64_t mckp_coded_length(const MckpTensor& tensor) noexcept {
+  if (tensor.method.low_rank) return tensor.compressed_size;
   if (!tensor.method.quantized) return tensor.original_size;
   return mckp_codes_length(tensor.original_size / (dtype_bits(tensor.dtype) / 8),
                            tensor.quantization->bits);

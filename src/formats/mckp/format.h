@@ -17,7 +17,8 @@ inline constexpr std::uint32_t kMckpFlagDelta = 1 << 0;
 inline constexpr std::uint32_t kMckpFlagGrouped = 1 << 1;
 inline constexpr std::uint32_t kMckpFlagQuantized = 1 << 2;
 inline constexpr std::uint32_t kMckpFlagSparse = 1 << 3;
-inline constexpr std::uint32_t kMckpKnownFlags = 15;
+inline constexpr std::uint32_t kMckpFlagLowRank = 1 << 4;
+inline constexpr std::uint32_t kMckpKnownFlags = 31;
 
 struct MckpPrelude {
   char magic[4];
@@ -63,7 +64,8 @@ bool mckp_can_quantize(DType dtype) noexcept;
 std::string mckp_dtype_name(DType dtype);
 std::optional<DType> mckp_dtype_from_name(std::string_view name);
 
-/// Bytes of a payload before its codec: those of the tensor, or of its codes.
+/// Bytes of a payload before its codec: those of the tensor, of its codes, or, of a delta of low
+/// rank, compressed_size.
 std::uint64_t mckp_coded_length(const MckpTensor& tensor) noexcept;
 std::uint64_t mckp_codes_length(std::uint64_t count, unsigned bits) noexcept;
 /// Bits that a code takes: 1, 2, 4, or 8 for all other widths.

@@ -240,6 +240,9 @@ MckpTensor read_mckp_tensor(json::Value& value) {
     if (method > 0xffffffff)
       fail_header(ErrorCode::bad_value, "method", std::to_string(method), "below 2^32");
     tensor.method = unpack_method(static_cast<std::uint32_t>(method), tensor.dtype);
+    if (tensor.method.low_rank && tensor.shape.rank() != 2)
+      fail_header(ErrorCode::inconsistent, "shape", tensor.shape.to_string(),
+                  "2 dimensions, of what is of low rank");
     if (tensor.method.sparse != tensor.sparse.has_value())
       fail_header(ErrorCode::inconsistent, "sparse", tensor.sparse ? "an object" : "null",
                   "an object where the method is sparse, and nowhere else");

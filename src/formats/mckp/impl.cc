@@ -128,6 +128,7 @@ std::uint32_t flags_of(const std::vector<MckpTensor>& tensors) {
     if (tensor.method.plane_width != 0) flags |= kMckpFlagGrouped;
     if (tensor.method.quantized) flags |= kMckpFlagQuantized;
     if (tensor.method.sparse) flags |= kMckpFlagSparse;
+    if (tensor.method.low_rank) flags |= kMckpFlagLowRank;
   }
   return flags;
 }

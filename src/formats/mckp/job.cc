@@ -10,7 +10,9 @@
 #include "formats/mckp/block.h"
 #include "formats/mckp/content_hash_list.h"
 #include "integrity/content_hash.h"
+#include "state/delta/low_rank_change.h"
 #include "state/precision/glob.h"
+#include "state/quantize/quantizer.h"
 #include "thalia/types.h"
 
 namespace thalia::formats {
@@ -111,6 +113,35 @@ std::optional<MckpQuantization> quantization_of(std::string_view name, const Ten
   return MckpQuantization{.bits = bits, .minimum = scale->minimum, .scale = scale->scale};
 }
 
+// What of a tensor differs from its base, in bytes: no exact delta takes much less.
+std::uint64_t changed_bytes(ByteSpan base, ByteSpan now) {
+  std::uint64_t changed = 0;
+  for (std::size_t i = 0; i < now.size(); ++i) changed += base[i] != now[i] ? 1 : 0;
+  return changed;
+}
+
+// nullopt where the tensor is to be stored exactly. It is whole in memory, and so is its base.
+std::optional<state::LowRankChange> low_rank_of(const std::string& name, const Tensor& tensor,
+                                                const Tensor& base, const MckpWriteOptions& options,
+                                                state::LossyGeneration generation) {
+  if (!options.low_rank || tensor.shape().rank() != 2 || !mckp_can_quantize(tensor.dtype()) ||
+      !tensor.is_dense())
+    return std::nullopt;
+  const QuantizationTarget target{.path = name,
+                                  .region = {},
+                                  .name = name,
+                                  .role = Role::weights,
+                                  .dtype = tensor.dtype(),
+                                  .shape = tensor.shape()};
+  if (!state::is_chosen(target, options.low_rank->min_elements, options.low_rank->include, {}))
+    return std::nullopt;
+  auto change = state::low_rank_change(tensor.dtype(), tensor.shape(), base.bytes(), tensor.bytes(),
+                                       *options.low_rank, generation, options.work.threads);
+  if (change && change->payload.size() >= changed_bytes(base.bytes(), tensor.bytes()))
+    return std::nullopt;
+  return change;
+}
+
 }  // namespace
 
 // As quantize does: what an optimizer keeps, and what is small, stays exact.
@@ -124,7 +155,8 @@ bool mckp_quantizes(std::string_view name, const Tensor& tensor,
 
 std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
                                            std::optional<Tensor> base,
-                                           const MckpWriteOptions& options) {
+                                           const MckpWriteOptions& options,
+                                           state::LossyGeneration generation) {
   auto work = std::make_shared<MckpWork>(options.header.content_digests, tensor.bytes().size());
   MckpTensor& stored = work->stored;
   stored.dtype = tensor.dtype();
@@ -142,6 +174,15 @@ std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
   stored.name = std::move(name);
   const bool fits = base && base->layout() == tensor.layout() && !tensor.bytes().empty();
   if (fits && !stored.method.quantized) {
+    if (auto change = low_rank_of(stored.name, tensor, *base, options, generation)) {
+      stored.method = {.delta = true, .low_rank = true};
+      stored.compressed_size = change->payload.size();
+      work->products = std::move(change->payload);
+      work->largest_error = change->report.max_error;
+      const auto result = std::make_shared<const std::vector<std::byte>>(std::move(change->result));
+      work->tensor = Tensor::adopt(tensor.layout(), *result, result);
+      return work;
+    }
     stored.method.delta = true;
     work->base = *std::move(base);
   }
@@ -162,6 +203,12 @@ std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
 void MckpJob::run(int level) {
   MckpWork& work = *tensor;
   const ByteSpan raw = work.tensor.bytes();
+  if (work.stored.method.low_rank) {
+    const ByteSpan piece = ByteSpan(work.products).subspan(begin, end - begin);
+    out.assign(piece.begin(), piece.end());
+    if (begin == 0) work.digest.advance(work.stored, raw, 0, raw.size());
+    return;
+  }
   const ByteSpan base = work.stored.method.delta ? work.base.bytes() : ByteSpan();
   encode_mckp_piece(work.stored, level, raw, base, begin, end, out);
   // An empty tensor has one empty piece, which is its block, and nothing to hash.

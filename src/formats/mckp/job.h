@@ -11,6 +11,7 @@
 #include "codec/lossy/quantize.h"
 #include "formats/mckp/format.h"
 #include "integrity/sha256.h"
+#include "state/quantize/payload.h"
 #include "thalia/formats/mckp.h"
 
 namespace thalia::formats {
@@ -52,7 +53,10 @@ struct MckpWork {
 
   MckpTensor stored;  ///< all but what compressing tells
   Tensor tensor;
-  Tensor base;  ///< where stored.method.delta
+  Tensor base;  ///< where stored.method.delta, but of low rank
+  /// The payload of a delta of low rank, of which `tensor` is what comes out.
+  std::vector<std::byte> products{};
+  double largest_error = 0;  ///< of that
   MckpDigest digest;
 };
 
@@ -65,10 +69,12 @@ inline Codec codec_of(const MckpWriteOptions& options) {
 bool mckp_quantizes(std::string_view name, const Tensor& tensor,
                     const MckpQuantizationOptions& options);
 
-/// Chooses how a tensor is stored. `base` is looked at only if it is of the same kind.
+/// Chooses how a tensor is stored. `base` is looked at only if it is of the same kind. `generation`
+/// is that of a delta of low rank.
 std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
                                            std::optional<Tensor> base,
-                                           const MckpWriteOptions& options);
+                                           const MckpWriteOptions& options,
+                                           state::LossyGeneration generation);
 
 /// A piece of a tensor's payload.
 struct MckpJob {

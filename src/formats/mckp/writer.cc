@@ -30,6 +30,9 @@
 #include "io/output/spool.h"
 #include "json/reader.h"
 #include "json/writer.h"
+#include "state/delta/low_rank_change.h"
+#include "state/quantize/quantizer.h"
+#include "state/value/value_json.h"
 #include "thalia/files.h"
 #include "thalia/tensor.h"
 
@@ -68,6 +71,7 @@ void check_options(const MckpWriteOptions& options) {
     for (const auto& [name, bits] : options.quantization->bits_of)
       check_option("bits_of", bits, 1, 8);
   }
+  if (options.low_rank) state::check_low_rank(*options.low_rank);
   check_metadata(options.header.metadata);
   if (options.header.previous) check_storage_key(options.header.previous->key);
 }
@@ -90,6 +94,14 @@ std::string params_of(const MckpWriteOptions& options, int level) {
   }
   json.end_object();
   return text;
+}
+
+// That of what is stored with a loss; of no use where nothing can be.
+state::LossyGeneration next_generation_of(const MckpWriteOptions& options) {
+  if (!options.low_rank || !options.header.previous) return {};
+  const Value metadata = state::parse_json_object(options.header.metadata, {});
+  return state::next_generation(state::lossy_generation_of(metadata),
+                                options.low_rank->max_generations);
 }
 
 unsigned threads_of(const MckpWriteOptions& options) {
@@ -127,6 +139,7 @@ struct MckpWriter::Impl {
         spool(spool_memory(options), temporary_folder()),
         steps("the file", path.string()),
         hashes(options.header.content_digests),
+        generation(next_generation_of(options)),
         pool(threads_of(options), std::size_t{kJobsPerThread} * threads_of(options),
              [this](MckpJob& job) { job.run(level_of(job.tensor->stored.method.codec)); }) {}
 
@@ -200,11 +213,13 @@ struct MckpWriter::Impl {
     }
     hashes.add(stored.name, stored.layout(), stored.original_size,
                work.digest.finish(stored, work.tensor.bytes()));
-    result.largest_error = std::max(result.largest_error, work.digest.largest_error());
+    result.largest_error =
+        std::max({result.largest_error, work.digest.largest_error(), work.largest_error});
     ++result.tensors;
     result.original_size += stored.original_size;
     if (stored.method.delta) ++result.delta_tensors;
     if (stored.method.quantized) ++result.quantized_tensors;
+    if (stored.method.low_rank) ++result.low_rank_tensors;
     tensors.push_back(stored);
   }
 
@@ -243,10 +258,11 @@ struct MckpWriter::Impl {
   std::unordered_set<std::string> names;
   std::vector<MckpTensor> tensors;
   formats::ContentHashList hashes;
+  state::LossyGeneration generation;
   integrity::Xxh64 checksum;  ///< of the block that is being collected
   std::uint64_t block_begin = 0;
   MckpWriteResult result;
-  bool quantizes = false;
+  bool is_lossy = false;
   OrderedPool<MckpJob> pool;  ///< destroyed first: its jobs look at the above
 };
 
@@ -281,6 +297,7 @@ std::vector<std::byte> MckpWriter::Impl::front() {
   for (const MckpTensor& tensor : tensors) {
     if (tensor.method.plane_width != 0) flags |= formats::kMckpFlagGrouped;
     if (tensor.method.sparse) flags |= formats::kMckpFlagSparse;
+    if (tensor.method.low_rank) flags |= formats::kMckpFlagLowRank;
   }
   MckpPrelude prelude{.magic = {},
                       .version = formats::kMckpVersion,
@@ -381,10 +398,11 @@ void MckpWriter::add(std::string name, Tensor tensor, std::optional<Tensor> base
 
   impl.steps.run([&] {
     impl.names.insert(name);
-    const auto work = formats::plan_mckp_tensor(
-        std::move(name), std::move(tensor),
-        impl.options.header.previous ? std::move(base) : std::nullopt, impl.options);
-    impl.quantizes = impl.quantizes || work->stored.method.quantized;
+    const auto work =
+        formats::plan_mckp_tensor(std::move(name), std::move(tensor),
+                                  impl.options.header.previous ? std::move(base) : std::nullopt,
+                                  impl.options, impl.generation);
+    impl.is_lossy |= work->stored.method.quantized || work->stored.method.low_rank;
     const std::uint64_t length = formats::mckp_coded_length(work->stored);
     std::uint64_t begin = 0;
     do {
@@ -396,8 +414,8 @@ void MckpWriter::add(std::string name, Tensor tensor, std::optional<Tensor> base
   });
 }
 
-bool MckpWriter::quantizes() const {
-  return impl_->quantizes;
+bool MckpWriter::is_lossy() const {
+  return impl_->is_lossy;
 }
 
 void MckpWriter::set_metadata(std::string metadata) {
