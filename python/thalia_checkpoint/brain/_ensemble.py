@@ -88,14 +88,15 @@ def save_ensemble(
                 durability="none",
             )
         _check_output(path, files)
-        save: Any = {"replace": True, **options}
+        save: dict[str, Any] = {"replace": True, **options}
         given = _metadata.given(metadata, None)
         if frames is None:
-            save |= {"compression": codec_of(path, compression), "compression_level": compression_level}
+            save.update(compression=codec_of(path, compression), compression_level=compression_level)
             return merge(files, path, prefixes=brains, metadata=given, **save)
         whole = FilePath(temporary, "all.thalia")
-        result = merge(files, whole, prefixes=brains, metadata=given, **{**save, "durability": "none"})
-        wrap: Any = {key: save[key] for key in WrapOptions.__annotations__ if key in save}
+        plain: dict[str, Any] = {**save, "durability": "none"}
+        result = merge(files, whole, prefixes=brains, metadata=given, **plain)
+        wrap: dict[str, Any] = {key: save[key] for key in WrapOptions.__annotations__ if key in save}
         compress_checkpoint(whole, path, cast(Any, codec_of(path, compression) or frames), compression_level, **wrap)
         return result
 
