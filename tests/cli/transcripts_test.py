@@ -13,6 +13,7 @@ writes tensors of zeros.
 """
 
 import argparse
+import ctypes
 import difflib
 import os
 import pathlib
@@ -58,6 +59,32 @@ with open(sys.argv[1], "wb") as file:
     file.write(struct.pack("<Q", len(text)) + text + bytes(end))
 """,
 }
+
+
+# Debian 12's: the sizes in the transcripts are of what it packs.
+ZSTD = b"1.5.4"
+NUMBER = re.compile(r"\d+")
+
+
+def same_zstd():
+    version = ctypes.CDLL("libzstd.so.1").ZSTD_versionString
+    version.restype = ctypes.c_char_p
+    return version() == ZSTD
+
+
+def alike(expected, played):
+    """Whether all that differs is what another zstd packs a little better or worse."""
+    if len(expected) != len(played):
+        return False
+    for one, other in zip(expected, played, strict=True):
+        if one == other:
+            continue
+        if one.startswith("[") or NUMBER.sub("N", one) != NUMBER.sub("N", other):
+            return False
+        pairs = zip(map(int, NUMBER.findall(one)), map(int, NUMBER.findall(other)), strict=True)
+        if any(abs(a - b) > max(2, a // 100) for a, b in pairs):
+            return False
+    return True
 
 
 def run_command(command, folder, environment):
@@ -126,6 +153,9 @@ def main():
             expected = path.read_text(encoding="utf-8")
             played = play(expected, files, environment)
             if played == expected:
+                continue
+            if not arguments.accept and not same_zstd() and alike(expected.splitlines(), played.splitlines()):
+                print(f"{path.name}: with sizes of another zstd")
                 continue
             if arguments.accept:
                 path.write_text(played, encoding="utf-8")
