@@ -172,8 +172,8 @@ import numpy as np, thalia_checkpoint as thalia
 faulthandler.enable()
 path = {os.fspath(path)!r}
 """
-    # Newer versions of Python warn of any fork beside threads.
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", before + code]
+    # Newer versions of Python warn of any fork beside threads. What waits in a buffer would be written by each child.
+    command = [sys.executable, "-u", "-W", "ignore::DeprecationWarning", "-c", before + code]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
