@@ -22,6 +22,8 @@ install_build() {
     echo "no thalia.pc was installed"
     exit 1
   }
+  # That of a Debian package is for one place.
+  grep -q pcfiledir "$pc" || sed -i "s|^prefix=|prefix=$place|" "$pc"
   # Where it lies now, and not where the build was configured for.
   PKG_CONFIG_PATH=$(dirname "$pc")
   export PKG_CONFIG_PATH
