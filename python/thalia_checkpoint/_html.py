@@ -7,7 +7,6 @@ the first rows of many, and looks at no more than these.
 from __future__ import annotations
 
 import dataclasses
-import html
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -109,6 +108,8 @@ def _last(heads: Sequence[str], text: str) -> str:
 
 def _escaped(text: str) -> str:
     cut = text if len(text) <= 3 * _WIDTH else f"{text[: 3 * _WIDTH]}…"
+    import html  # its table of names takes as long to import as most of the package
+
     return html.escape(printable(cut))
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._core import human_bytes, printable
@@ -38,15 +36,11 @@ def saved(what: str, path: Path | int, nbytes: int, seconds: float) -> None:
         _tell(logger, _INFO, what, path, nbytes, seconds)
 
 
-@contextmanager
-def timed(what: str, path: Path) -> Iterator[list[int]]:
-    """The same of a block that puts the bytes into the list; on DEBUG where it puts none."""
-    nbytes: list[int] = []
-    begin = time.perf_counter()
-    yield nbytes
-    level = _INFO if nbytes else _DEBUG
+def since(begin: float, what: str, path: Path, nbytes: int | None = None) -> None:
+    """The same of what began then, as time.perf_counter() has it; on DEBUG without the bytes."""
+    level = _DEBUG if nbytes is None else _INFO
     if (logger := _logger(level)) is not None:
-        _tell(logger, level, what, path, sum(nbytes), time.perf_counter() - begin)
+        _tell(logger, level, what, path, nbytes or 0, time.perf_counter() - begin)
 
 
 def debug(text: str, *values: object) -> None:

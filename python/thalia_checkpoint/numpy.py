@@ -91,4 +91,4 @@ def load(data: bytes) -> dict[str, npt.NDArray[Any]]:
 def _all_of(file: File | AnyFile, *, writable: bool) -> dict[str, npt.NDArray[Any]]:
     tensors = {name: tensor for part in parts(file) for name, tensor in part.tensors.items()}
     claim(tensors.values())
-    return {name: tensor.dense(writable=writable) for name, tensor in tensors.items()}
+    return {name: tensor._claimed() if writable else tensor.dense() for name, tensor in tensors.items()}

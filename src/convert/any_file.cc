@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/inside.h"
+#include "container/read/reader_of.h"
 #include "convert/conversions.h"
 #include "convert/formats.h"
 #include "format/payload.h"
@@ -29,8 +31,16 @@ void check_number(std::size_t i, std::size_t count) {
 }  // namespace
 
 struct AnyFile::Impl {
+  Impl(const io::InputFile& input, const OpenOptions& options, FileFormat file_format)
+      : path(input.path().string()), format(file_format) {
+    with_path(path, [&] {
+      source = formats::format_row(format).open(input, options);
+      if (options.chain.read.verification == Verification::at_open) source->check_all();
+    });
+  }
+
   std::string path;
-  FileFormat format = FileFormat::thalia;
+  FileFormat format;
   std::shared_ptr<const formats::OpenedFile> source;
   mutable io::ReadAhead ahead;  ///< by addresses
   mutable io::Once all_listed;
@@ -45,17 +55,22 @@ std::filesystem::path formats::opened_path(const std::filesystem::path& input,
 AnyFile open_any(const std::filesystem::path& named, const OpenOptions& options,
                  std::optional<FileFormat> format) {
   const io::InputFile input(formats::opened_path(named, format));
-  auto impl = std::make_shared<AnyFile::Impl>();
-  impl->path = input.path().string();
-  impl->format = format ? *format : formats::format_of(input, options.chain.read.input.access);
-  with_path(impl->path, [&] {
-    impl->source = formats::format_row(impl->format).open(input, options);
-    if (options.chain.read.verification == Verification::at_open) impl->source->check_all();
-  });
-  AnyFile file;
-  file.impl_ = std::move(impl);
-  return file;
+  return detail::Inside::make_impl<AnyFile>(
+      input, options,
+      format ? *format : formats::format_of(input, options.chain.read.input.access));
 }
+
+std::variant<Reader, AnyFile> formats::open_as_found(const std::filesystem::path& path,
+                                                     const OpenOptions& options) {
+  const io::InputFile input(path);
+  const auto format = detect(input, options.chain.read.input.access);
+  if (format.value_or(FileFormat::thalia) == FileFormat::thalia)
+    return container::open_reader(input, options.chain.read);
+  return detail::Inside::make_impl<AnyFile>(input, options, *format);
+}
+
+AnyFile::AnyFile(std::unique_ptr<const Impl> impl)
+    : impl_(std::shared_ptr<const Impl>(std::move(impl))) {}
 
 std::vector<std::filesystem::path> files_read(const std::filesystem::path& named,
                                               const OpenOptions& options,

@@ -202,9 +202,8 @@ bool is_safetensors(ByteSpan start, std::uint64_t size) {
          header_length <= size - formats::kSafetensorsPrefix;
 }
 
-std::vector<std::byte> first_bytes(int fd, const Path& path) {
-  std::vector<std::byte> start(
-      std::min<std::uint64_t>(io::file_size(fd, path), format::kForeignStart));
+std::vector<std::byte> first_bytes(int fd, const Path& path, std::uint64_t size) {
+  std::vector<std::byte> start(std::min<std::uint64_t>(size, format::kForeignStart));
   io::pread_all(fd, 0, start, path);
   return start;
 }
@@ -213,7 +212,7 @@ std::optional<FileFormat> format_of_content(const io::InputFile& input, Access a
   const Path& path = input.path();
   const int fd = input.bytes(access)->fd();
   const std::uint64_t size = io::file_size(fd, path);
-  const std::vector<std::byte> start = first_bytes(fd, path);
+  const std::vector<std::byte> start = first_bytes(fd, path, size);
 
   if (is_of_version_0_1(start)) return FileFormat::thalia_0_1;
   if (begins_as_thalia(start)) return FileFormat::thalia;
@@ -265,17 +264,21 @@ FileFormat input_format(const std::filesystem::path& path, Access access) {
 }
 
 std::optional<FileFormat> formats::detect(const io::InputFile& input, Access access) {
-  if (io::Folder::find(input.path())) return FileFormat::orbax;
   std::optional<FileFormat> format;
   // That there is no file, who opens it says.
-  if (is_file(input.path())) format = format_of_content(input, access);
+  if (is_file(input.path())) {
+    format = format_of_content(input, access);
+  } else if (io::Folder::find(input.path())) {
+    return FileFormat::orbax;
+  }
   return format ? format : format_of_name(input.path());
 }
 
 FileFormat formats::format_of(const io::InputFile& input, Access access) {
   if (const auto format = detect(input, access)) return *format;
   const Path& path = input.path();
-  const std::vector<std::byte> start = first_bytes(input.bytes(access)->fd(), path);
+  const int fd = input.bytes(access)->fd();
+  const std::vector<std::byte> start = first_bytes(fd, path, io::file_size(fd, path));
   throw FormatError(ErrorCode::bad_magic,
                     start.empty() ? std::string(format::kEmptyFile)
                     : format::is_plain_text(start)

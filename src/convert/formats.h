@@ -6,12 +6,15 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "formats/source/check_tensors.h"
 #include "formats/source/opened_file.h"
 #include "formats/source/tensor_sink.h"
+#include "thalia/formats/any_file.h"
 #include "thalia/formats/file_facts.h"
+#include "thalia/reader.h"
 
 namespace thalia::formats {
 
@@ -51,6 +54,11 @@ std::optional<FileFormat> format_of_name(const std::filesystem::path& path);
 /// folder, the file that opens its model.
 std::optional<FileFormat> detect(const io::InputFile& input, Access access);
 FileFormat format_of(const io::InputFile& input, Access access);
+/// A .thalia file, or a delta, as its reader; any other as open_any() has it. It is opened once: to
+/// see what it is, and then to be read. @param path of a file, or of a folder that is one.
+/// @throws as open_any().
+std::variant<Reader, AnyFile> open_as_found(const std::filesystem::path& path,
+                                            const OpenOptions& options);
 /// The same of files_read().
 std::vector<std::filesystem::path> files_read(const io::InputFile& input,
                                               const OpenOptions& options, FileFormat format);

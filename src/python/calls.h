@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <future>
 #include <memory>
@@ -12,10 +13,14 @@
 
 #include <nanobind/nanobind.h>
 
+#include "base/stop_question.h"
 #include "python/gil.h"
 #include "thalia/options.h"
 
 namespace thalia::python {
+
+/// How long a signal may wait.
+constexpr std::chrono::milliseconds kBetweenSignals{50};
 
 /// Runs action(stop token) on a thread of its own, without the GIL, and looks for signals
 /// meanwhile: a handler that raises, as that of Ctrl-C does, stops the action, and its exception is
@@ -30,7 +35,7 @@ auto interruptible(Action action) {
   {
     const Unlocked unlocked;
     const std::jthread thread(std::move(task));
-    while (!raised && result.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
+    while (!raised && result.wait_for(kBetweenSignals) != std::future_status::ready) {
       const Locked locked;
       raised = locked && PyErr_CheckSignals() != 0;
       if (raised || !locked) stop.request_stop();
@@ -40,6 +45,40 @@ auto interruptible(Action action) {
   if (raised) throw nanobind::python_error();
   return result.get();
 }
+
+/// The same of work that is soon over, as all of a small file is: on the caller's own thread, which
+/// looks for signals itself where the work may end. On a machine with other work, another thread
+/// waits longer for its turn than this takes.
+template <typename Action>
+auto interruptible_here(Action action) {
+  using Clock = std::chrono::steady_clock;
+  std::stop_source stop;
+  bool raised = false;
+  auto last = Clock::now();
+  const std::function<bool()> wanted = [&] {
+    if (const auto now = Clock::now(); now - last >= kBetweenSignals) {
+      last = now;
+      const Locked locked;
+      raised = raised || (locked && PyErr_CheckSignals() != 0);
+      if (raised || !locked) stop.request_stop();
+    }
+    return stop.stop_requested();
+  };
+  try {
+    auto result = [&] {
+      const Unlocked unlocked;
+      const StopQuestion question(wanted);
+      return action(stop.get_token());
+    }();
+    if (!raised) return result;
+  } catch (...) {
+    if (!raised) throw;
+  }
+  throw nanobind::python_error();
+}
+
+/// Bytes of a file that is small enough for it.
+constexpr std::uint64_t kSoonOver = 8 << 20;
 
 /// Kept by who may not have the GIL: the last copy takes it to let go.
 inline std::shared_ptr<nanobind::object> held_object(nanobind::object object) {

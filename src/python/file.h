@@ -47,4 +47,7 @@ struct File {
   FileTensor tensor(TensorView view) const { return {std::move(view), chain, writable}; }
 };
 
+/// A file that is open; a delta with all that it is based on.
+File thalia_file(Reader reader, const ChainOptions& options);
+
 }  // namespace thalia::python

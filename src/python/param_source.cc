@@ -4,24 +4,30 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "convert/formats.h"
 #include "io/memory/allocation_limit.h"
 #include "python/bindings.h"
 #include "python/buffers.h"
 #include "python/calls.h"
+#include "python/file.h"
 #include "python/gil.h"
 #include "python/objects.h"
 #include "python/options.h"
 #include "python/results.h"
 #include "python/sparse_arrays.h"
+#include "thalia/files.h"
 #include "thalia/formats/any_file.h"
 
 namespace thalia::python {
@@ -39,19 +45,48 @@ struct OpenedAny {
 namespace nb = nanobind;
 using Path = std::filesystem::path;
 
-OpenedAny open_any_file(const Path& path, const std::string& access,
-                        const std::string& verification, unsigned threads, std::vector<Path> search,
-                        bool dequantize, bool legacy, bool shared_memory) {
+OpenOptions open_options(const std::string& access, const std::string& verification,
+                         unsigned threads, std::vector<Path> search, bool dequantize, bool legacy,
+                         bool shared_memory) {
   OpenOptions options{
       .chain = {.read = read_options(access, verification, threads), .search = std::move(search)},
       .dequantize = dequantize,
       .shared_memory = shared_memory};
   options.chain.read.input.legacy = legacy;
-  const bool writable = options.chain.read.input.access == Access::writable;
+  return options;
+}
+
+bool is_writable(const OpenOptions& options) {
+  return options.chain.read.input.access == Access::writable;
+}
+
+OpenedAny open_any_file(const Path& path, const std::string& access,
+                        const std::string& verification, unsigned threads, std::vector<Path> search,
+                        bool dequantize, bool legacy, bool shared_memory) {
+  OpenOptions options = open_options(access, verification, threads, std::move(search), dequantize,
+                                     legacy, shared_memory);
   return interruptible([&](const std::stop_token& stop) {
     options.chain.read.work.cancel = stop;
-    return OpenedAny{open_any(path, options), writable};
+    return OpenedAny{open_any(path, options), is_writable(options)};
   });
+}
+
+// A file of any format, opened once: to see what it is, and then to read it.
+std::variant<File, OpenedAny> open_one(const Path& path, const std::string& access,
+                                       const std::string& verification, unsigned threads,
+                                       std::vector<Path> search, bool dequantize, bool legacy,
+                                       bool shared_memory) {
+  OpenOptions options = open_options(access, verification, threads, std::move(search), dequantize,
+                                     legacy, shared_memory);
+  const auto open = [&](const std::stop_token& stop) -> std::variant<File, OpenedAny> {
+    options.chain.read.work.cancel = stop;
+    auto opened = formats::open_as_found(path, options);
+    if (auto* const file = std::get_if<AnyFile>(&opened))
+      return OpenedAny{std::move(*file), is_writable(options)};
+    return thalia_file(std::get<Reader>(std::move(opened)), options.chain);
+  };
+  const bool is_small = is_file(path) && file_bytes(path) <= kSoonOver;
+  return is_small ? interruptible_here(open) : interruptible(open);
 }
 
 // In the order of the file. All else is found out about a tensor when somebody asks: there may be
@@ -90,6 +125,20 @@ Payload any_payload(const OpenedAny& opened, std::size_t i) {
   Tensor tensor = opened.file.read(i);
   const ByteSpan bytes = tensor.bytes();
   return {bytes, std::move(tensor), opened.writable && opened.file.tensors()[i].in_place};
+}
+
+void any_read(const OpenedAny& opened, std::size_t i, nb::handle out) {
+  const HeldBuffer buffer(out, HeldBuffer::Use::write);
+  const Unlocked unlocked;
+  const Tensor tensor = opened.file.read(i);
+  const MutableByteSpan into = buffer.writable();
+  if (into.size() != tensor.bytes().size()) {
+    throw UsageError(ErrorCode::size_mismatch, {},
+                     {.field = "out",
+                      .value = std::to_string(into.size()),
+                      .bound = std::to_string(tensor.bytes().size())});
+  }
+  if (!into.empty()) std::memcpy(into.data(), tensor.bytes().data(), into.size());
 }
 
 // Memory of its own, whatever the file shares with others: for what does not lie in it as it is.
@@ -210,6 +259,9 @@ void bind_param_facts(nb::module_& module) {
 }  // namespace
 
 void bind_any_file(nb::module_& module) {
+  module.def("open_one", open_one, nb::arg("path"), nb::arg("access"), nb::arg("verification"),
+             nb::arg("threads"), nb::arg("search"), nb::arg("dequantize"), nb::arg("legacy"),
+             nb::arg("shared_memory"));
   nb::class_<OpenedAny>(module, "AnyFile")
       .def_static("open", open_any_file, nb::arg("path"), nb::arg("access"),
                   nb::arg("verification"), nb::arg("threads"), nb::arg("search"),
@@ -225,6 +277,7 @@ void bind_any_file(nb::module_& module) {
       .def_prop_ro("files", [](const OpenedAny& o) { return o.file.files(); })
       .def_prop_ro("losses", [](const OpenedAny& o) { return text_list(o.file.losses()); })
       .def("payload", any_payload)
+      .def("read", any_read)
       .def("decoded", any_decoded)
       .def("sparse", any_sparse);
 }

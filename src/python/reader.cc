@@ -37,16 +37,6 @@ namespace {
 namespace nb = nanobind;
 using Path = std::filesystem::path;
 
-File open_file(const Path& path, const ReadOptions& options, std::vector<Path> search) {
-  File file{.reader = Reader::open(path, options),
-            .writable = options.input.access == Access::writable};
-  if (file.reader.delta_base()) {
-    file.chain = std::make_shared<const ChainReader>(
-        ChainReader::open(file.reader, {.read = options, .search = std::move(search)}));
-  }
-  return file;
-}
-
 struct Region {
   File file;
   RegionView view;
@@ -205,7 +195,25 @@ ListOf<TupleWith<std::string, std::string, FileTensor, std::optional<FileTensor>
   return out;
 }
 
+// Of all regions, in the order of the file.
+ListOf<FileTensor> tensors_of(const File& file) {
+  nb::list out;
+  for (std::uint32_t r = 0; r < file.reader.region_count(); ++r) {
+    const RegionView region = file.reader.region(r);
+    for (std::uint32_t i = 0; i < region.tensor_count(); ++i)
+      out.append(file.tensor(region.tensor(i)));
+  }
+  return out;
+}
+
 }  // namespace
+
+File thalia_file(Reader reader, const ChainOptions& options) {
+  File file{.reader = std::move(reader), .writable = options.read.input.access == Access::writable};
+  if (file.reader.delta_base())
+    file.chain = std::make_shared<const ChainReader>(ChainReader::open(file.reader, options));
+  return file;
+}
 
 void bind_reader(nb::module_& module) {
   bind_tensor(module);
@@ -215,9 +223,10 @@ void bind_reader(nb::module_& module) {
           "open",
           [](const Path& path, const std::string& access, const std::string& verification,
              unsigned threads, std::vector<Path> search) {
-            ReadOptions options = read_options(access, verification, threads);
+            const ChainOptions options{.read = read_options(access, verification, threads),
+                                       .search = std::move(search)};
             const Unlocked unlocked;
-            return open_file(path, options, std::move(search));
+            return thalia_file(Reader::open(path, options.read), options);
           },
           nb::arg("path"), nb::arg("access"), nb::arg("verification"), nb::arg("threads"),
           nb::arg("search"))
@@ -240,6 +249,7 @@ void bind_reader(nb::module_& module) {
            })
       .def("tensor",
            [](const File& f, const std::string& name) { return f.tensor(f.reader.tensor(name)); })
+      .def_prop_ro("tensors", tensors_of)
       .def_prop_ro("connections", connections_of)
       .def_prop_ro(
           "has_block_tree",

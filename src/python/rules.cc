@@ -57,6 +57,13 @@ std::optional<std::string> format_of(const std::filesystem::path& path) {
   return std::nullopt;
 }
 
+// None where the path names no folder, as most do.
+std::optional<Path> model_in(const Path& path) {
+  Path found = find_model(path);
+  if (found.native() == path.native()) return std::nullopt;
+  return found;
+}
+
 void set_limit(std::optional<std::int64_t> bytes) {
   if (bytes && *bytes < 1) {
     throw UsageError(ErrorCode::bad_argument, {},
@@ -226,7 +233,7 @@ void bind_rules(nb::module_& module) {
     return role_name(role_of_name(name, rank));
   });
   module.def("detect_format", format_of);
-  module.def("find_model", find_model);
+  module.def("model_in", model_in);
   module.def("is_model_index", is_model_index);
   module.def("is_model_shard", is_model_shard);
   module.def("set_default_allocation_limit", set_limit, nb::arg().none(),

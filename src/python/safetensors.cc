@@ -96,7 +96,7 @@ std::uint64_t save(const Path& path, const ListOf<nb::any>& tensors, std::option
   std::vector<HeldBuffer> held;
   std::vector<NamedArray> specs = specs_of(tensors, held);
   const OutputOptions output = save_options(options).output;
-  return interruptible([&](const std::stop_token&) {
+  return interruptible_here([&](const std::stop_token&) {
     return save_safetensors(path, std::move(specs), metadata, output);
   });
 }

@@ -70,6 +70,7 @@ void add_tensors(PyWriter& self, const ListOf<nb::any>& tensors,
                  const nb::typed<nb::dict, std::string, std::uint32_t>& regions,
                  const nb::typed<nb::dict, std::string, std::string>& roles) {
   const auto use = self.use();
+  Writer& writer = use->get();
   std::string region;
   std::optional<RegionId> last;
   for (const nb::handle item : tensors) {
@@ -81,19 +82,19 @@ void add_tensors(PyWriter& self, const ListOf<nb::any>& tensors,
       region = std::move(own);
       const nb::str key(region.data(), region.size());
       if (!regions.contains(key))
-        regions[key] = use->get().add_region({.name = region, .config_json = "{}"}).value;
+        regions[key] = writer.add_region({.name = region, .config_json = "{}"}).value;
       last = RegionId{nb::cast<std::uint32_t>(regions[key])};
     }
     const Role role = roles.contains(tensor[0])
                           ? role_of(nb::cast<std::string>(roles[tensor[0]]))
                           : role_of_name(name, static_cast<unsigned>(shape.size()));
     HeldBuffer held(tensor[3], HeldBuffer::Use::read);
-    use->get().add_tensor(*last,
-                          {.name = std::move(name),
-                           .dtype = dtype_of(nb::cast<std::string>(tensor[1])),
-                           .shape = Shape(std::span<const std::uint64_t>(shape)),
-                           .role = role},
-                          held.bytes());
+    writer.add_tensor(*last,
+                      {.name = std::move(name),
+                       .dtype = dtype_of(nb::cast<std::string>(tensor[1])),
+                       .shape = Shape(std::span<const std::uint64_t>(shape)),
+                       .role = role},
+                      held.bytes());
     use->held.push_back(std::move(held));
   }
 }
@@ -147,10 +148,11 @@ void add_connection(PyWriter& self, const std::string& source, const std::string
 SaveResult commit(PyWriter& self) {
   const auto use = self.use();
   Writer& writer = use->get();
-  SaveResult result = interruptible([&](const std::stop_token& stop) {
+  const auto save = [&](const std::stop_token& stop) {
     const std::stop_callback forward(stop, [&] { use->stop.request_stop(); });
     return writer.commit();
-  });
+  };
+  SaveResult result = use->is_soon_over() ? interruptible_here(save) : interruptible(save);
   use->let_go();
   return result;
 }
@@ -181,6 +183,7 @@ void bind_save_result(nb::module_& module) {
 
 OpenWriter::OpenWriter(SaveOptions options, const std::function<Writer(const SaveOptions&)>& made) {
   options.work.cancel = stop.get_token();
+  calls_back = bool(options.work.progress);
   const Unlocked unlocked;
   writer.emplace(made(options));
 }
@@ -197,6 +200,12 @@ Writer& OpenWriter::get() {
   process.require("the writer");
   if (writer) return *writer;
   throw UsageError(ErrorCode::wrong_state, "the writer was committed or abandoned already");
+}
+
+bool OpenWriter::is_soon_over() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const HeldBuffer& buffer : held) bytes += buffer.bytes().size();
+  return !calls_back && bytes <= kSoonOver;
 }
 
 void OpenWriter::let_go() {

@@ -24,6 +24,7 @@ struct OpenWriter {
   std::stop_source stop{};       ///< of the save
   std::optional<Writer> writer;  ///< none once it was committed, given away or abandoned
   std::vector<HeldBuffer> held{};
+  bool calls_back = false;  ///< a function of Python, which may do anything
 
   OpenWriter(const std::filesystem::path& path, SaveOptions options);
   /// Into an open file, which stays its owner's.
@@ -32,6 +33,8 @@ struct OpenWriter {
   OpenWriter(SaveOptions options, const std::function<Writer(const SaveOptions&)>& made);
   /// @throws UsageError (wrong_state) if there is none, and in a forked child.
   Writer& get();
+  /// Whether a commit of it is, and calls nobody meanwhile.
+  bool is_soon_over() const noexcept;
   /// Lets go of everything: there is no writer then.
   void let_go();
 };

@@ -101,10 +101,10 @@ class AnyFile {
   void check(std::size_t i) const;
 
  private:
-  friend AnyFile open_any(const std::filesystem::path&, const OpenOptions&,
-                          std::optional<FileFormat> format);
+  friend struct detail::Inside;
   friend ParamSource stream_params(const AnyFile&, const ParamSourceOptions&);
   struct Impl;
+  explicit AnyFile(std::unique_ptr<const Impl> impl);
   detail::Shared<const Impl> impl_;
 };
 

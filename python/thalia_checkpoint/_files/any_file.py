@@ -64,6 +64,9 @@ class _AnySource(FlatSource):
     def payload(self) -> Buffer:
         return self._of.payload(self._number)
 
+    def read(self, out: npt.NDArray[Any]) -> None:
+        self._of.read(self._number, out)
+
     def decoded(self) -> Buffer:
         return self._of.decoded(self._number)
 
@@ -83,6 +86,9 @@ class _AnyTensor(Tensor):
         self.need_dense()
         return self.array_of(self._own_bytes())
 
+    def _claimed(self) -> npt.NDArray[Any]:
+        return super()._claimed() if self.is_mapped else self.dense(writable=True)
+
     def _own_bytes(self) -> npt.NDArray[np.uint8]:
         return super()._own_bytes() if self.is_mapped else bytes_of(self._source.decoded())
 
@@ -95,10 +101,9 @@ class AnyFile(OpenHere, Mapping[str, Tensor]):
     everything raises UsageError; tensors and arrays that were read before stay valid.
     """
 
-    def __init__(self, path: Path, options: OpenOptions) -> None:
-        raw = _core.AnyFile.open(path, *options)
+    def __init__(self, raw: _core.AnyFile, path: Path, options: OpenOptions) -> None:
         self._open: _core.AnyFile | None = raw
-        self._path = os.fspath(path)
+        self._path = os.fsdecode(path)
         self._options = options
         self._tensors: Tensors = FlatTensors(raw.names, lambda i: _AnyTensor(_AnySource(raw, i, raw.tensor(i))))
         self._parts: list[File] = []
@@ -206,7 +211,7 @@ class AnyFile(OpenHere, Mapping[str, Tensor]):
         if raw is None:
             return _html.of_repr(self)
         title = f"{self.path}: {raw.format} of {_core.human_bytes(raw.file_bytes)}, {len(self)} tensors"
-        return _html.of_tensors(title, self._tensors.values(), len(self))
+        return _html.of_tensors(title, map(self._tensors.__getitem__, self._tensors), len(self))
 
 
 def parts(file: File | AnyFile) -> list[File | AnyFile]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from contextlib import suppress
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple, cast
@@ -67,6 +67,13 @@ class Tensors(OpenHere, ByName[Tensor]):
 
     def __len__(self) -> int:
         return len(self._tensors)
+
+    # As Mapping has them, and several times as fast.
+    def items(self) -> ItemsView[str, Tensor]:
+        return self._tensors.items()
+
+    def values(self) -> ValuesView[Tensor]:
+        return self._tensors.values()
 
     def __repr__(self) -> str:
         return f"<Tensors: {len(self)} tensors>"
@@ -210,9 +217,7 @@ class File(OpenHere, Mapping[str, Region]):
     def tensors(self) -> Tensors:
         """All tensors but those of connections, by flat names."""
         if self._tensors is None:
-            raw = self._raw
-            regions = [raw.region(i) for i in range(len(raw))]
-            self._tensors = Tensors([Tensor(region.tensor(i)) for region in regions for i in range(len(region))])
+            self._tensors = Tensors([Tensor(found) for found in self._raw.tensors])
         return self._tensors
 
     @property

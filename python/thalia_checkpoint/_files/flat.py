@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Sequence, ValuesView
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,26 @@ class FlatTensors(Tensors):
         self._places = {name: i for i, name in enumerate(names)}
         self._make = make
         self._tensors: dict[str, Tensor] = {}
+        self._are_all = False
 
     def __getitem__(self, name: str) -> Tensor:
-        if name in self._places and name not in self._tensors:
-            self._tensors[name] = self._make(self._places[name])
-        return super().__getitem__(name)
+        found = self._tensors.get(name)
+        if found is None and name in self._places:
+            found = self._tensors[name] = self._make(self._places[name])
+        return super().__getitem__(name) if found is None else found
+
+    def items(self) -> ItemsView[str, Tensor]:
+        return self._all().items()
+
+    def values(self) -> ValuesView[Tensor]:
+        return self._all().values()
+
+    def _all(self) -> dict[str, Tensor]:
+        """In the order of the file, which is not that in which they were asked for."""
+        if not self._are_all:
+            self._tensors = {name: self[name] for name in self._places}
+            self._are_all = True
+        return self._tensors
 
     def __contains__(self, name: object) -> bool:
         return name in self._places

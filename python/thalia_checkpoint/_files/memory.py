@@ -29,12 +29,14 @@ def claim(tensors: Iterable[Tensor]) -> None:
     own = stored = chain = 0
     for tensor in tensors:
         source = tensor._source
-        nbytes = max(source.nbytes, packed_bytes(source.dtype, tensor.size))  # dense
-        own += nbytes if nbytes > source.stored_bytes else 0
+        nbytes, stored_bytes = source.nbytes, source.stored_bytes
+        if source.encoding != "dense":
+            nbytes = max(nbytes, packed_bytes(source.dtype, tensor.size))
+        own += nbytes if nbytes > stored_bytes else 0
         if source.of_delta:
             chain = max(chain, source.disk_bytes)
         else:
-            stored += source.stored_bytes
+            stored += stored_bytes
     if own:
         _core.check_allocation(min(own, MOST), stored + chain)
 

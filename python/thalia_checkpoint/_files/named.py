@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Unpack
 
@@ -42,8 +43,9 @@ def save_named(
     """Writes a .safetensors file where the name ends so, else a .thalia file."""
     if is_safetensors(path):
         pairs = None if metadata is None else list(metadata.items())
-        with _log.timed("saved", path) as nbytes:
-            nbytes.append(_core.save_safetensors(path, [tuple(t) for t in tensors], pairs, dict(options)))
+        begin = time.perf_counter()
+        nbytes = _core.save_safetensors(path, [tuple(t) for t in tensors], pairs, dict(options))
+        _log.since(begin, "saved", path, nbytes)
         return
     _filled(Writer(path, **options), tensors, metadata).commit()
 

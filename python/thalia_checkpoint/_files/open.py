@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from typing import Literal, get_args, overload
 
@@ -11,7 +12,7 @@ from .._keywords import suggests
 from .._support import paths
 from .._types import Access, OtherFormat, Path, Verification
 from ..errors import FormatError, UsageError, make_error
-from .any_file import AnyFile, OpenOptions, open_thalia
+from .any_file import AnyFile, OpenOptions
 from .file import File
 
 _DEFAULT = OpenOptions()
@@ -19,9 +20,8 @@ _DEFAULT = OpenOptions()
 
 def open_one(path: Path, options: OpenOptions = _DEFAULT) -> File | AnyFile:
     """One file. open() also takes a folder with a model."""
-    if _core.detect_format(path) in (None, "thalia"):
-        return open_thalia(path, options)
-    return AnyFile(path, options)
+    raw = _core.open_one(path, *options)
+    return File(raw) if isinstance(raw, _core.File) else AnyFile(raw, path, options)
 
 
 @overload
@@ -100,12 +100,15 @@ def open(
     Raises MissingFileError, IoError, FormatError, IntegrityError, UnsupportedError; UsageError for an unknown
     format.
     """
-    options = OpenOptions(access, verification, threads, paths(search), dequantize, legacy, shared_memory)
-    found = _core.find_model(path)
+    folders = paths(search) if search else ()
+    options = OpenOptions(access, verification, threads, folders, dequantize, legacy, shared_memory)
+    found = _core.model_in(path) or path
     if format is not None:
         _need_format(found, format)
-    with _log.timed("opened", path):
-        return open_one(found, options)
+    begin = time.perf_counter()
+    file = open_one(found, options)
+    _log.since(begin, "opened", path)
+    return file
 
 
 def _need_format(path: Path, format: str) -> None:

@@ -127,13 +127,11 @@ class Tensor(OpenHere):
         self.need_dense()
         if is_packed(source.dtype):  # an element takes a byte, and a few bytes of a file may hold many
             _core.check_allocation(min(self.size, MOST), source.stored_bytes)
-        if is_packed(source.dtype) or (source.is_mapped and not writable):
+            return self.array_of(self._all_bytes())
+        if source.is_mapped and not writable:
             return self.array_of(self._all_bytes())
         claim([self])
-        out = empty(source.shape, numpy_dtype(source.dtype))
-        if out.size != 0:
-            source.read(out.reshape(-1).view(np.uint8))
-        return out
+        return self._copied()
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         array = self.numpy(writable=bool(copy))
@@ -170,6 +168,21 @@ class Tensor(OpenHere):
         else:
             coo = self.coo()
             out[tuple(coo.indices.astype(np.int64))] = coo.values
+        return out
+
+    def _claimed(self) -> npt.NDArray[Any]:
+        """dense(writable=True), of one whose memory was claimed together with that of others."""
+        source = self._source
+        if source.encoding == "dense" and not is_packed(source.dtype):
+            return self._copied()
+        return self.dense(writable=True)
+
+    def _copied(self) -> npt.NDArray[Any]:
+        source = self._source
+        out = empty(source.shape, numpy_dtype(source.dtype))
+        if out.size != 0:
+            # Types of others have no buffer.
+            source.read(out if out.dtype.isbuiltin == 1 else out.reshape(-1).view(np.uint8))
         return out
 
     def csr(self) -> CsrArrays:

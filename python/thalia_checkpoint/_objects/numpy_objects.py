@@ -138,9 +138,9 @@ def load(source: Source, *, mmap: bool = False) -> Any:
             claim(tensors.values())
         tree, _ = tree_of(file)
         if tree is None:
-            return {name: tensor.dense(writable=not mmap) for name, tensor in tensors.items()}
+            return {name: tensor.dense() if mmap else tensor._claimed() for name, tensor in tensors.items()}
         by_name = {tensor.name: tensor for tensor in tensors.values()}
-        decoder = _Decoder(lambda name: by_name[name].dense(writable=not mmap))
+        decoder = _Decoder(lambda name: by_name[name].dense() if mmap else by_name[name]._claimed())
         root = checked(tree, os.fspath(path))
         with tree_rules():
             return value_of(root, decoder.special)

@@ -125,12 +125,14 @@ def load_file(
     Raises IoError, FormatError, IntegrityError; UnsupportedError for a dtype that torch lacks.
     """
     where = torch.device(device)
+    on_host = where.type == "cpu"
     with open_file(filename, access=access_of(backend)) as file:
-        if where.type == "cpu":
-            claim(file.tensors.values())
+        tensors = file.tensors
+        if on_host:
+            claim(tensors.values())
         return {
-            name: tensor_of(tensor, device=None if where.type == "cpu" else where)
-            for name, tensor in file.tensors.items()
+            name: tensor_of(tensor, device=None if on_host else where, claimed=on_host)
+            for name, tensor in tensors.items()
         }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Literal
 
@@ -111,11 +112,14 @@ def _load_into(
         if not assign:
             _need_memory(places.tensors, report.loaded)
         filling = Filling(module, places, found, set(wrong), state, path, strict, assign, mmap, memory_bytes)
-        with _log.timed(f"loaded {len(report.loaded)} of {len(own_names)} names into a module from", path):
-            if not places.has_code:
-                filling.by_torch(report.loaded)
-                return report
-            report = filling.by_module(report)
+        begin = time.perf_counter()
+        loaded = f"loaded {len(report.loaded)} of {len(own_names)} names into a module from"
+        if not places.has_code:
+            filling.by_torch(report.loaded)
+            _log.since(begin, loaded, path)
+            return report
+        report = filling.by_module(report)
+        _log.since(begin, loaded, path)
         check(report)
         return report
 

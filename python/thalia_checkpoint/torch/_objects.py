@@ -130,7 +130,7 @@ def load(
     """
     source = one_of("load", source, f)
     place = placing(device, map_location)
-    read = mapped_tensor if mmap else tensor_of
+    read = mapped_tensor if mmap else tensor_of if place is not None else _claimed
     with path_of(source) as path:
         try:
             if is_checkpoint(path):
@@ -140,6 +140,10 @@ def load(
             )
         except NotPlacedError as failed:
             raise failed.error from None
+
+
+def _claimed(tensor: Tensor) -> torch.Tensor:
+    return tensor_of(tensor, claimed=True)
 
 
 def _loaded(path: Path, read: Callable[[Tensor], torch.Tensor], mmap: bool, on_host: bool) -> Any:

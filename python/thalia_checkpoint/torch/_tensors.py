@@ -46,20 +46,30 @@ _UNPACKED = {
 }  # fmt: skip
 
 
-def tensor_of(tensor: Tensor, *, device: torch.device | str | None = None) -> torch.Tensor:
-    """A tensor of a file in memory of its own. Raises as Tensor.torch()."""
+def tensor_of(tensor: Tensor, *, device: torch.device | str | None = None, claimed: bool = False) -> torch.Tensor:
+    """A tensor of a file in memory of its own. Raises as Tensor.torch().
+
+    claimed: its memory was, together with that of others.
+    """
+    source = tensor._source
+    dtype = DTYPES.get(source.dtype)
+    if dtype is None or source.encoding != "dense":
+        return _restored(tensor).to(device)
+    if not claimed:
+        claim([tensor])
+    out = torch.empty(source.shape, dtype=dtype)
+    if out.numel() != 0:
+        source.read(bytes_of(out))
+    return out if device is None else out.to(device)
+
+
+def _restored(tensor: Tensor) -> torch.Tensor:
+    """A tensor with packed elements, or a sparse one, in memory of its own."""
     dtype = element_dtype(tensor)
     if dtype is None:
         raise _no_dtype(tensor)
-    if is_packed(tensor.dtype):
-        return _over(tensor, dtype, tensor.raw()).to(device)
-    if tensor.encoding != "dense":
-        return _over(tensor, dtype, tensor.dense().reshape(-1).view(np.uint8)).to(device)
-    claim([tensor])
-    out = torch.empty(tensor.shape, dtype=dtype)
-    if out.numel() != 0:
-        tensor._source.read(bytes_of(out))
-    return out if device is None else out.to(device)
+    data = tensor.raw() if is_packed(tensor.dtype) else tensor.dense().reshape(-1).view(np.uint8)
+    return _over(tensor, dtype, data)
 
 
 def streamed(

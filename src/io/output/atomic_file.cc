@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/stop_question.h"
 #include "io/file/posix_file.h"
 #include "io/output/temporary_file.h"
 #include "io/path/beneath.h"
@@ -249,7 +250,7 @@ double AtomicFile::commit(bool synced) {
     if (!synced && options_.output.durability != Durability::none)
       seconds += sync_file(fd_.get(), options_.output.durability == Durability::full, target_);
     // The last look at the token: once the file has its name, nothing can be undone.
-    stop_if_cancelled(options_.cancel);
+    stop_if_wanted(options_.cancel);
     if (!folder_fd_) {
       fd_.reset();
       return seconds;

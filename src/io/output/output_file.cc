@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/fail.h"
 #include "base/steps.h"
+#include "base/stop_question.h"
 #include "io/file/posix_file.h"
 #include "io/output/atomic_file.h"
 
@@ -38,7 +38,7 @@ struct OutputFile::Impl {
   template <typename Call>
   void step(const Call& call) {
     steps.run([&] {
-      stop_if_cancelled(cancel);
+      stop_if_wanted(cancel);
       call();
     });
   }
@@ -49,7 +49,7 @@ struct OutputFile::Impl {
   void put(ByteSpan bytes) {
     file.require_own();
     while (!bytes.empty()) {
-      stop_if_cancelled(cancel);
+      stop_if_wanted(cancel);
       const ByteSpan part = bytes.first(std::min<std::uint64_t>(bytes.size(), kWriteback));
       bytes = bytes.subspan(part.size());
       io::pwrite_all(file.fd(), written, part, file.path());

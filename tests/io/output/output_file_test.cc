@@ -5,9 +5,12 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <functional>
 #include <stdexcept>
 #include <stop_token>
+#include <thread>
 
+#include "base/stop_question.h"
 #include "boost_test.h"
 #include "io/output/spool.h"
 #include "io/output/temporary_file.h"
@@ -99,6 +102,26 @@ BOOST_AUTO_TEST_CASE(after_a_write_that_failed_nothing_is_put_in_place) {
     BOOST_TEST(read_file(folder / "f") == "old");
     BOOST_TEST(list_folder(folder.path()) == Names{"f"}, per_element());
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_question_ends_what_its_own_thread_writes) {
+  const TemporaryFolder folder;
+  write_file(folder / "f", "old");
+  bool wanted = false;
+  const std::function<bool()> question = [&] { return wanted; };
+  const std::function<bool()> never = [] { return false; };
+  OutputFile out(folder / "f");
+  const StopQuestion asked(question);
+  out.write(bytes_of("new"));
+  wanted = true;
+  {
+    const StopQuestion inner(never);
+    out.write(bytes_of("er"));
+  }
+  std::thread([&] { BOOST_TEST(!StopQuestion::says_yes()); }).join();
+  BOOST_CHECK_THROW(out.commit(), CancelledError);
+  BOOST_TEST(list_folder(folder.path()) == Names{"f"}, per_element());
+  BOOST_TEST(read_file(folder / "f") == "old");
 }
 
 BOOST_AUTO_TEST_CASE(after_a_stop_nothing_is_put_in_place) {
