@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Every published figure, taken on an idle machine and written to one table.
 
-Runs peers.py, formats.py and the benchmark programs one after the other, each only once the load is below 0.5,
-and writes bench/figures.md: median and range, and for each run its command, date, machine and load.
-Runs that are not taken again stay in the table as they are. The samples of a run are left in
+Runs peers.py, small.py, formats.py and the benchmark programs one after the other, each only once the
+load is below 0.5, and writes bench/figures.md: median and range, and for each run its command, date,
+machine and load. Runs that are not taken again stay in the table as they are. The samples of a run are left in
 BUILD/figures.
 """
 
@@ -66,6 +66,8 @@ SECTIONS = (
     Section("peers.py", PEERS, "warm load"),
     # Python and the library in C++ beside each other: a larger state takes longer and says the same.
     Section("peers.py", ("--mib", "1024", "--rounds", "13"), "Python"),
+    Section("small.py", ("--rounds", "51"), "durable save"),
+    Section("small.py", ("--rounds", "51"), "load"),
     Section("formats.py", FORMATS, "open"),
     Section("formats.py", FORMATS, "read"),
     Section("formats.py", FORMATS, "dequantize"),

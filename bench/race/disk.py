@@ -19,7 +19,7 @@ def files_of(path):
     return [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]
 
 
-def _sync(path):
+def sync(path):
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -32,7 +32,7 @@ def make_durable(path):
     path = pathlib.Path(path)
     folders = [each for each in path.rglob("*") if each.is_dir()] if path.is_dir() else []
     for each in [*files_of(path), *folders, path, path.parent]:
-        _sync(each)
+        sync(each)
 
 
 def remove(path):
