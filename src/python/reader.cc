@@ -195,7 +195,7 @@ ListOf<TupleWith<std::string, std::string, FileTensor, std::optional<FileTensor>
   return out;
 }
 
-// Of all regions, in the order of the file.
+// The tensors of all regions, in the order of the file.
 ListOf<FileTensor> tensors_of(const File& file) {
   nb::list out;
   for (std::uint32_t r = 0; r < file.reader.region_count(); ++r) {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 from .. import _core
-from .._html import of_rows, size_text
+from .._html import of_rows
 from .._keywords import suggests
 from ._facts import Beside, RegionFacts
 
@@ -85,7 +85,7 @@ def _of_members(title: str, members: Mapping[str, Any]) -> str:
             rows.append((name, "not read yet", ""))
             continue
         sizes = list(_sizes(member))
-        rows.append((name, len(sizes) or type(member).__name__, size_text(sum(sizes)) if sizes else ""))
+        rows.append((name, len(sizes) or type(member).__name__, _core.human_bytes(sum(sizes)) if sizes else ""))
     return of_rows(title, ("name", "tensors", "size"), rows)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _core
-from .._html import of_repr, of_rows, size_text
+from .._html import of_repr, of_rows
 from .._keywords import suggests
 from .._progress import Progress, callback
 from .._types import Path
@@ -230,7 +230,7 @@ class Run:
         except ThaliaError:
             return of_repr(self)
         rows = [
-            (entry.phase, entry.step, entry.metric, size_text(entry.file_bytes), ", ".join(entry.protected_by))
+            (entry.phase, entry.step, entry.metric, _core.human_bytes(entry.file_bytes), ", ".join(entry.protected_by))
             for entry in reversed(entries)
         ]
         return of_rows(repr(self)[1:-1], ("phase", "step", "metric", "size", "stays as"), rows)
