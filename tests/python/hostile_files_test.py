@@ -45,6 +45,7 @@ ENTRIES = {
     "diff": "thalia.diff(path, path, values=True)",
     "extract": "thalia.extract(path, ['model'], 'e.thalia', replace=True)",
     "merge": "thalia.merge([path, path], 'm.thalia', replace=True)",
+    "extract_brain": "thalia.extract_brain(path, 'a/', 'm.thalia', replace=True)",
     "migrate": "thalia.migrate(path, 'v.thalia', to='0.1', replace=True)",
     "stream_params": """
         params = thalia.stream_params(path)
