@@ -286,15 +286,15 @@ def save(
     path = one_of("save", path, f)
     for name in _OF_PICKLES:
         options.pop(name, None)
-    if isinstance(obj, str | os.PathLike) and isinstance(path, Mapping):
-        raise make_error(
-            UsageError,
-            f"obj: got {os.fspath(obj)!r}, and the object in the path's place; expected save(obj, path)",
-            "bad_argument",
-            field="obj",
-            expected="the object, and then the path",
-        )
     if isinstance(path, Mapping):
+        if isinstance(obj, str | os.PathLike):
+            raise make_error(
+                UsageError,
+                f"obj: got {os.fspath(obj)!r}, and the object in the path's place; expected save(obj, path)",
+                "bad_argument",
+                field="obj",
+                expected="the object, and then the path",
+            )
         if metadata is not None:
             raise make_error(
                 UsageError,
