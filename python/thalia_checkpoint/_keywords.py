@@ -61,7 +61,8 @@ def _explained(error: TypeError, keywords: dict[str, Any], names: Sequence[str],
     trace = error.__traceback__
     if trace is not None and trace.tb_next is not None and not within:
         return None
-    text = str(error)
+    # Python 3.13 ends it with a suggestion of its own, in other words.
+    text = str(error).partition(". Did you mean '")[0]
     if within and trace is not None and trace.tb_next is None and " missing " in text:
         # The misspelt name went where the options go, and what it was to be is missing.
         missing = [name for name in names if f"'{name}'" in text]
@@ -70,7 +71,6 @@ def _explained(error: TypeError, keywords: dict[str, Any], names: Sequence[str],
             if hint:
                 return TypeError(f"{text}; got '{name}'{hint}")
     for name in keywords:
-        # Python 3.13 has a suggestion of its own after it.
         if name not in names and text.endswith(f"unexpected keyword argument '{name}'"):
             suggested = _core.printable(f"{text}{_core.suggestion(name, list(names))}")
             return TypeError(suggested) if suggested != text else None

@@ -229,7 +229,7 @@ def test_what_is_no_network(tmp_path):
         loom.to_json(network)
     with pytest.raises(thalia.UsageError, match="expected 4"):
         loom.Layer(type="Dense", input_height=2, output_height=2).set_master([1.0])
-    with pytest.raises(TypeError, match=r"[Dd]id you mean 'replace'"):
+    with pytest.raises(TypeError, match="did you mean 'replace'"):
         loom.save_entity(tmp_path / "a.entity", network, replac=True)
     loom.save_entity(tmp_path / "a.entity", network)
     with pytest.raises(thalia.UsageError, match="already"):
