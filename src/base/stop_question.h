@@ -15,15 +15,15 @@ class StopQuestion {
  public:
   /// @param wanted is borrowed.
   explicit StopQuestion(const std::function<bool()>& wanted) noexcept
-      : outer_(std::exchange(current_, &wanted)) {}
-  ~StopQuestion() { current_ = outer_; }
+      : outer_(std::exchange(current, &wanted)) {}
+  ~StopQuestion() { current = outer_; }
   StopQuestion(const StopQuestion&) = delete;
   StopQuestion& operator=(const StopQuestion&) = delete;
-  static bool says_yes() { return current_ != nullptr && (*current_)(); }
+  static bool says_yes() { return current != nullptr && (*current)(); }
 
  private:
   const std::function<bool()>* outer_;
-  static inline thread_local const std::function<bool()>* current_ = nullptr;
+  static inline thread_local const std::function<bool()>* current = nullptr;
 };
 
 /// stop_if_cancelled(), and where the question says so. What writes files calls it.
