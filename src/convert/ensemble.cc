@@ -62,10 +62,6 @@ RegionSpec region_of_connections(std::vector<Value> connections) {
   return {.name = std::string(state::kBrainRegion), .metadata_json = to_json(metadata)};
 }
 
-bool tells(const std::vector<Value>& connections) {
-  return std::ranges::any_of(connections, [](const Value& one) { return one.size() != 0; });
-}
-
 // One input on its way into an ensemble.
 class AddedBrain {
  public:
@@ -162,7 +158,7 @@ void copy_brain(const Reader& reader, const state::EnsembleBrain& brain, ThaliaC
       region.metadata_json = to_json(metadata);
     });
   }
-  if (!has_own && tells(told)) copy.add_region(region_of_connections(std::move(told)));
+  if (!has_own && state::tells(told)) copy.add_region(region_of_connections(std::move(told)));
   for (const std::uint32_t i : connections) copy.copy_connection(reader.connection(i));
 }
 
@@ -195,7 +191,7 @@ void merge_brains(const std::vector<Reader>& inputs, const path& output,
   copy.set_training_steps(steps);
   std::vector<Value> connections;
   for (const AddedBrain& brain : brains) brain.copy(copy, connections);
-  if (tells(connections)) copy.add_region(region_of_connections(std::move(connections)));
+  if (state::tells(connections)) copy.add_region(region_of_connections(std::move(connections)));
   copy.finish();
 }
 

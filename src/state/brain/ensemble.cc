@@ -149,10 +149,12 @@ std::vector<Value> take_connections(Value& metadata, std::size_t count) {
   return taken;
 }
 
+bool tells(const std::vector<Value>& connections) {
+  return std::ranges::any_of(connections, [](const Value& one) { return one.size() != 0; });
+}
+
 void put_connections(Value& metadata, std::vector<Value> connections) {
-  const bool any =
-      std::ranges::any_of(connections, [](const Value& one) { return one.size() != 0; });
-  if (!any) return;
+  if (!tells(connections)) return;
   Value list = Value::array();
   list.elements() = std::move(connections);
   metadata.erase(kConnectionsMember);

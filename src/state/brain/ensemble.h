@@ -25,6 +25,8 @@ std::optional<std::string> name_in_brain(std::string_view prefix, std::string_vi
 /// Takes what a brain-wide region's metadata says of connections out of it: an element for each of
 /// `count` connections; empty if it says nothing, or is of another number of them.
 std::vector<Value> take_connections(Value& metadata, std::size_t count);
+/// Whether any of them says something.
+bool tells(const std::vector<Value>& connections);
 /// Puts it there, unless no element says anything.
 void put_connections(Value& metadata, std::vector<Value> connections);
 
