@@ -52,6 +52,12 @@ StoredCheckpoint save_as_delta(const PyRunWriter& self, PyWriter& writer,
   return stored;
 }
 
+/// One way in which a run takes a writer over.
+using SaveWriter = SaveHandle<StoredCheckpoint> (RunWriter::*)(AsyncSaver&, Writer&&,
+                                                               const SaveInfo&, Snapshot,
+                                                               std::function<void()>);
+
+template <SaveWriter kSave>
 SaveHandle<StoredCheckpoint> save_checkpoint_async(const PyRunWriter& self, Saver& saver,
                                                    PyWriter& writer, std::optional<double> metric,
                                                    const std::string& snapshot,
@@ -60,20 +66,7 @@ SaveHandle<StoredCheckpoint> save_checkpoint_async(const PyRunWriter& self, Save
   return begin_save(
       saver, writer, snapshot, ready,
       [&](AsyncSaver& to, Writer& declared, Snapshot kind, std::function<void()> until) {
-        return run->commit_async(to, std::move(declared), {.metric = metric}, kind,
-                                 std::move(until));
-      });
-}
-
-SaveHandle<StoredCheckpoint> save_as_delta_async(const PyRunWriter& self, Saver& saver,
-                                                 PyWriter& writer, std::optional<double> metric,
-                                                 const std::string& snapshot,
-                                                 const ReadyCallback& ready) {
-  const std::shared_ptr<RunWriter> run = self.get();
-  return begin_save(
-      saver, writer, snapshot, ready,
-      [&](AsyncSaver& to, Writer& declared, Snapshot kind, std::function<void()> until) {
-        return run->save_async(to, std::move(declared), {.metric = metric}, kind, std::move(until));
+        return ((*run).*kSave)(to, std::move(declared), {.metric = metric}, kind, std::move(until));
       });
 }
 
@@ -158,10 +151,12 @@ void bind_store(nb::module_& module) {
            nb::arg("replace"))
       .def("commit", save_checkpoint, nb::arg("writer"), nb::arg("metric").none())
       .def("save_as_delta", save_as_delta, nb::arg("writer"), nb::arg("metric").none())
-      .def("commit_async", save_checkpoint_async, nb::arg("saver"), nb::arg("writer"),
-           nb::arg("metric").none(), nb::arg("snapshot"), nb::arg("ready").none())
-      .def("save_as_delta_async", save_as_delta_async, nb::arg("saver"), nb::arg("writer"),
-           nb::arg("metric").none(), nb::arg("snapshot"), nb::arg("ready").none())
+      .def("commit_async", save_checkpoint_async<&RunWriter::commit_async>, nb::arg("saver"),
+           nb::arg("writer"), nb::arg("metric").none(), nb::arg("snapshot"),
+           nb::arg("ready").none())
+      .def("save_as_delta_async", save_checkpoint_async<&RunWriter::save_async>, nb::arg("saver"),
+           nb::arg("writer"), nb::arg("metric").none(), nb::arg("snapshot"),
+           nb::arg("ready").none())
       .def(
           "resume",
           [](const PyRunWriter& self, const std::string& phase, std::optional<std::uint64_t> step) {
