@@ -9,6 +9,7 @@
 #pragma once
 
 #include "thalia/store/config.h"
+#include "thalia/store/follow.h"
 #include "thalia/store/pool.h"
 #include "thalia/store/repair.h"
 #include "thalia/store/retention.h"

@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 import unittest
+from random import Random
 
 import program
 
@@ -407,6 +408,88 @@ class Watching(Store):
         self.assertIn("--interval", self.error("watch r --interval 0", 2))
         self.error("watch r --phase b", 2)
         self.error("watch none", 2)
+
+
+class Following(Store):
+    def follow(self, command):
+        process = subprocess.Popen([program.THALIA, "store", "follow", *command.split()], cwd=self.folder,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+        guard = threading.Timer(60, process.kill)
+        guard.start()
+        self.addCleanup(guard.cancel)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        return process
+
+    def holds(self, file):
+        """True if now.thalia is whole and has the tensors of that file."""
+        self.assertEqual(program.run(self.folder, "verify now.thalia").returncode, 0)
+        return program.run(self.folder, f"diff now.thalia {file}").returncode == 0
+
+    def test_each_step_is_a_line_until_a_signal(self):
+        for number in signal.SIGINT, signal.SIGTERM:
+            shutil.rmtree(self.folder / "r", ignore_errors=True)
+            self.run_of_three()
+            process = self.follow("r --into now.thalia --json")
+            self.assertEqual(json.loads(process.stdout.readline())["step"], 300)
+            self.assertTrue(self.holds("large.thalia"))
+            self.text("save r basic.thalia --step 400")
+            update = json.loads(process.stdout.readline())
+            self.assertEqual((update["step"], update["phase"], update["number"]), (400, "a", 2))
+            self.assertTrue(self.holds("basic.thalia"))
+            process.send_signal(number)
+            self.assertEqual(process.wait(timeout=60), -number)
+            self.assertEqual(process.stderr.read(), b"")
+            self.assertEqual(list((self.folder / "r/a/followers").iterdir()), [])
+
+    def test_what_cannot_be_read_is_told_and_passed_over(self):
+        self.run_of_three()
+        flip(self.checkpoint(300), 5)
+        result = self.run_store("follow r --once --json")
+        update = json.loads(result.stdout)
+        self.assertEqual((update["step"], update["fell_back"]), (200, True))
+        self.assertIn(b"passed over: ", result.stderr)
+        self.assertIn("step00000300", update["reason"])
+
+    def test_a_folder_without_a_run(self):
+        (self.folder / "new").mkdir()
+        process = self.follow("new --into now.thalia --poll --interval 0.02")
+        (self.folder / "basic.thalia").rename(self.folder / "new/basic.thalia")
+        self.assertIn(b"whole, ", process.stdout.readline())
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=60), -signal.SIGTERM)
+        self.error("follow none", 2)
+        self.error("follow new --phase a", 2)
+        self.error("follow new --into new/now.thalia", 2)
+        self.assertEqual(self.text("follow new --timeout 1s --into now.thalia --once").count("nothing changed"), 1)
+
+    def test_a_killed_follower_leaves_a_whole_file_and_goes_on(self):
+        numbers = list(range(1 << 18))
+        states = ["one.thalia", "two.thalia"]
+        for i, state in enumerate(states):
+            numbers[i::7] = [-1 - i] * len(numbers[i::7])
+            program.write_safetensors(self.folder / "m.safetensors", {"w": numbers, "v": numbers[:1000]})
+            self.assertEqual(program.run(self.folder, f"convert m.safetensors {state}").returncode, 0)
+        self.text("init r --phases a")
+        random = Random(1)
+        found, kills = set(), 24
+        for step in range(kills):
+            # Either a process that is there already takes the new state, or one that starts.
+            early = self.follow("r --into now.thalia") if step > 0 and random.random() < 0.5 else None
+            if early:
+                early.stdout.readline()
+            self.text(f"save r {states[step % 2]} --step {step + 1}")
+            process = early or self.follow("r --into now.thalia")
+            time.sleep(random.random() * 0.06)
+            process.kill()
+            self.assertEqual(process.wait(timeout=60), -signal.SIGKILL)
+            if (self.folder / "now.thalia").exists():
+                held = [self.holds(state) for state in states]
+                self.assertEqual(sum(held), 1, held)
+                found.add(held[step % 2])
+        self.assertEqual(found, {False, True})  # the state before, and the new one
+        self.text("follow r --into now.thalia --once")
+        self.assertTrue(self.holds(states[(kills - 1) % 2]))
 
 
 class Hydra(Store):

@@ -21,6 +21,7 @@ std::vector<const Operation*> operations(Group group) {
       add(save_operations());
       add(in_place_operations());
       add(safetensors_operations());
+      add(follow_operations());
       break;
     case Group::store:
       add(store_save_operations());

@@ -1,10 +1,12 @@
-// Reads any bytes as the texts of a run: its configuration in both languages, its journal, and the
-// names of its files. A configuration that is accepted survives being written and read again.
+// Reads any bytes as the texts of a run: its configuration in both languages, its journal, leases
+// of its followers, and the names of its files. A configuration that is accepted survives being
+// written and read again.
 
 #include <string>
 
 #include "fuzz/fuzz_target.h"
 #include "store/run/journal.h"
+#include "store/run/lease.h"
 #include "store/run/names.h"
 #include "thalia/error.h"
 #include "thalia/store/config.h"
@@ -30,10 +32,24 @@ void read_config(std::string_view text, ConfigFormat format) {
   }
 }
 
+void read_lease(std::string_view text) {
+  store::Lease lease;
+  try {
+    lease = store::parse_lease(text);
+  } catch (const FormatError&) {
+    return;
+  }
+  const std::string written = store::lease_text(lease);
+  // Escapes may take more room than what they stand for.
+  if (written.size() <= 4096) FUZZ_REQUIRE(store::parse_lease(written) == lease);
+  FUZZ_REQUIRE(store::is_live(lease, lease.renewed_at));
+}
+
 void run(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   read_config(text, ConfigFormat::toml);
   read_config(text, ConfigFormat::json);
+  read_lease(text);
 
   const store::Journal journal = store::parse_journal(text);
   std::string again;

@@ -33,6 +33,8 @@ NAMES = {
     + " "
     + ("const int larger_config = 0; const auto build_brain = [](int) { return thalia::BrainState(); };"),
     "store.h": BRAIN + " const std::uint64_t now = 0, seed = 0, step = 1; const double loss = 0;",
+    "store/follow.h": "const auto serve = [](const thalia::Tensor&, std::uint64_t) {}; std::mutex server; "
+    "std::vector<std::byte> weights;",
     "store/pool.h": "const std::uint64_t step = 1, seed = 0, game = 0;",
     "store/transition.h": "const std::uint64_t seed = 0;",
     "store/retention.h": "const std::vector<thalia::CheckpointEntry> entries; const std::uint64_t now = 0; "
@@ -47,6 +49,7 @@ NAMES = {
 HEAD = """#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>

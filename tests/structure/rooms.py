@@ -71,6 +71,7 @@ ROOMS = {
     "store": {
         "run": (),
         "load": ("run",),
+        "follow": ("load", "run"),
         "retention": ("load", "run"),
         "save": ("load", "retention", "run"),
         "pool": ("load", "run", "save"),

@@ -87,6 +87,7 @@ PUBLIC_PLACES = {
     "state/value.h": "state/value",
     "store/config.h": "store/run",
     "store/repair.h": "store/pool",
+    "store/follow.h": "store/follow",
     "store/retention.h": "store/run",
     "store/pool.h": "store/pool",
     "store/run.h": "store/run",
@@ -319,6 +320,7 @@ CALLS_IN = (
             "src/store/run/run.cc",  # lists folders of runs, and makes that of a new one
             "src/store/save/run_writer.cc",  # a file that the caller names becomes a checkpoint
             "src/store/save/promote.cc",  # a temporary file by its path
+            "src/store/follow/into_file.cc",  # a file that the caller names holds the newest state
         ),
         "store/run/run_files.h reaches what lies in a run, through no link",
     ),

@@ -97,6 +97,7 @@ Run declare_store_init(CLI::App& app);
 Run declare_store_save(CLI::App& app);
 Run declare_store_list(CLI::App& app);
 Run declare_store_watch(CLI::App& app);
+Run declare_store_follow(CLI::App& app);
 Run declare_store_latest(CLI::App& app);
 Run declare_store_restore(CLI::App& app);
 Run declare_store_verify(CLI::App& app);

@@ -78,6 +78,8 @@ constexpr std::array kCommands{
     Command{"store list", "RUN", "checkpoints, gates and pool; or several runs", kJson | kPages,
             declare_store_list},
     Command{"store watch", "RUN", "the same again whenever it changes", kJson, declare_store_watch},
+    Command{"store follow", "RUN", "each new state as it comes, in a file",
+            kChains | kThreads | kJson, declare_store_follow},
     Command{"store latest", "RUN", "path of the newest checkpoint that loads", kFiles | kJson,
             declare_store_latest},
     Command{"store restore", "RUN OUT", "a checkpoint or a gate as a full file",

@@ -26,6 +26,19 @@ CLI::Option* add_gate(CLI::App& app, std::optional<std::string>& gate, std::stri
   return offer(add_option(app, "--gate NAME", gate, std::move(help)), kGate);
 }
 
+CLI::Option* add_interval(CLI::App& app, double& seconds, std::string help) {
+  return add_option(app, "--interval SECONDS", seconds, std::move(help));
+}
+
+void check_interval(double seconds) {
+  constexpr double kLeast = 0.01, kMost = 86400;
+  if (seconds >= kLeast && seconds <= kMost) return;
+  throw UsageError(ErrorCode::bad_argument, {},
+                   {.field = "--interval",
+                    .value = fmt::format("{}", seconds),
+                    .bound = fmt::format("{} to {} seconds", kLeast, kMost)});
+}
+
 CLI::Option* add_quick(CLI::App& app, bool& quick) {
   return app.add_flag("--quick", quick, "Names, links and texts only: no checkpoint is read");
 }

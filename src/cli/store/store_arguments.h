@@ -20,6 +20,9 @@ CLI::Option* add_run(CLI::App& app, std::string& run, std::string help = "The fo
 CLI::Option* add_phase(CLI::App& app, std::string& phase, std::string help);
 CLI::Option* add_step(CLI::App& app, std::optional<std::uint64_t>& step, std::string help);
 CLI::Option* add_gate(CLI::App& app, std::optional<std::string>& gate, std::string help);
+CLI::Option* add_interval(CLI::App& app, double& seconds, std::string help);
+/// @throws UsageError (bad_argument) for one that is too short or too long.
+void check_interval(double seconds);
 CLI::Option* add_quick(CLI::App& app, bool& quick);
 CLI::Option* add_dry_run(CLI::App& app, bool& dry_run);
 /// For a model that plays: --mu and --sigma.

@@ -25,8 +25,6 @@
 namespace thalia::cli {
 namespace {
 
-constexpr double kLeastInterval = 0.01, kMostInterval = 86400;
-
 struct WatchArguments {
   std::string run;
   std::string phase;
@@ -115,12 +113,7 @@ class Frames {
 };
 
 int run_watch(const WatchArguments& arguments, const Session& session) {
-  if (!(arguments.interval >= kLeastInterval && arguments.interval <= kMostInterval)) {
-    throw UsageError(ErrorCode::bad_argument, {},
-                     {.field = "--interval",
-                      .value = fmt::format("{}", arguments.interval),
-                      .bound = fmt::format("{} to {} seconds", kLeastInterval, kMostInterval)});
-  }
+  check_interval(arguments.interval);
   const thalia::Run run = thalia::Run::open(arguments.run, session.access());
   // An unknown phase is a mistake, and not what is waited for.
   if (!arguments.phase.empty()) run.config().phase(arguments.phase);
@@ -151,7 +144,7 @@ Run declare_store_watch(CLI::App& app) {
   const auto arguments = std::make_shared<WatchArguments>();
   add_run(app, arguments->run);
   add_phase(app, arguments->phase, "This phase alone");
-  add_option(app, "--interval SECONDS", arguments->interval, "How often to look; default 2");
+  add_interval(app, arguments->interval, "How often to look; default 2");
   return [arguments](const Session& session) { return run_watch(*arguments, session); };
 }
 

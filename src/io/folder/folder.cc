@@ -103,7 +103,8 @@ std::optional<EntryFacts> Folder::facts(const std::string& name) const {
   }
   return EntryFacts{kind_of_mode(status.st_mode), static_cast<std::uint64_t>(status.st_size),
                     static_cast<std::uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
-                        static_cast<std::uint64_t>(status.st_mtim.tv_nsec)};
+                        static_cast<std::uint64_t>(status.st_mtim.tv_nsec),
+                    static_cast<std::uint64_t>(status.st_ino)};
 }
 
 std::optional<std::string> Folder::link_target(const std::string& name) const {

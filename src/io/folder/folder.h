@@ -25,6 +25,9 @@ struct EntryFacts {
   EntryKind kind;
   std::uint64_t bytes;
   std::uint64_t modified_ns;  ///< since 1970
+  std::uint64_t number = 0;   ///< that the file system knows it by: another file has another one
+
+  friend bool operator==(const EntryFacts&, const EntryFacts&) = default;
 };
 
 /// Externally synchronised. Names are single names in the folder, no paths.

@@ -54,12 +54,6 @@ std::string program_name() {
   return printable(whole.substr(0, whole.find('\n')));
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "this machine";
-  return printable(name.data());
-}
-
 std::string own_note() {
   const std::time_t now = std::time(nullptr);
   std::tm utc{};

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <memory>
 #include <new>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "thalia/error.h"
+#include "thalia/text.h"
 
 namespace thalia::io {
 namespace {
@@ -62,6 +64,12 @@ HeldOverForks& held_over_forks() {
 
 std::int64_t process_id() noexcept {
   return ::getpid();
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "this machine";
+  return printable(name.data());
 }
 
 bool is_process(std::int64_t id) noexcept {

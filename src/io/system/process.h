@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <string>
 #include <string_view>
 
 #include "thalia/detail/once.h"
@@ -15,6 +16,9 @@ namespace thalia::io {
 std::int64_t process_id() noexcept;
 /// Whether there is a process of this number, here and in what this process sees of the machine.
 bool is_process(std::int64_t id) noexcept;
+
+/// The machine's name, printable.
+std::string host_name();
 
 /// The process that made something. A forked child has a copy of all that its parent has, but not
 /// its threads, and shares its files: what the parent goes on with is not the child's to use or

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "container/read/stored_connection.h"
-#include "format/header.h"
 #include "state/delta/base_state.h"
 #include "state/delta/file_chain.h"
+#include "state/delta/held_base.h"
 #include "state/delta/tensor_chain.h"
 
 namespace thalia::state {
@@ -32,15 +32,7 @@ class FileBase final : public BaseState {
 
   std::filesystem::path path() const override { return top_.mapping().path(); }
 
-  FileIdentity identity() const override {
-    const format::Header& header = top_.header();
-    return {.closing_checksum = top_.closing_checksum(),
-            .file_uuid = header.file_uuid,
-            .generation = header.generation,
-            .file_length = header.file_length,
-            .training_steps = header.training_steps,
-            .depth = chain_.depth()};
-  }
+  FileIdentity identity() const override { return identity_of(top_, chain_.depth()); }
 
   // What is before the container counts: the base may be a delta itself.
   std::uint64_t file_bytes() const override {

@@ -21,6 +21,7 @@
 #include "format/fixed_name.h"
 #include "format/header.h"
 #include "io/path/base_file.h"
+#include "state/delta/held_base.h"
 #include "thalia/files.h"
 #include "thalia/text.h"
 
@@ -46,14 +47,17 @@ bool has_identity(const Digest256& closing_checksum) {
   return closing_checksum != Digest256{};
 }
 
+bool is_wanted_base(const container::DeltaPrefix& prefix, const FileIdentity& base) {
+  return has_identity(base.closing_checksum) &&
+         prefix.header.base_checkpoint_hash == base.closing_checksum &&
+         prefix.reference.base_uuid == base.file_uuid &&
+         prefix.reference.base_generation == base.generation;
+}
+
 bool is_wanted_base(const container::DeltaPrefix& prefix, const detail::OpenFile& base) {
-  const auto& [header, reference, path] = prefix;
   // A side file has tables and no payloads.
-  if (base.mapping().backing() == io::Backing::partial) return false;
-  return has_identity(base.closing_checksum()) &&
-         header.base_checkpoint_hash == base.closing_checksum() &&
-         reference.base_uuid == base.header().file_uuid &&
-         reference.base_generation == base.header().generation;
+  return base.mapping().backing() != io::Backing::partial &&
+         is_wanted_base(prefix, identity_of(base, 0));
 }
 
 // The file at that place may be anybody's. The error tells nothing of what is in it, not even
@@ -149,7 +153,18 @@ std::optional<FilePlace> ChainLink::find(const TensorKey& key) const {
   return FilePlace{file.region_count(), *number};
 }
 
-FileChain::FileChain(std::shared_ptr<const detail::OpenFile> top_file, const ChainOptions& options)
+FileIdentity identity_of(const detail::OpenFile& file, unsigned depth) {
+  const format::Header& header = file.header();
+  return {.closing_checksum = file.closing_checksum(),
+          .file_uuid = header.file_uuid,
+          .generation = header.generation,
+          .file_length = header.file_length,
+          .training_steps = header.training_steps,
+          .depth = depth};
+}
+
+FileChain::FileChain(std::shared_ptr<const detail::OpenFile> top_file, const ChainOptions& options,
+                     std::shared_ptr<const HeldBase> held)
     : options_(options) {
   links_.push_back(std::make_unique<ChainLink>(std::move(top_file)));
   while (true) {
@@ -164,6 +179,11 @@ FileChain::FileChain(std::shared_ptr<const detail::OpenFile> top_file, const Cha
     // Before the base is opened: a hostile chain costs nothing.
     if (depth > options.max_depth)
       top.named([&] { fail_limit("delta", "max_depth", depth, options.max_depth); });
+    if (held &&
+        is_wanted_base(container::checked_delta_prefix(top.mapping().before()), held->identity())) {
+      held_ = std::move(held);
+      break;
+    }
     links_.push_back(std::make_unique<ChainLink>(open_base(top)));
     if (const unsigned found = depth_of(file(size() - 1)); found != depth - 1) {
       throw FormatError(ErrorCode::inconsistent,

@@ -47,11 +47,15 @@ class ChainLink {
   mutable std::unordered_map<std::string, std::uint32_t> connections_;
 };
 
+class HeldBase;
+
 /// Immutable; any number of threads.
 class FileChain {
  public:
+  /// @param held where the chain ends, if a delta of it is based on this: no file below is opened.
   /// @throws as ChainReader::open().
-  FileChain(std::shared_ptr<const detail::OpenFile> top, const ChainOptions& options);
+  FileChain(std::shared_ptr<const detail::OpenFile> top, const ChainOptions& options,
+            std::shared_ptr<const HeldBase> held = nullptr);
 
   const ChainOptions& options() const noexcept { return options_; }
   /// The top first.
@@ -60,12 +64,15 @@ class FileChain {
   std::uint64_t disk_bytes() const;
   const ChainLink& link(std::size_t i) const noexcept { return *links_[i]; }
   const detail::OpenFile& file(std::size_t i) const noexcept { return *links_[i]->file(); }
+  /// What the lowest link is based on, where that is no file; else null.
+  const HeldBase* held() const noexcept { return held_.get(); }
 
  private:
   std::shared_ptr<const detail::OpenFile> open_base(const detail::OpenFile& delta) const;
 
   ChainOptions options_;
   std::vector<std::unique_ptr<ChainLink>> links_;
+  std::shared_ptr<const HeldBase> held_;
 };
 
 /// The key of a tensor of a file. @throws FormatError for a matrix without a connection.

@@ -25,6 +25,7 @@
 #include "io/memory/allocation_limit.h"
 #include "io/system/process.h"
 #include "state/delta/converted_base.h"
+#include "state/delta/held_base.h"
 #include "state/delta/partwise_bytes.h"
 #include "state/delta/stored_bytes.h"
 
@@ -232,6 +233,21 @@ std::optional<TensorChain> TensorChain::find(const FileChain& files, std::size_t
       return false;
     });
     if (ends) return chain;
+  }
+  if (files.held() != nullptr && upper) {
+    container::with_names(files.file(files.size() - 1), key.region, key.name, [&] {
+      const std::optional<HeldBytes> found = files.held()->find(key);
+      if (!found) {
+        throw FormatError(ErrorCode::inconsistent, "the base has no such tensor",
+                          {.section = "directory"});
+      }
+      const Description base{.tensor = found->tensor, .crc32 = found->crc32, .base_hash = {}};
+      check_base(base, *upper, change);
+      const TensorLayout& layout = upper->tensor.layout;
+      chain.made_ = base.tensor.layout == layout ? found->bytes
+                                                 : fitted(found->bytes, base.tensor.layout, layout);
+    });
+    return chain;
   }
   // A full file has plain tensors only: describe() refuses others.
   throw FormatError(ErrorCode::inconsistent, "a chain without a full file", {.section = "delta"});

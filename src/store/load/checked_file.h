@@ -10,6 +10,8 @@
 
 #include "io/file/file_bytes.h"
 #include "store/run/run_files.h"
+#include "store/run/run_folder.h"
+#include "thalia/error.h"
 #include "thalia/store/run.h"
 
 namespace thalia::store {
@@ -40,5 +42,13 @@ CheckedFile open_checked(const RunFiles& files, const std::filesystem::path& pat
 ChainReader open_chain_checked(const RunFiles& files, const std::filesystem::path& path,
                                const LoadOptions& options, MissingDigest missing,
                                const OtherDigests& others = {});
+
+/// The checkpoints of a phase as they are tried: the latest, then what is older, the newest first,
+/// then what was left behind by going back.
+std::vector<CheckpointEntry> loading_order(const RunListing& listing);
+/// Another file would not fare better.
+bool is_out_of_resources(const Error& error) noexcept;
+/// @throws UsageError (wrong_state) where a run's files are no .thalia files.
+void require_thalia(const RunConfig& config);
 
 }  // namespace thalia::store

@@ -30,21 +30,6 @@ std::string list_attempts(const std::vector<LoadAttempt>& attempts) {
   return text;
 }
 
-// The latest, then what is older, the newest first, then what was left behind by going back.
-std::vector<CheckpointEntry> candidates(const store::RunListing& listing) {
-  std::vector<CheckpointEntry> found = listing.entries;
-  std::ranges::sort(found, {}, [](const CheckpointEntry& entry) {
-    return std::pair(entry.left_behind, kMaxStep - entry.step);
-  });
-  return found;
-}
-
-// Another file would not fare better.
-bool is_out_of_resources(const IoError& error) {
-  const int code = error.errno_value();
-  return code == EMFILE || code == ENFILE || code == ENOMEM;
-}
-
 // What `open` makes of the first entry that it can open.
 template <typename Open>
 auto load_first(const store::RunFolder& run, std::string_view phase, const LoadOptions& options,
@@ -56,7 +41,7 @@ auto load_first(const store::RunFolder& run, std::string_view phase, const LoadO
     return open(std::move(entry), path, std::vector<LoadAttempt>{{path, "", false}});
   }
   for (int listings = 1;; ++listings) {
-    const std::vector<CheckpointEntry> entries = candidates(run.list(phase));
+    const std::vector<CheckpointEntry> entries = store::loading_order(run.list(phase));
     if (entries.empty())
       throw UsageError(ErrorCode::not_found, "the phase has no checkpoint",
                        {.path = folder.string()});
@@ -70,7 +55,7 @@ auto load_first(const store::RunFolder& run, std::string_view phase, const LoadO
         throw;
       } catch (const Error& error) {
         const auto* const io = dynamic_cast<const IoError*>(&error);
-        if (io != nullptr && is_out_of_resources(*io)) throw;
+        if (store::is_out_of_resources(error)) throw;
         attempts.back().failure = error.what();
         attempts.back().is_damaged = dynamic_cast<const IntegrityError*>(&error) != nullptr ||
                                      dynamic_cast<const FormatError*>(&error) != nullptr;
@@ -84,13 +69,6 @@ auto load_first(const store::RunFolder& run, std::string_view phase, const LoadO
     if (!all_gone || listings == kMostListings)
       throw NoValidCheckpointError(std::move(attempts), {.path = folder.string()});
   }
-}
-
-void require_thalia(const RunConfig& config) {
-  if (config.is_thalia()) return;
-  throw UsageError(ErrorCode::wrong_state,
-                   "the run's checkpoints are no .thalia files: they are loaded as bytes",
-                   {.field = "extension", .value = fmt::format("'{}'", config.extension)});
 }
 
 // What goes wrong with a gate says that it is one: nothing takes its place.
@@ -148,13 +126,35 @@ auto bytes_opener(const store::RunFiles& files, const LoadOptions& options,
 
 }  // namespace
 
+std::vector<CheckpointEntry> store::loading_order(const RunListing& listing) {
+  std::vector<CheckpointEntry> found = listing.entries;
+  std::ranges::sort(found, {}, [](const CheckpointEntry& entry) {
+    return std::pair(entry.left_behind, kMaxStep - entry.step);
+  });
+  return found;
+}
+
+bool store::is_out_of_resources(const Error& error) noexcept {
+  const auto* const io = dynamic_cast<const IoError*>(&error);
+  if (io == nullptr) return false;
+  const int code = io->errno_value();
+  return code == EMFILE || code == ENFILE || code == ENOMEM;
+}
+
+void store::require_thalia(const RunConfig& config) {
+  if (config.is_thalia()) return;
+  throw UsageError(ErrorCode::wrong_state,
+                   "the run's checkpoints are no .thalia files: they are loaded as bytes",
+                   {.field = "extension", .value = fmt::format("'{}'", config.extension)});
+}
+
 NoValidCheckpointError::NoValidCheckpointError(std::vector<LoadAttempt> attempts,
                                                ErrorContext context)
     : IntegrityError(ErrorCode::checksum_mismatch, list_attempts(attempts), std::move(context)),
       attempts_(std::move(attempts)) {}
 
 LoadedCheckpoint Run::load(std::string_view phase, const LoadOptions& options) const {
-  require_thalia(config());
+  store::require_thalia(config());
   return load_first(*folder_, phase, options,
                     thalia_opener(folder_->files(), options, store::MissingDigest::warn));
 }
@@ -165,7 +165,7 @@ LoadedBytes Run::load_bytes(std::string_view phase, const LoadOptions& options) 
 }
 
 LoadedCheckpoint Run::load_gate(std::string_view name, const LoadOptions& options) const {
-  require_thalia(config());
+  store::require_thalia(config());
   return load_gate_with(*this, name,
                         thalia_opener(folder_->files(), options, store::MissingDigest::refuse,
                                       digests_of_gate(*folder_, std::string(name))));

@@ -139,8 +139,9 @@ PoolConfig read_pool(const Value& object) {
   PoolConfig pool;
   pool.phase = require_name(fields, "phase", fields.text("phase").value_or(""));
   pool.folder = optional_name(fields, "folder").value_or(pool.folder);
-  if (pool.folder == store::kCheckpoints)
-    fields.fail("folder", "'checkpoints'", "a folder of its own");
+  for (const std::string_view taken : {store::kCheckpoints, store::kFollowers})
+    if (pool.folder == taken)
+      fields.fail("folder", fmt::format("'{}'", taken), "a folder of its own");
   pool.keep = count(fields, "keep").value_or(pool.keep);
   pool.cache = static_cast<std::uint32_t>(fields.integer("cache", 1, 10'000).value_or(pool.cache));
   pool.sigma_floor = weight(fields, "sigma_floor", pool.sigma_floor);

@@ -11,6 +11,7 @@
 namespace thalia::store {
 
 inline constexpr std::string_view kCheckpoints = "checkpoints";
+inline constexpr std::string_view kFollowers = "followers";
 inline constexpr std::string_view kGates = "gates";
 inline constexpr std::string_view kEvaluation = "eval";
 inline constexpr std::string_view kJournal = "journal.jsonl";

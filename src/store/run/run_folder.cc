@@ -15,6 +15,7 @@
 #include "store/run/config_text.h"
 #include "store/run/fields.h"
 #include "store/run/gate_meta.h"
+#include "store/run/lease.h"
 #include "store/run/names.h"
 #include "store/run/pointer.h"
 #include "store/run/sidecar.h"
@@ -203,6 +204,7 @@ void RunFolder::protect(std::string_view phase, const io::Folder& folder,
           (meta && meta->before && is_source(*meta->before, entry, listing.journal)))
         entry.protected_by.push_back("gate " + gate.name);
   }
+  protect_followed(*this, phase, listing);
 }
 
 std::optional<Best> RunFolder::best(std::string_view phase) const {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "io/folder/line_log.h"
+#include "store/run/lease.h"
 #include "store/run/names.h"
 #include "store/run/pointer.h"
 #include "store/run/sidecar.h"
@@ -216,6 +217,7 @@ Newest newest_of(const io::Folder& folder, const RunListing& listing) {
 // Files of temporary names are of saves that were killed: this process holds the lock, and has not
 // begun to save.
 void repair(const SaveSession& session, std::string_view phase, bool may_sweep) {
+  if (may_sweep) sweep_leases(session.run, phase, now_seconds());
   RunListing listing = session.run.list(phase);
   if (listing.entries.empty() && listing.temporaries.empty() && listing.lone_digests.empty())
     return;

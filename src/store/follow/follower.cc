@@ -1,0 +1,431 @@
+// One look at the folder leads to at most one update: the newest that can be read and is newer than
+// what is held. It is made out of what is held and the deltas over that, else of its own files;
+// where neither can be read, the next older one is tried, and what is held stays rather than that
+// the follower goes back. Only a run that goes back itself, by its pointer, takes the follower
+// along.
+#include "thalia/store/follow.h"
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/stopwatch.h"
+#include "base/utf8.h"
+#include "container/read/reader_of.h"
+#include "io/folder/watch.h"
+#include "io/system/process.h"
+#include "store/follow/choice.h"
+#include "store/follow/held_tensors.h"
+#include "store/follow/into_file.h"
+#include "store/follow/spare_memory.h"
+#include "store/load/checked_file.h"
+#include "store/run/lease.h"
+#include "thalia/error.h"
+#include "thalia/files.h"
+
+namespace thalia {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr milliseconds kLongestInterval{86'400'000};
+
+std::string shown(const FollowedTensor& tensor) {
+  return fmt::format("{}/{}", tensor.region, tensor.name);
+}
+
+double seconds_since(std::uint64_t ns) {
+  const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                       std::chrono::system_clock::now().time_since_epoch())
+                       .count();
+  return static_cast<double>(now - static_cast<std::int64_t>(ns)) / 1e9;
+}
+
+// The caller's mistakes with memory. What a file names wrongly is another one's.
+bool is_of_caller(const Error& error) {
+  return dynamic_cast<const UsageError*>(&error) != nullptr &&
+         (error.code() == ErrorCode::size_mismatch || error.code() == ErrorCode::not_found);
+}
+
+}  // namespace
+
+class store::FollowerImpl {
+ public:
+  FollowerImpl(const std::filesystem::path& folder, const FollowOptions& options)
+      : options_(checked(options)),
+        folder_(folder, options_),
+        watch_(options_.polling),
+        tensors_(options_),
+        into_(options_) {
+    if (has_file()) {
+      options_.output.replace = true;
+      for (const std::filesystem::path& watched : folder_.watched()) {
+        if (resolved_path(watched) != resolved_path(folder_of(options_.into))) continue;
+        fail_argument(ErrorCode::bad_argument, "into", printable(options_.into.string()),
+                      "a file outside of the folder that is followed");
+      }
+    }
+  }
+
+  void add_memory(std::string_view region, std::string_view name, MutableByteSpan memory) {
+    if (number_ != 0 || pending_ || has_file())
+      throw UsageError(ErrorCode::wrong_state, "memory is registered before the first update");
+    tensors_.add_memory(region, name, memory);
+  }
+
+  std::optional<FollowUpdate> prepare(std::optional<milliseconds> timeout);
+  FollowUpdate apply(const FollowHooks& hooks);
+
+  std::shared_ptr<const FollowedState> current() const {
+    const std::lock_guard lock(mutex_);
+    return current_;
+  }
+  void wake() noexcept { watch_.wake(); }
+  bool is_polling() const noexcept { return watch_.is_polling(); }
+
+ private:
+  // A checkpoint, as it was when it was opened.
+  struct Taken {
+    FollowChoice choice;
+    io::EntryFacts facts{};
+    FileIdentity identity{};
+  };
+  struct Pending {
+    Taken taken;
+    FollowUpdate update;
+    std::string metadata_json;
+    std::shared_ptr<FollowedValues> values;  ///< null with a file
+    bool writes = true;                      ///< false: the file has the state already
+    std::size_t next = 0;                    ///< value that apply() goes on with
+    bool has_begun = false;                  ///< the server's memory is no state as a whole
+  };
+
+  static FollowOptions checked(FollowOptions options) {
+    check_option("interval", options.interval.count(), milliseconds::rep{1},
+                 kLongestInterval.count());
+    return options;
+  }
+  // That of the file that is written, or of its folder: another checkpoint would not fare better.
+  bool is_of_output(const Error& error) const {
+    const std::string& path = error.context().path;
+    return has_file() && dynamic_cast<const IoError*>(&error) != nullptr &&
+           (path == options_.into.string() || path == folder_of(options_.into).string());
+  }
+  bool has_file() const noexcept { return !options_.into.empty(); }
+
+  void look();
+  bool is_same(const std::optional<Taken>& taken, const FollowChoice& choice,
+               const io::EntryFacts& facts) const {
+    return taken && taken->choice.path == choice.path && taken->facts == facts;
+  }
+  bool try_choice(const FollowChoice& choice, const io::EntryFacts& facts, std::string& reason);
+  std::optional<Pending> read(const FollowChoice& choice, const io::EntryFacts& facts,
+                              const std::shared_ptr<const state::HeldBase>& held, bool trusted);
+  std::shared_ptr<const state::HeldBase> held_base() const;
+  void hold(const FollowChoice& choice);
+  void warn(const std::string& sentence);
+  void adopt(const Pending& pending);
+
+  FollowOptions options_;
+  FollowedFolder folder_;
+  io::FolderWatch watch_;
+  TensorChoice tensors_;
+  IntoFile into_;
+
+  std::uint64_t number_ = 0;
+  std::optional<Taken> held_;
+  std::shared_ptr<FollowedValues> values_ = std::make_shared<FollowedValues>();
+  std::shared_ptr<SpareMemory> spare_ = std::make_shared<SpareMemory>();
+  std::optional<Pending> pending_;
+
+  Clock::time_point next_look_ = Clock::time_point::min();
+  std::string failed_;  ///< what was looked at in vain
+  std::set<std::string> warned_;
+  std::string leased_phase_;
+  std::unique_ptr<HeldLease> lease_;
+
+  mutable io::ThreadLock mutex_;
+  std::shared_ptr<const FollowedState> current_;
+};
+
+namespace store {
+
+void FollowerImpl::warn(const std::string& sentence) {
+  // Each once, however often it is looked.
+  if (warned_.size() > 1000) warned_.clear();
+  if (warned_.insert(sentence).second && options_.on_warning) options_.on_warning(sentence);
+}
+
+// Before the file is opened: what goes before that is not found, and the next is taken.
+void FollowerImpl::hold(const FollowChoice& choice) {
+  if (folder_.run() == nullptr || !options_.lease) return;
+  try {
+    if (!lease_ || leased_phase_ != choice.phase) {
+      lease_.reset();
+      lease_ = std::make_unique<HeldLease>(*folder_.run(), choice.phase);
+      leased_phase_ = choice.phase;
+    }
+    lease_->hold(choice.name, choice.step);
+  } catch (const IoError& error) {
+    warn(fmt::format("the run does not know of this follower: {}", error.what()));
+  }
+}
+
+std::shared_ptr<const state::HeldBase> FollowerImpl::held_base() const {
+  if (!held_) return nullptr;
+  if (has_file()) return into_.held(held_->identity);
+  return std::make_shared<const HeldTensors>(held_->identity, values_);
+}
+
+std::optional<FollowerImpl::Pending> FollowerImpl::read(
+    const FollowChoice& choice, const io::EntryFacts& facts,
+    const std::shared_ptr<const state::HeldBase>& held, bool trusted) {
+  const auto chain = folder_.open(choice, held);
+  const Reader top = container::reader_over(chain->link(0).file());
+  Pending out;
+  out.taken = {
+      .choice = choice,
+      .facts = facts,
+      .identity = state::identity_of(chain->file(0), static_cast<unsigned>(chain->size() - 1))};
+  FollowUpdate& update = out.update;
+  update.phase = choice.phase;
+  update.step = choice.step;
+  update.bytes = facts.bytes;
+  update.file = choice.path;
+  update.saved_ns = facts.modified_ns;
+  update.deltas = chain->held() == nullptr ? 0 : static_cast<unsigned>(chain->size());
+  update.bytes_read = chain->disk_bytes();
+  out.metadata_json = top.metadata_json();
+  if (has_file()) {
+    const StateDifference difference = into_.compare(*chain);
+    update.changed = difference.changed;
+    update.removed = difference.removed;
+    out.writes = !difference.is_empty();
+    if (out.writes) update.bytes_changed = into_.prepare(chain);
+    return out;
+  }
+  out.values = prepare_values(*chain, *values_, trusted, tensors_, *spare_);
+  for (const FollowedValue& value : *out.values) {
+    if (!value.is_changed) continue;
+    update.changed.push_back(shown(value.facts));
+    update.bytes_changed += value.facts.logical_bytes;
+  }
+  for (const FollowedValue& value : *values_)
+    if (find_value(*out.values, value.facts.region, value.facts.name) == nullptr)
+      update.removed.push_back(shown(value.facts));
+  return out;
+}
+
+// True if an update is pending afterwards. `reason` gets what went wrong.
+bool FollowerImpl::try_choice(const FollowChoice& choice, const io::EntryFacts& facts,
+                              std::string& reason) {
+  const auto held = held_base();
+  for (const bool with_held : {true, false}) {
+    if (with_held && !held) continue;
+    const Stopwatch watch;
+    try {
+      pending_ = read(choice, facts, with_held ? held : nullptr, with_held || reason.empty());
+      pending_->update.seconds = watch.seconds();
+      return true;
+    } catch (const CancelledError&) {
+      throw;
+    } catch (const Error& error) {
+      // The file's next state, if one was prepared, is gone.
+      into_.discard();
+      if (has_file()) pending_.reset();
+      if (is_of_caller(error) || is_out_of_resources(error)) throw;
+      if (is_of_output(error)) throw;
+      if (reason.empty()) reason = error.what();
+      warn(fmt::format("passed over: {}", error.what()));
+    }
+  }
+  return false;
+}
+
+void FollowerImpl::adopt(const Pending& pending) {
+  held_ = pending.taken;
+  if (pending.values) {
+    std::uint64_t own = 0;
+    for (const FollowedValue& value : *pending.values)
+      if (value.memory.empty()) own += value.facts.logical_bytes;
+    spare_->keep(own + own / 8);  // sizes are rounded up
+    values_ = pending.values;
+  }
+  hold(pending.taken.choice);
+}
+
+void FollowerImpl::look() {
+  // First, so that what comes while it looks is reported.
+  for (const std::filesystem::path& folder : folder_.watched()) watch_.add(folder);
+  const FollowChoices choices = folder_.look();
+  if (choices.files.empty() || choices.fingerprint == failed_) return;
+  failed_.clear();
+  const FollowChoice& newest = choices.files.front();
+  const bool same_phase = held_ && held_->choice.phase == newest.phase;
+  const bool goes_back =
+      same_phase && choices.is_led && newest.has_step && newest.step < held_->choice.step;
+  std::string reason;
+  for (const FollowChoice& choice : choices.files) {
+    const auto facts = folder_.facts(choice);
+    if (!facts) continue;
+    // What is held is the newest that can be read.
+    if (is_same(held_, choice, *facts)) break;
+    if (same_phase && !goes_back && choice.step < held_->choice.step) {
+      // What cannot be read may be of any step: what is wrong with it is found out.
+      if (&choice != &newest || !choices.is_led || choice.has_step) break;
+    }
+    if (pending_ && is_same(pending_->taken, choice, *facts)) return;
+    if (!held_) hold(choice);
+    if (!try_choice(choice, *facts, reason)) continue;
+    FollowUpdate& update = pending_->update;
+    update.fell_back = !reason.empty();
+    update.reason = reason;
+    update.went_back = goes_back;
+    update.number = number_ + 1;
+    const bool is_same_state = number_ != 0 && update.changed.empty() && update.removed.empty() &&
+                               same_phase && update.step == held_->choice.step;
+    // Another file of the same state, as of a delta that became a full file.
+    if (is_same_state && (has_file() ? !pending_->writes : !update.fell_back)) {
+      adopt(*pending_);
+      pending_.reset();
+    }
+    return;
+  }
+  if (!reason.empty()) failed_ = choices.fingerprint;
+}
+
+std::optional<FollowUpdate> FollowerImpl::prepare(std::optional<milliseconds> timeout) {
+  if (pending_ && pending_->has_begun)
+    throw UsageError(ErrorCode::wrong_state, "an update is half applied: call apply() again");
+  const Clock::time_point begin = Clock::now();
+  const Clock::time_point end =
+      timeout && *timeout < kLongestInterval * 365 ? begin + *timeout : Clock::time_point::max();
+  const auto until = [](Clock::time_point when) {
+    const Clock::time_point now = Clock::now();
+    return when <= now ? milliseconds(0)
+                       : std::chrono::ceil<milliseconds>(
+                             std::min<Clock::duration>(when - now, kLongestInterval));
+  };
+  if (has_file() && number_ == 0 && !pending_) into_.find();
+  while (true) {
+    const milliseconds patience =
+        pending_ ? milliseconds(0) : std::min(until(next_look_), until(end));
+    const io::Woken woken = watch_.wait(patience, options_.chain.read.work.cancel);
+    if (woken == io::Woken::called) return std::nullopt;
+    if (woken == io::Woken::changed) failed_.clear();
+    if (woken == io::Woken::changed || Clock::now() >= next_look_) {
+      look();
+      next_look_ = Clock::now() + options_.interval;
+    }
+    if (pending_) return pending_->update;
+    if (Clock::now() >= end) return std::nullopt;
+  }
+}
+
+FollowUpdate FollowerImpl::apply(const FollowHooks& hooks) {
+  if (!pending_)
+    throw UsageError(ErrorCode::wrong_state, "nothing is prepared that could be applied");
+  const Stopwatch watch;
+  Pending& pending = *pending_;
+  if (has_file()) {
+    if (pending.writes) {
+      try {
+        into_.commit();
+      } catch (...) {
+        // It is read and written again.
+        pending_.reset();
+        next_look_ = Clock::time_point::min();
+        throw;
+      }
+    }
+  } else {
+    for (; pending.next < pending.values->size(); ++pending.next) {
+      FollowedValue& value = (*pending.values)[pending.next];
+      if (!value.is_changed && !has_patches(value)) continue;
+      if (hooks.before) hooks.before(value.facts);
+      pending.has_begun = pending.has_begun || has_patches(value);
+      apply_patches(value);
+      if (hooks.after) hooks.after(value.facts);
+    }
+    auto state = std::make_shared<FollowedState>();
+    state->step_ = pending.update.step;
+    state->phase_ = pending.update.phase;
+    state->file_ = pending.update.file;
+    state->metadata_json_ = std::move(pending.metadata_json);
+    for (FollowedValue& value : *pending.values) {
+      value.pieces = {};
+      state->tensors_.push_back(value.facts);
+      state->values_.push_back(value.value);
+    }
+    // The old one goes, if nobody holds it, when nobody waits for the lock.
+    std::shared_ptr<const FollowedState> next = std::move(state);
+    const std::lock_guard lock(mutex_);
+    current_.swap(next);
+  }
+  adopt(pending);
+  ++number_;
+  FollowUpdate update = std::move(pending.update);
+  update.seconds += watch.seconds();
+  update.latency = seconds_since(update.saved_ns);
+  pending_.reset();
+  return update;
+}
+
+}  // namespace store
+
+std::optional<Tensor> FollowedState::find(std::string_view region, std::string_view name) const {
+  const auto found = std::ranges::lower_bound(
+      tensors_, std::pair(region, name), {}, [](const FollowedTensor& tensor) {
+        return std::pair<std::string_view, std::string_view>(tensor.region, tensor.name);
+      });
+  if (found == tensors_.end() || found->region != region || found->name != name)
+    return std::nullopt;
+  return values_[static_cast<std::size_t>(found - tensors_.begin())];
+}
+
+Tensor FollowedState::at(std::string_view region, std::string_view name) const {
+  if (std::optional<Tensor> found = find(region, name)) return *std::move(found);
+  throw UsageError(
+      ErrorCode::not_found, "the state has no such tensor",
+      {.path = file_.string(), .region = printable(region), .tensor = printable(name)});
+}
+
+Follower::Follower(const std::filesystem::path& folder, const FollowOptions& options)
+    : impl_(std::make_unique<store::FollowerImpl>(folder, options)) {}
+Follower::~Follower() = default;
+Follower::Follower(Follower&&) noexcept = default;
+Follower& Follower::operator=(Follower&&) noexcept = default;
+
+void Follower::add_memory(std::string_view region, std::string_view name, MutableByteSpan memory) {
+  impl_->add_memory(region, name, memory);
+}
+
+std::optional<FollowUpdate> Follower::wait(std::optional<milliseconds> timeout) {
+  if (!impl_->prepare(timeout)) return std::nullopt;
+  return impl_->apply({});
+}
+
+std::optional<FollowUpdate> Follower::prepare(std::optional<milliseconds> timeout) {
+  return impl_->prepare(timeout);
+}
+
+FollowUpdate Follower::apply(const FollowHooks& hooks) {
+  return impl_->apply(hooks);
+}
+
+std::shared_ptr<const FollowedState> Follower::current() const {
+  return impl_->current();
+}
+
+void Follower::wake() noexcept {
+  if (impl_) impl_->wake();
+}
+
+bool Follower::is_polling() const noexcept {
+  return impl_ && impl_->is_polling();
+}
+
+}  // namespace thalia

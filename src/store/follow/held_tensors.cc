@@ -1,0 +1,232 @@
+// A tensor is made piece by piece by the chain machinery, out of what is held and the deltas over
+// it, or of files alone, and held against its content hash before anybody sees it. Memory that the
+// follower holds is never written twice: a changed tensor gets new memory, so that readers keep the
+// old. What differs in the server's memory is kept aside, in lines of a few elements, so that
+// applying it copies just these.
+#include "store/follow/held_tensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+#include "base/fail.h"
+#include "base/parallel.h"
+#include "base/utf8.h"
+#include "container/read/tensor_reading.h"
+#include "format/constants.h"
+#include "state/delta/tensor_chain.h"
+#include "state/precision/glob.h"
+#include "state/value/path_names.h"
+#include "store/follow/spare_memory.h"
+#include "thalia/state/brain.h"
+
+namespace thalia::store {
+namespace {
+
+// A line of the cache: what is compared and copied at a time.
+constexpr std::size_t kLine = 64;
+// Smaller tensors are not worth a page.
+constexpr std::uint64_t kLeastSpared = 64 << 10;
+
+auto order_of(std::string_view region, std::string_view name) {
+  return std::pair(region, name);
+}
+
+auto order_of(const FollowedValue& value) {
+  return order_of(value.facts.region, value.facts.name);
+}
+
+bool is_same(const FollowedTensor& a, const FollowedTensor& b) {
+  return a.content_hash == b.content_hash && a.layout == b.layout &&
+         a.logical_bytes == b.logical_bytes;
+}
+
+// Calls make(begin, length, digests) for pieces, on several threads, and checks what came out.
+template <typename Make>
+void make_pieces(const state::TensorChain& chain, const ReadOptions& read, const Make& make) {
+  const std::uint64_t size = chain.size();
+  const std::uint64_t piece = chain.piece_bytes();
+  const bool checks = read.verification != Verification::off && chain.is_made();
+  std::vector<integrity::PieceDigest> digests(checks ? state::content_pieces(size) : 0);
+  parallel_for(size / piece + (size % piece != 0), read.work.threads, [&](std::size_t i) {
+    stop_if_cancelled(read.work.cancel);
+    const std::uint64_t begin = i * piece;
+    const std::uint64_t length = std::min(piece, size - begin);
+    const auto own = checks ? std::span(digests).subspan(begin / format::kContentPiece,
+                                                         state::content_pieces(length))
+                            : std::span<integrity::PieceDigest>();
+    make(i, begin, length, own);
+  });
+  if (checks) chain.check(digests);
+}
+
+// What of `now` is not in `old`, which is as long.
+PatchedPiece difference(std::uint64_t begin, ByteSpan old, ByteSpan now) {
+  PatchedPiece piece;
+  for (std::size_t at = 0; at < now.size(); at += kLine) {
+    const std::size_t length = std::min(kLine, now.size() - at);
+    if (std::memcmp(old.data() + at, now.data() + at, length) == 0) continue;
+    if (!piece.patches.empty() &&
+        piece.patches.back().begin + piece.patches.back().length == begin + at) {
+      piece.patches.back().length += length;
+    } else {
+      piece.patches.push_back({begin + at, length});
+    }
+    const ByteSpan line = now.subspan(at, length);
+    piece.bytes.insert(piece.bytes.end(), line.begin(), line.end());
+  }
+  return piece;
+}
+
+void make_value(const state::TensorChain& chain, const ReadOptions& read, SpareMemory& spare,
+                FollowedValue& out) {
+  const FollowedTensor& facts = out.facts;
+  if (out.memory.empty()) {
+    const auto fill = [&](MutableByteSpan bytes) {
+      make_pieces(chain, read,
+                  [&](std::size_t, std::uint64_t begin, std::uint64_t length, auto digests) {
+                    chain.make(begin, bytes.subspan(begin, length), digests);
+                  });
+    };
+    if (facts.logical_bytes < kLeastSpared) {
+      out.value = Tensor::filled(facts.layout, fill);
+      return;
+    }
+    const std::shared_ptr<const MutableByteSpan> bytes = spare.take(facts.logical_bytes);
+    fill(*bytes);
+    out.value = Tensor::adopt(facts.layout, *bytes, bytes);
+    return;
+  }
+  const std::uint64_t piece = chain.piece_bytes();
+  out.pieces.resize(chain.size() / piece + (chain.size() % piece != 0));
+  make_pieces(chain, read,
+              [&](std::size_t i, std::uint64_t begin, std::uint64_t length, auto digests) {
+                std::vector<std::byte> buffer(length);
+                chain.make(begin, buffer, digests);
+                out.pieces[i] = difference(begin, out.memory.subspan(begin, length), buffer);
+              });
+  out.value = Tensor::adopt(facts.layout, out.memory, nullptr);
+}
+
+}  // namespace
+
+const FollowedValue* find_value(const FollowedValues& values, std::string_view region,
+                                std::string_view name) noexcept {
+  const auto found =
+      std::ranges::lower_bound(values, order_of(region, name), {},
+                               [](const FollowedValue& value) { return order_of(value); });
+  return found != values.end() && order_of(*found) == order_of(region, name) ? &*found : nullptr;
+}
+
+std::optional<state::HeldBytes> HeldTensors::find(const state::TensorKey& key) const {
+  // Matrices of connections are not held.
+  const FollowedValue* const found =
+      key.region.empty() ? nullptr : find_value(*values_, key.region, key.name);
+  if (found == nullptr) return std::nullopt;
+  return state::HeldBytes{.tensor = found->facts,
+                          .crc32 = found->crc32,
+                          .bytes = std::make_shared<state::TensorBytes>(found->value)};
+}
+
+void TensorChoice::add_memory(std::string_view region, std::string_view name,
+                              MutableByteSpan memory) {
+  for (const Memory& known : memory_)
+    if (known.region == region && known.name == name)
+      throw UsageError(ErrorCode::bad_argument, "the tensor has memory already",
+                       {.region = printable(region), .tensor = printable(name)});
+  memory_.push_back({std::string(region), std::string(name), memory});
+}
+
+MutableByteSpan TensorChoice::memory_of(const FollowedTensor& tensor,
+                                        const FollowedValue* before) const {
+  const auto known = std::ranges::find_if(memory_, [&](const Memory& memory) {
+    return memory.region == tensor.region && memory.name == tensor.name;
+  });
+  MutableByteSpan memory;
+  if (known != memory_.end()) {
+    memory = known->bytes;
+  } else if (before != nullptr && before->facts.logical_bytes == tensor.logical_bytes) {
+    return before->memory;
+  } else {
+    if (options_.memory) memory = options_.memory(tensor);
+    if (memory.empty()) return {};
+  }
+  if (memory.size() == tensor.logical_bytes) return memory;
+  throw UsageError(ErrorCode::size_mismatch, "the server's memory is not as large as the tensor",
+                   {.region = printable(tensor.region),
+                    .tensor = printable(tensor.name),
+                    .value = fmt::format("{} bytes", memory.size()),
+                    .bound = std::to_string(tensor.logical_bytes)});
+}
+
+bool TensorChoice::takes(std::string_view region, std::string_view name, Role role) const {
+  if (options_.include.empty()) return true;
+  const std::string path = state::path_in_region(region, component_of_role(role), name);
+  const state::TensorNames names{.path = path, .region = region, .name = name};
+  return std::ranges::any_of(options_.include,
+                             [&](const std::string& glob) { return names.fit(glob); });
+}
+
+void TensorChoice::check(const FollowedValues& values) const {
+  for (const Memory& memory : memory_)
+    if (find_value(values, memory.region, memory.name) == nullptr)
+      throw UsageError(ErrorCode::not_found, "the state has no tensor for this memory",
+                       {.region = printable(memory.region), .tensor = printable(memory.name)});
+}
+
+std::shared_ptr<FollowedValues> prepare_values(const state::FileChain& chain,
+                                               const FollowedValues& before, bool trusted,
+                                               const TensorChoice& choice, SpareMemory& spare) {
+  const detail::OpenFile& top = chain.file(0);
+  const ReadOptions& read = chain.options().read;
+  auto values = std::make_shared<FollowedValues>();
+  for (std::uint32_t r = 0; r < top.region_count(); ++r) {
+    const RegionView region = top.region_view(r);
+    for (std::uint32_t t = 0; t < region.tensor_count(); ++t) {
+      const TensorView view = region.tensor(t);
+      if (!choice.takes(region.name(), view.name(), view.role())) continue;
+      stop_if_cancelled(read.work.cancel);
+      container::with_names(top, region.name(), view.name(), [&] {
+        const state::TensorKey key{.region = std::string(region.name()),
+                                   .name = std::string(view.name())};
+        const state::TensorChain made = *state::TensorChain::find(chain, 0, key);
+        FollowedValue& out = values->emplace_back();
+        out.facts = {made.result(), key.region, key.name, view.role()};
+        out.crc32 = made.crc32();
+        const FollowedValue* const old = find_value(before, key.region, key.name);
+        out.memory = choice.memory_of(out.facts, old);
+        const bool stays = trusted && old != nullptr && is_same(old->facts, out.facts) &&
+                           old->memory.data() == out.memory.data();
+        if (stays) {
+          out.value = old->value;
+          return;
+        }
+        out.is_changed = old == nullptr || !is_same(old->facts, out.facts);
+        // What a file claims to hold has to fit; what is held already does.
+        if (old == nullptr || old->facts.logical_bytes < out.facts.logical_bytes)
+          made.budget().take("payload", out.facts.logical_bytes);
+        make_value(made, read, spare, out);
+      });
+    }
+  }
+  std::ranges::sort(*values, {}, [](const FollowedValue& value) { return order_of(value); });
+  choice.check(*values);
+  return values;
+}
+
+bool has_patches(const FollowedValue& value) noexcept {
+  return std::ranges::any_of(value.pieces,
+                             [](const PatchedPiece& piece) { return !piece.patches.empty(); });
+}
+
+void apply_patches(FollowedValue& value) noexcept {
+  for (const PatchedPiece& piece : value.pieces) {
+    std::size_t at = 0;
+    for (const Patch& patch : piece.patches) {
+      std::memcpy(value.memory.data() + patch.begin, piece.bytes.data() + at, patch.length);
+      at += patch.length;
+    }
+  }
+}
+
+}  // namespace thalia::store
