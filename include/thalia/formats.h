@@ -17,3 +17,4 @@
 #include "thalia/formats/pt.h"
 #include "thalia/formats/safetensors.h"
 #include "thalia/formats/v01.h"
+#include "thalia/formats/weight_delta.h"

@@ -62,7 +62,16 @@ if TYPE_CHECKING:
         merge,
         migrate,
     )
-    from ._operations.delta import DeltaResult, LowRank, LowRankMatrix, ResolveResult, delta, resolve
+    from ._operations.delta import (
+        DeltaResult,
+        LowRank,
+        LowRankMatrix,
+        ResolveResult,
+        WeightDeltaResult,
+        delta,
+        resolve,
+        weight_delta,
+    )
     from ._operations.diff import ConnectionDiff, Diff, FieldDiff, RegionDiff, TensorDiff, TensorFacts, ValueDiff, diff
     from ._operations.edit import edit_safetensors_metadata
     from ._operations.info import ChecksumFacts, DeltaBase, DTypeTotal, Info, LossyFacts, WrapperFacts, info
@@ -162,6 +171,7 @@ __all__ = [
     "UsageError",
     "ValueDiff",
     "VerifyReport",
+    "WeightDeltaResult",
     "WrapResult",
     "WrapperFacts",
     "Writer",
@@ -195,6 +205,7 @@ __all__ = [
     "set_default_allocation_limit",
     "stream_params",
     "verify",
+    "weight_delta",
 ]
 
 if not TYPE_CHECKING:  # else each name would be one that is there

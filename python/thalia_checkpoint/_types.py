@@ -10,7 +10,7 @@ Access = Literal["mapped", "copied", "writable"]
 #: Formats without regions, as detect_format() tells them.
 OtherFormat = Literal[
     "safetensors", "thalia-0.1", "mckp", "mst", "mithril-quantized", "mithril-orbax", "gptrs", "gptrsten", "entity",
-    "loom-json", "pt", "npz", "npy", "gguf", "onnx", "thalia-shards",
+    "loom-json", "pt", "npz", "npy", "gguf", "onnx", "thalia-shards", "slime", "trl",
 ]  # fmt: skip
 Verification = Literal["on_first_touch", "at_open", "by_tensor", "off"]
 

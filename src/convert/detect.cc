@@ -23,7 +23,9 @@
 #include "format/little_endian.h"
 #include "formats/mckp/format.h"
 #include "formats/mst/parse.h"
+#include "formats/orbax/opened.h"
 #include "formats/safetensors/parse.h"
+#include "formats/safetensors/place.h"
 #include "formats/v01/file_start.h"
 #include "formats/v01/header.h"
 #include "formats/v01/wrapper.h"
@@ -167,6 +169,19 @@ std::optional<std::string_view> take_json_string(std::string_view& text) {
   return found;
 }
 
+// Whether the metadata are those of one of slime's deltas. A tensor may have the name
+// of that key, and then the value is the name of a file.
+bool is_slime_index(std::string_view text) {
+  constexpr std::string_view kKey = "\"delta_encoding\"";
+  for (std::size_t at = text.find(kKey); at != std::string_view::npos;
+       at = text.find(kKey, at + 1)) {
+    std::string_view rest = text.substr(at + kKey.size());
+    const auto value = take_json_string(rest);
+    if (value && !value->ends_with(".safetensors")) return true;
+  }
+  return false;
+}
+
 // By the first file that it names; if that is not in what was read of it, by its own name.
 FileFormat format_of_index(const Path& path, std::string_view weight_map) {
   take_json_string(weight_map);  // "weight_map"
@@ -182,8 +197,10 @@ FileFormat format_of_index(const Path& path, std::string_view weight_map) {
 std::optional<FileFormat> format_of_text(const Path& path, int fd, std::uint64_t size) {
   std::string text(std::min<std::uint64_t>(size, kTextStart), '\0');
   io::pread_all(fd, 0, std::as_writable_bytes(std::span(text)), path);
-  if (const auto map = text.find("\"weight_map\""); map != std::string::npos)
+  if (const auto map = text.find("\"weight_map\""); map != std::string::npos) {
+    if (is_slime_index(text)) return FileFormat::slime;
     return format_of_index(path, std::string_view(text).substr(map));
+  }
   if (text.find("\"layers_per_cell\"") != std::string::npos) return FileFormat::loom_json;
   // Many things are called .json, and Loom reads a network of no layers in each.
   const bool is_by_name = formats::format_of_name(path) == std::optional(FileFormat::loom_json);
@@ -202,10 +219,31 @@ bool is_safetensors(ByteSpan start, std::uint64_t size) {
          header_length <= size - formats::kSafetensorsPrefix;
 }
 
+// The texts of a header come first, and a quotation mark in one of them would be escaped.
+bool is_trl_delta(int fd, const Path& path, std::uint64_t size) {
+  constexpr std::string_view kSparse = "\"sparse\"";
+  std::string text(std::min<std::uint64_t>(size, kTextStart), '\0');
+  io::pread_all(fd, 0, std::as_writable_bytes(std::span(text)), path);
+  const std::string_view header = std::string_view(text).substr(formats::kSafetensorsPrefix);
+  const std::size_t key = header.find(kSparse);
+  if (key == std::string_view::npos || !header.starts_with("{\"__metadata__\"") ||
+      header.find("\"sparse_weight_patch\"") == std::string_view::npos)
+    return false;
+  std::string_view rest = header.substr(key + kSparse.size());
+  return take_json_string(rest) == "True";
+}
+
 std::vector<std::byte> first_bytes(int fd, const Path& path, std::uint64_t size) {
   std::vector<std::byte> start(std::min<std::uint64_t>(size, format::kForeignStart));
   io::pread_all(fd, 0, start, path);
   return start;
+}
+
+// The format of a folder that is one checkpoint: find_model().
+FileFormat format_of_folder(const Path& path) {
+  const bool is_trl =
+      !formats::is_orbax_folder(path) && formats::safetensors::is_folder_of_patches(path);
+  return is_trl ? FileFormat::trl : FileFormat::orbax;
 }
 
 std::optional<FileFormat> format_of_content(const io::InputFile& input, Access access) {
@@ -221,7 +259,8 @@ std::optional<FileFormat> format_of_content(const io::InputFile& input, Access a
   refuse_wrapped(path, start);
   // First: the length of a header may be the bytes of zip's magic, and no archive has a brace
   // there.
-  if (is_safetensors(start, size)) return FileFormat::safetensors;
+  if (is_safetensors(start, size))
+    return is_trl_delta(fd, path, size) ? FileFormat::trl : FileFormat::safetensors;
   if (begins_with(start, kZipMagic) || begins_with(start, kEmptyZipMagic))
     return with_path(path.native(), [&] { return format_in_zip(input, access); });
   if (const auto front = container::find_wrapper(fd, path, size))
@@ -246,7 +285,7 @@ std::optional<FileFormat> detect_format(const std::filesystem::path& path, Acces
   } else if (io::Folder::find(path)) {
     try {
       const Path model = find_model(path);
-      return model == path ? FileFormat::orbax : detect_format(model, access);
+      return model == path ? format_of_folder(path) : detect_format(model, access);
     } catch (const IoError& error) {
       if (error.errno_value() != ENOENT) throw;
       // It holds no model; one may be written there.
@@ -269,7 +308,7 @@ std::optional<FileFormat> formats::detect(const io::InputFile& input, Access acc
   if (is_file(input.path())) {
     format = format_of_content(input, access);
   } else if (io::Folder::find(input.path())) {
-    return FileFormat::orbax;
+    return format_of_folder(input.path());
   }
   return format ? format : format_of_name(input.path());
 }

@@ -35,6 +35,7 @@
 #include "formats/safetensors/opened.h"
 #include "formats/safetensors/place.h"
 #include "formats/safetensors/sink.h"
+#include "formats/weight_sync/opened_weights.h"
 
 namespace thalia {
 namespace formats {
@@ -175,6 +176,22 @@ constexpr std::array kFormats{
               .verify = verify_thalia_shards,
               .names_files = true,
               .holds_sparse = true},
+    FormatRow{.format = FileFormat::slime,
+              .name = "slime",
+              .words = "a version of weights in slime's folder",
+              .extensions = "",
+              .open = open_slime_delta,
+              .names_files = true,
+              .holds_texts = true,
+              .is_made_of = is_safetensors_made_of},
+    FormatRow{.format = FileFormat::trl,
+              .name = "trl",
+              .words = "a version of weights as TRL publishes them",
+              .extensions = "",
+              .open = open_trl_delta,
+              .names_files = true,
+              .holds_texts = true,
+              .is_made_of = is_safetensors_made_of},
 };
 
 constexpr auto kNumbers = [] {

@@ -17,6 +17,7 @@
 #include "python/options.h"
 #include "python/results.h"
 #include "thalia/formats/any_file.h"
+#include "thalia/formats/weight_delta.h"
 
 namespace thalia::python {
 namespace {
@@ -47,6 +48,26 @@ ResolveResult run_resolve(const Path& delta, const Path& target, const std::stri
     chain.read.work.cancel = stop;
     options.work.cancel = stop;
     return resolve(delta, target, chain, options);
+  });
+}
+
+WeightDeltaResult run_weight_delta(const Path& base, const Path& input, const Path& target,
+                                   const std::string& kind, std::string encoding,
+                                   std::string checksum, const std::string& access, Paths search,
+                                   const Members& save) {
+  const SaveOptions saved = save_options(save);
+  WeightDeltaOptions options{
+      .kind = chosen<WeightDeltaKind>(
+          "kind", kind, {{"slime", WeightDeltaKind::slime}, {"trl", WeightDeltaKind::trl}}),
+      .encoding = std::move(encoding),
+      .checksum = std::move(checksum),
+      .chain = chain_options(access, std::move(search), saved.work.threads),
+      .output = saved.output,
+      .work = saved.work};
+  return interruptible([&](const std::stop_token& stop) {
+    options.chain.read.work.cancel = stop;
+    options.work.cancel = stop;
+    return write_weight_delta(base, input, target, options);
   });
 }
 
@@ -89,6 +110,15 @@ void bind_delta_results(nb::module_& module) {
             "The file's identity, in hexadecimal."),
       field("seconds", &DeltaResult::seconds))
       .def_prop_ro("ratio", &DeltaResult::ratio, "Base to delta, in bytes.");
+  bind_result<WeightDeltaResult>(
+      module, "WeightDeltaResult", "What weight_delta() wrote.",
+      field("version", &WeightDeltaResult::version), field("tensors", &WeightDeltaResult::tensors),
+      field("changed_tensors", &WeightDeltaResult::changed_tensors),
+      field("elements", &WeightDeltaResult::elements, "All that the model has; for slime, bytes."),
+      field("changed_elements", &WeightDeltaResult::changed_elements, "The same."),
+      field("base_bytes", &WeightDeltaResult::base_bytes, "Bytes of the model's elements."),
+      field("file_bytes", &WeightDeltaResult::file_bytes, "Bytes of all files written."),
+      field("seconds", &WeightDeltaResult::seconds));
   bind_result<ResolveResult>(
       module, "ResolveResult", "What resolve() wrote.",
       field("input_bytes", &ResolveResult::input_bytes, "Bytes of all files of the chain."),
@@ -107,6 +137,9 @@ void bind_delta(nb::module_& module) {
   module.def("delta", run_delta, nb::arg("base"), nb::arg("input"), nb::arg("target"),
              nb::arg("threshold"), nb::arg("exclude"), nb::arg("low_rank").none(),
              nb::arg("access"), nb::arg("search"), nb::arg("save"));
+  module.def("weight_delta", run_weight_delta, nb::arg("base"), nb::arg("input"), nb::arg("target"),
+             nb::arg("kind"), nb::arg("encoding"), nb::arg("checksum"), nb::arg("access"),
+             nb::arg("search"), nb::arg("save"));
   module.def("resolve", run_resolve, nb::arg("delta"), nb::arg("target"), nb::arg("access"),
              nb::arg("search"), nb::arg("save"));
 }

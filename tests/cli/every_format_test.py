@@ -20,7 +20,7 @@ DATA = pathlib.Path(sys.argv[4]) / "tests/data/formats"
 NATIVE = (
     "mithril/small.mst", "mithril/quant_int8.zst", "mithril/orbax_ck", "gptrs/rust_gpt_small.gptrschk",
     "gptrs/py_mixed.gptrsten", "loom/dtype/int4.entity", "loom/dtype/int4.json", "pt/train.pt",
-    "npz/stored.npz", "npz/array.npy", "gguf/blocks.gguf", "onnx/raw.onnx",
+    "npz/stored.npz", "npz/array.npy", "gguf/blocks.gguf", "onnx/raw.onnx", "slime/versions", "trl/bucket",
 )  # fmt: skip
 # Of make_files.
 OWN = ("basic.thalia", "later.delta.thalia", "large.thalia.zst", "old.thalia", "model.safetensors", "model.mckp")
@@ -90,6 +90,7 @@ class EveryFormat(unittest.TestCase):
             source, target = DATA / name, cls.folder / pathlib.Path(name).name
             shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
             cls.files.append(target.name)
+        shutil.copytree(DATA / "slime/base", cls.folder / "versions/weight_v000000")
         for kind in KINDS:
             make_shards(cls.folder / kind, kind)
             cls.files += [kind, f"{kind}/model.{kind}.index.json"]

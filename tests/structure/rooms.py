@@ -64,6 +64,7 @@ ROOMS = {
         "gptrs": ("params", "source"),
         "safetensors": ("source",),
         "v01": ("source",),
+        "weight_sync": ("safetensors", "source", "zip"),
         "zip": ("source",),
         "npz": ("source", "zip"),
         "pt": ("pickle", "source", "zip"),

@@ -74,6 +74,7 @@ PUBLIC_PLACES = {
     "formats/pt.h": "formats/pt",
     "formats/safetensors.h": "formats/safetensors",
     "formats/v01.h": "formats/v01",
+    "formats/weight_delta.h": "formats/weight_sync",
     "state/brain.h": "state/brain",
     "state/checkpoint.h": "checkpoint",
     "state/delta.h": "state/delta",

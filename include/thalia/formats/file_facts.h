@@ -40,6 +40,8 @@ enum class FileFormat {
   gguf,           ///< docs/format/gguf.md
   onnx,           ///< the weights of a model; docs/format/onnx.md
   thalia_shards,  ///< "thalia-shards": an index of .thalia files; save_model() writes it
+  slime,          ///< a version of slime's weights; write_weight_delta() writes deltas
+  trl,            ///< a version of TRL's weights; the same
 };
 
 /// Static storage, as all names here.

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _core, _log
-from .._core import DeltaResult, LowRankMatrix, ResolveResult
+from .._core import DeltaResult, LowRankMatrix, ResolveResult, WeightDeltaResult
 from .._keywords import suggests
 from .._support import paths, save_options, texts
 
@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from .._progress import Progress
     from .._types import Access, Path
 
-__all__ = ["DeltaResult", "LowRank", "LowRankMatrix", "ResolveResult", "delta", "resolve"]
+__all__ = [
+    "DeltaResult",
+    "LowRank",
+    "LowRankMatrix",
+    "ResolveResult",
+    "WeightDeltaResult",
+    "delta",
+    "resolve",
+    "weight_delta",
+]
 
 
 @suggests
@@ -131,4 +140,49 @@ def resolve(
     """
     return _log.done(
         "resolved", out, _core.resolve(path, out, access, paths(search), save_options(options, out, (path,)))
+    )
+
+
+@suggests
+def weight_delta(
+    base: Path,
+    new: Path,
+    out: Path,
+    *,
+    kind: Literal["slime", "trl"],
+    encoding: Literal["xor", "overwrite", "gap_delta", "raw"] | None = None,
+    checksum: Literal["xxh3-128", "blake3", "adler32"] | None = None,
+    access: Access = "mapped",
+    search: Iterable[Path] = (),
+    durability: Literal["full", "data", "none"] | None = None,
+    replace: bool = False,
+    threads: int = 0,
+) -> WeightDeltaResult:
+    """Writes what `new` has that `base` has not as another trainer publishes it to its servers.
+
+    As `thalia delta --as` does. Both are models of any format with the same tensors. open() reads
+    what is written, and what the other trainer writes.
+
+    kind: slime, whose `out` is the folder `weight_vNNNNNN` of the version, or trl, whose `out` is
+        the file `step_NNNNNN.safetensors`.
+    encoding: of slime xor, the default, or overwrite; of trl gap_delta, the default, or raw.
+    checksum: of slime, by itself xxh3-128.
+    Raises ExistsError, UsageError where the models differ in more than elements; FormatError,
+    UnsupportedError. On an error nothing is left at `out`.
+    """
+    given: dict[str, Any] = {"durability": durability, "replace": replace, "threads": threads}
+    return _log.done(
+        "saved weight delta",
+        out,
+        _core.weight_delta(
+            base,
+            new,
+            out,
+            kind,
+            encoding or "",
+            checksum or "",
+            access,
+            paths(search),
+            save_options(given, out, (base, new)),
+        ),
     )

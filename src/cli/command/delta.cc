@@ -2,7 +2,9 @@
 // Either may be a delta itself.
 #include "thalia/state/delta.h"
 
+#include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include "thalia/formats/any_file.h"
 #include "thalia/formats/convert.h"
 #include "thalia/formats/mckp.h"
+#include "thalia/formats/weight_delta.h"
 
 namespace thalia::cli {
 namespace {
@@ -29,7 +32,13 @@ struct DeltaArguments {
   std::vector<std::string> exclude;
   LowRankOptions low_rank_options;
   CompressionArguments compression;
+  std::optional<WeightDeltaKind> kind;
+  std::string encoding;
+  std::string checksum;
 };
+
+constexpr std::array kPublished{Choice<WeightDeltaKind>{"slime", WeightDeltaKind::slime},
+                                Choice<WeightDeltaKind>{"trl", WeightDeltaKind::trl}};
 
 void print_low_rank(Output& out, const std::vector<LowRankReport>& reports) {
   using enum Table::Align;
@@ -135,7 +144,38 @@ DeltaResult write_mckp_delta(const DeltaArguments& arguments, const Session& ses
   return result;
 }
 
+int run_weight_delta(const DeltaArguments& arguments, const Session& session) {
+  auto options = session.options<WeightDeltaOptions>();
+  options.kind = *arguments.kind;
+  options.encoding = arguments.encoding;
+  options.checksum = arguments.checksum;
+  const WeightDeltaResult result =
+      write_weight_delta(arguments.base, arguments.input, arguments.output, options);
+  const bool is_bytes = options.kind == WeightDeltaKind::slime;
+  if (!session.common.json) {
+    session.out.print("{}: version {}, {} of {} changed, {} of {} {}; {} beside a model of {}\n",
+                      escape(arguments.output), result.version, grouped(result.changed_tensors),
+                      counted(result.tensors, "tensor", "tensors"),
+                      grouped(result.changed_elements), grouped(result.elements),
+                      is_bytes ? "bytes" : "elements", human_bytes(result.file_bytes),
+                      human_bytes(result.base_bytes));
+    return kDone;
+  }
+  print_object(session.out, "thalia.weight_delta.1", [&](JsonWriter& json) {
+    json.member("base", as_utf8(arguments.base));
+    add_files(json, arguments.input, arguments.output);
+    json.member("version", result.version).member("tensor_count", result.tensors);
+    json.member("changed_tensors", result.changed_tensors);
+    json.member("elements", result.elements);
+    json.member("changed_elements", result.changed_elements);
+    json.member("base_bytes", result.base_bytes).member("output_bytes", result.file_bytes);
+    json.member("seconds", result.seconds);
+  });
+  return kDone;
+}
+
 int run_delta(const DeltaArguments& arguments, const Session& session) {
+  if (arguments.kind) return run_weight_delta(arguments, session);
   if (detect_format(arguments.base, session.access()) == FileFormat::mckp) {
     print_delta(session, arguments, write_mckp_delta(arguments, session));
     return kDone;
@@ -218,6 +258,18 @@ Run declare_delta(CLI::App& app) {
              "With --threshold and --low-rank: store tensors that fit exactly; may be repeated");
   arguments->compression.declare(app, all_codecs(),
                                  "plane_entropy, or zstd where a level is given");
+  CLI::Option* const kind = add_choice(
+      app, "--as KIND", arguments->kind, kPublished,
+      "Write what another trainer publishes to its servers: slime, whose OUT is the folder "
+      "weight_vNNNNNN of a version, or trl, whose OUT is step_NNNNNN.safetensors");
+  add_option(
+      app, "--encoding NAME", arguments->encoding,
+      "With --as: xor, the default, or overwrite of slime; gap_delta, the default, or raw of "
+      "trl")
+      ->needs(kind);
+  add_option(app, "--state-checksum NAME", arguments->checksum,
+             "With --as slime: xxh3-128, the default, blake3 or adler32")
+      ->needs(kind);
   return [arguments](const Session& session) { return run_delta(*arguments, session); };
 }
 

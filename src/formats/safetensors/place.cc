@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fail.h"
@@ -205,6 +207,35 @@ void fail_distributed(const io::Folder& folder, const std::filesystem::path& pat
 
 }  // namespace
 
+namespace {
+
+// weight_vNNNNNN, of which the newest counts: docs/format/slime.md.
+std::optional<std::filesystem::path> newest_version(const io::Folder& folder) {
+  constexpr std::string_view kPrefix = "weight_v";
+  constexpr std::size_t kDigits = 6;
+  std::string newest;
+  for (const io::FolderEntry& entry : folder.entries()) {
+    const std::string& name = entry.name;
+    if (!name.starts_with(kPrefix) || name.size() < kPrefix.size() + kDigits ||
+        name.find_first_not_of("0123456789", kPrefix.size()) != std::string::npos)
+      continue;
+    if (entry.kind != io::EntryKind::folder && !io::Folder::find(folder.path() / name)) continue;
+    if (std::pair(name.size(), name) > std::pair(newest.size(), newest)) newest = name;
+  }
+  if (newest.empty()) return std::nullopt;
+  return folder.path() / newest;
+}
+
+}  // namespace
+
+bool formats::safetensors::is_folder_of_patches(const std::filesystem::path& path) {
+  const auto deltas = io::Folder::find(path / "deltas");
+  if (!deltas) return false;
+  return std::ranges::any_of(deltas->entries(), [](const io::FolderEntry& entry) {
+    return entry.name.starts_with("step_") && entry.name.ends_with(".safetensors");
+  });
+}
+
 std::filesystem::path find_model(const std::filesystem::path& path) {
   namespace st = formats::safetensors;
   const auto folder = io::Folder::find(path);
@@ -214,6 +245,8 @@ std::filesystem::path find_model(const std::filesystem::path& path) {
   if (const auto found = st::usual_in(*folder, st::usual_names())) return *found;
   if (const auto found = st::other_in(*folder)) return *found;
   fail_distributed(*folder, path);
+  if (const auto version = newest_version(*folder)) return find_model(*version);
+  if (st::is_folder_of_patches(path)) return path;
   throw IoError(fmt::format("search for {} in this folder", fmt::join(st::usual_names(), ", ")),
                 ENOENT, {.path = path.string()});
 }

@@ -36,6 +36,8 @@ bool is_shard_of(std::string_view name, std::string_view prefix, ShardKind kind)
 /// What the files of an index are named after: "x" of x.safetensors.index.json, "x.fp16" of the
 /// variant x.safetensors.index.fp16.json. nullopt of a name that is no index's of this kind.
 std::optional<std::string> index_prefix(std::string_view name, ShardKind kind);
+/// Whether the folder holds deltas of TRL's, and is opened as one checkpoint: docs/format/trl.md.
+bool is_folder_of_patches(const std::filesystem::path& path);
 /// True of a path that names an index: *.json.
 bool is_index_path(const std::filesystem::path& path);
 

@@ -135,4 +135,14 @@ void DeflateStream::finish(const PieceSink& sink) {
   state_->run(Z_FINISH, sink);
 }
 
+std::uint32_t adler32_of(ByteSpan bytes) noexcept {
+  uLong sum = adler32(0, nullptr, 0);
+  while (!bytes.empty()) {
+    const ByteSpan part = bytes.first(std::min(bytes.size(), kZlibPart));
+    sum = adler32(sum, reinterpret_cast<const Bytef*>(part.data()), static_cast<uInt>(part.size()));
+    bytes = bytes.subspan(part.size());
+  }
+  return static_cast<std::uint32_t>(sum);
+}
+
 }  // namespace thalia::formats

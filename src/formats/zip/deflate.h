@@ -12,6 +12,9 @@ namespace thalia::formats {
 /// No deflate stream decodes to more bytes than this for each of its own: 258 for two bits.
 inline constexpr std::uint64_t kMostInflation = 1032;
 
+/// The checksum of the zlib format (RFC 1950), which other formats use too.
+std::uint32_t adler32_of(ByteSpan bytes) noexcept;
+
 /// Decodes a stream in order. Externally synchronised.
 class InflateStream {
  public:
