@@ -11,6 +11,7 @@
 #include "thalia/store/config.h"
 #include "thalia/store/follow.h"
 #include "thalia/store/pool.h"
+#include "thalia/store/publish.h"
 #include "thalia/store/repair.h"
 #include "thalia/store/retention.h"
 #include "thalia/store/run.h"

@@ -27,23 +27,6 @@ TensorSource source_of(const state::StoredTensor& stored) {
   return {.spec = stored.spec, .load = [tensor = stored.tensor] { return tensor; }};
 }
 
-StateSource state_of(const state::StoredBrain& brain) {
-  StateSource state{.metadata_json = brain.metadata_json, .training_steps = brain.training_steps};
-  for (const state::StoredRegion& region : brain.regions) {
-    RegionSource& source = state.regions.emplace_back(RegionSource{.spec = region.spec});
-    for (const state::StoredTensor& tensor : region.tensors)
-      source.tensors.push_back(source_of(tensor));
-  }
-  for (const state::StoredConnectionTensors& connection : brain.connections) {
-    ConnectionSource source{.source = connection.source,
-                            .target = connection.target,
-                            .weights = source_of(connection.weights)};
-    if (connection.delays) source.delays = source_of(*connection.delays);
-    state.connections.push_back(std::move(source));
-  }
-  return state;
-}
-
 DeltaOptions delta_options(const BrainDeltaOptions& options, bool is_wrapped) {
   DeltaOptions delta{.loss = options.loss, .save = options.brain.save};
   if (!is_wrapped) return delta;
@@ -121,7 +104,8 @@ DeltaPlan delta_plan_over(Base base, const path& target, const BrainDeltaOptions
                        const state::StoredBrain& stored, const Work& work) {
             BrainDeltaOptions now = options;
             now.brain.save.work = work;
-            BrainDeltaResult result = saved_delta(state_of(stored), base, target, now, wrapper);
+            BrainDeltaResult result =
+                saved_delta(checkpoint::state_of(stored), base, target, now, wrapper);
             result.contents = checkpoint::contents_of(stored, options.brain.precision_policy);
             return result;
           }};
@@ -147,10 +131,11 @@ DeltaPlan delta_plan(const path& target, const SavedBrain& base, const BrainDelt
   const auto wrapper = checkpoint::wrapper_for(target, options.brain.save);
   check(options, wrapper.has_value());
   refuse_base(target, {base.path});
-  SavedState saved{.path = base.path,
-                   .identity = base.identity,
-                   .state = state_of(checkpoint::stored_brain(base.state, base.options)),
-                   .digests = base.digests};
+  SavedState saved{
+      .path = base.path,
+      .identity = base.identity,
+      .state = checkpoint::state_of(checkpoint::stored_brain(base.state, base.options)),
+      .digests = base.digests};
   return delta_plan_over(std::move(saved), target,
                          with_policy(options, base.options.precision_policy), wrapper);
 }
@@ -172,6 +157,23 @@ BrainDeltaResult save_now(const BrainState& brain, const DeltaPlan& plan) {
 }
 
 }  // namespace
+
+StateSource checkpoint::state_of(const state::StoredBrain& brain) {
+  StateSource state{.metadata_json = brain.metadata_json, .training_steps = brain.training_steps};
+  for (const state::StoredRegion& region : brain.regions) {
+    RegionSource& source = state.regions.emplace_back(RegionSource{.spec = region.spec});
+    for (const state::StoredTensor& tensor : region.tensors)
+      source.tensors.push_back(source_of(tensor));
+  }
+  for (const state::StoredConnectionTensors& connection : brain.connections) {
+    ConnectionSource source{.source = connection.source,
+                            .target = connection.target,
+                            .weights = source_of(connection.weights)};
+    if (connection.delays) source.delays = source_of(*connection.delays);
+    state.connections.push_back(std::move(source));
+  }
+  return state;
+}
 
 BrainDeltaResult BrainCheckpoint::save_delta(const BrainState& brain, const path& target,
                                              const path& base_checkpoint,

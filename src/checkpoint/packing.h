@@ -7,6 +7,7 @@
 
 #include "state/brain/stored_brain.h"
 #include "thalia/state/checkpoint.h"
+#include "thalia/state/delta.h"
 #include "thalia/writer.h"
 
 namespace thalia::checkpoint {
@@ -33,6 +34,9 @@ state::StoredBrain stored_brain(const BrainState& brain, const BrainSaveOptions&
 /// refused for its shapes, and its metadata keep the policy that they name.
 BrainSaveResult save_brain(const BrainState& brain, const std::filesystem::path& target,
                            const BrainSaveOptions& options, bool check_shapes);
+
+/// The same as any state. Shares the tensors.
+StateSource state_of(const state::StoredBrain& brain);
 
 BrainContents contents_of(const state::StoredBrain& stored, const PrecisionPolicy& policy);
 

@@ -91,6 +91,7 @@ PUBLIC_PLACES = {
     "store/follow.h": "store/follow",
     "store/retention.h": "store/run",
     "store/pool.h": "store/pool",
+    "store/publish.h": "store/save",
     "store/run.h": "store/run",
     "store/transition.h": "store/pool",
     "store/writer.h": "store/save",
@@ -295,6 +296,7 @@ CALLS = (
             "src/container/background/state.h",
             "src/container/stream/",
             "src/store/save/impl.h",
+            "src/store/save/publish_outcome.h",
             # Held over forks:
             "src/container/background/exit_guard.cc",
             "src/io/file/copied_file.cc",

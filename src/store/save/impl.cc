@@ -227,9 +227,12 @@ StoredCheckpoint RunWriter::Impl::publish(store::SavePlace& place, const store::
     line.read_factor = file.read_factor;
   }
   std::unique_lock held = lock();
+  // Another thread may have saved a later one meanwhile.
+  if (place.is_published) require_newest(place, folder().list(place.phase));
   // What comes after its line does not bring the old one back.
   if (place.replacement) place.replacement->done();
-  store::Published published = store::publish(own, place.phase, line);
+  store::Published published = store::publish(
+      own, place.phase, line, [&] { place.visible_seconds = place.watch.seconds(); });
   // It is the latest: what it is based on is known by that.
   place.hold.reset();
   own.step(SaveStep::retain);
@@ -271,16 +274,16 @@ StorePruneResult RunWriter::Impl::retain(std::string_view phase, const Retention
   return result;
 }
 
-StoredCheckpoint RunWriter::Impl::save(store::SavePlace place, const store::SaveAt& full,
-                                       const store::SaveDeltaAt& delta) {
+StoredCheckpoint RunWriter::Impl::save_at(store::SavePlace& place, const store::SaveAt& full,
+                                          const store::TryDelta& delta) {
   const Stopwatch watch;
   begin_replacing(place);
   std::optional<store::SavedFile> file;
-  if (const std::optional<ChainReader> base = base_of(place)) {
+  if (place.delta) {
     // A delta is taken of what is not there, and a digest of what was is not its own.
     if (place.info.replace) container::remove_sha256_file(place.path, session().output());
     try {
-      file = delta(place, *base);
+      file = delta(place);
     } catch (const IntegrityError& failure) {
       warn_of_base(place, failure);
       place.delta.reset();
@@ -310,7 +313,8 @@ bool RunWriter::Impl::is_too_dear(const store::SavePlace& place, store::SavedFil
   if (policy.kind != DeltaPolicy::Kind::cost) return false;
   // One that is too large need not be measured.
   if (!store::is_too_dear(policy, *place.delta, delta.bytes, std::nullopt)) {
-    delta.read_factor = store::measure_read_factor(folder().files(), place.path);
+    if (!place.is_published)
+      delta.read_factor = store::measure_read_factor(folder().files(), place.path);
     if (!store::is_too_dear(policy, *place.delta, delta.bytes, delta.read_factor)) return false;
   }
   // If the chain is longer, a dear delta only says that the chain is long enough.

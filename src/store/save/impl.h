@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/inside.h"
+#include "base/stopwatch.h"
 #include "io/folder/lock.h"
 #include "io/system/process.h"
 #include "store/save/delta_choice.h"
@@ -52,6 +53,9 @@ struct SavePlace {
   std::optional<DeltaChoice> delta{};
   std::shared_ptr<Replacement> replacement{};
   std::shared_ptr<const void> hold{};  ///< on the file, and on the delta's base
+  bool is_published = false;  ///< refused unless it is after the latest; nothing is measured
+  Stopwatch watch{};
+  std::optional<double> visible_seconds{};  ///< by the watch, once `latest` leads to it
 };
 
 /// What a save says about the file that it made.
@@ -71,6 +75,8 @@ SavedFile saved_delta(const DeltaResult& saved);
 /// One way to save to a place, and the one of a delta.
 using SaveAt = std::function<SavedFile(const SavePlace&)>;
 using SaveDeltaAt = std::function<SavedFile(const SavePlace&, const ChainReader& base)>;
+/// The same with a base of its own; nullopt where there is none, and the place has no delta then.
+using TryDelta = std::function<std::optional<SavedFile>(SavePlace&)>;
 
 }  // namespace thalia::store
 
@@ -141,6 +147,10 @@ class RunWriter::Impl {
   /// (wrong_state) where it is replaced and a save under way makes a delta of it.
   store::SavePlace place(std::string_view phase, std::uint64_t step, const SaveInfo& info,
                          bool may_be_delta = false) const;
+  /// The place of a step that is published, which replaces one that was left behind. @throws
+  /// UsageError (bad_argument) unless it is after the latest.
+  store::SavePlace place_to_publish(std::string_view phase, std::uint64_t step,
+                                    const std::optional<double>& metric) const;
   /// Just before the save: of a file that is replaced, nothing is told from here on.
   void begin_replacing(store::SavePlace& place) const;
   store::SavePlace place_of(const Writer& writer, const SaveInfo& info) const;
@@ -157,6 +167,9 @@ class RunWriter::Impl {
   /// Saves by `full`, or by `delta` if that is the place's, and then publishes.
   StoredCheckpoint save(store::SavePlace place, const store::SaveAt& full,
                         const store::SaveDeltaAt& delta = {});
+  /// The same; what becomes of the place is told, also where it throws.
+  StoredCheckpoint save_at(store::SavePlace& place, const store::SaveAt& full,
+                           const store::TryDelta& delta);
   /// What a writer has declared, to a place that has a delta, in the background.
   SaveHandle<StoredCheckpoint> save_delta_later(AsyncSaver& saver, Writer& writer,
                                                 store::SavePlace place, ChainReader base,
@@ -183,6 +196,7 @@ class RunWriter::Impl {
 
  private:
   void sweep() const;
+  void require_newest(const store::SavePlace& place, const store::RunListing& listing) const;
   bool is_too_dear(const store::SavePlace& place, store::SavedFile& delta);
   /// For a delta that is in place and has not been reported yet: one that is too dear goes, and
   /// what `full` makes takes its place. If that fails the delta is there still.

@@ -99,7 +99,8 @@ class Phase {
 
 }  // namespace
 
-Published publish(const SaveSession& session, std::string_view phase, const JournalLine& saved) {
+Published publish(const SaveSession& session, std::string_view phase, const JournalLine& saved,
+                  const std::function<void()>& on_visible) {
   const Phase place(session, phase);
   JournalLine line = saved;
   line.modified_ns = modified_ns(place.folder(), line.file);
@@ -108,6 +109,7 @@ Published publish(const SaveSession& session, std::string_view phase, const Jour
                    session.options.durability);
   session.step(SaveStep::latest);
   place.point("latest", line.file);
+  on_visible();
   session.step(SaveStep::best);
   Published published;
   published.is_best = place.compare(line, session.run.list(phase));

@@ -2,6 +2,7 @@
 // "Saving".
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -15,9 +16,10 @@ struct Published {
   bool is_best = false;
 };
 
-/// Journal, latest and best. @param saved of a file that was written just now. @throws IoError: the
-/// checkpoint is saved all the same.
-Published publish(const SaveSession& session, std::string_view phase, const JournalLine& saved);
+/// Journal, latest and best. @param saved of a file that was written just now. @param on_visible
+/// called once latest leads to it. @throws IoError: the checkpoint is saved all the same.
+Published publish(const SaveSession& session, std::string_view phase, const JournalLine& saved,
+                  const std::function<void()>& on_visible);
 
 /// The run goes on from there. @throws IoError.
 void go_on_from(const SaveSession& session, std::string_view phase, const std::string& file);

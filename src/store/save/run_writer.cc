@@ -13,44 +13,19 @@
 #include "store/save/declared_state.h"
 #include "store/save/impl.h"
 #include "store/save/payload.h"
+#include "store/save/required_keys.h"
 #include "thalia/formats/any_file.h"
 #include "thalia/text.h"
 
 namespace thalia {
 namespace {
 
+using store::add_keys;
+using store::keys_of;
+using store::require_keys;
+using store::require_thalia_run;
 using store::saved_delta;
 using store::saved_file;
-
-store::RecordKeys keys_of(const BrainState& brain) {
-  store::RecordKeys keys;
-  keys.add_metadata(brain.metadata);
-  keys.add_metadata(brain.state);
-  for (const std::string& name : brain.regions.names()) keys.add_path(name);
-  return keys;
-}
-
-void add_keys(store::RecordKeys& keys, const StateSource& state) {
-  keys.add_metadata_text(state.metadata_json);
-  for (const RegionSource& region : state.regions) {
-    keys.add_path(region.spec.name);
-    for (const TensorSource& tensor : region.tensors) keys.add_path(tensor.spec.name);
-  }
-}
-
-store::RecordKeys keys_of(const StateSource& state) {
-  store::RecordKeys keys;
-  add_keys(keys, state);
-  return keys;
-}
-
-store::RecordKeys keys_of(const container::FilePlan& plan) {
-  store::RecordKeys keys;
-  keys.add_metadata_text(plan.metadata);
-  for (const container::RegionPlan& region : plan.regions) keys.add_path(region.spec.name);
-  for (const container::TensorPlan& tensor : plan.tensors) keys.add_path(tensor.spec.name);
-  return keys;
-}
 
 // The keys of bytes, which are not looked into: what the caller says.
 store::RecordKeys keys_of(const SaveInfo& info) {
@@ -84,22 +59,6 @@ store::SavedFile saved_file(const store::WrittenPayload& written) {
   return {.bytes = written.bytes,
           .sha256 = hex(written.sha256.bytes),
           .sync_seconds = written.sync_seconds};
-}
-
-template <typename Keys>
-void require_keys(const Run& run, std::string_view phase, const Keys& keys) {
-  const RunConfig& config = run.config();
-  const PhaseConfig& own = config.phase(phase);
-  // A record of many tensors is not looked at for nothing.
-  if (config.required_keys.empty() && own.required_keys.empty()) return;
-  keys().require(config, own);
-}
-
-void require_thalia_run(const Run& run) {
-  if (run.config().is_thalia()) return;
-  throw UsageError(ErrorCode::wrong_state,
-                   "the run's checkpoints are no .thalia files: save bytes, or a file",
-                   {.field = "extension", .value = fmt::format("'{}'", run.config().extension)});
 }
 
 }  // namespace

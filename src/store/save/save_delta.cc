@@ -32,6 +32,15 @@ void RunWriter::Impl::warn_of_base(const store::SavePlace& place,
                              place.phase, failure.what()));
 }
 
+StoredCheckpoint RunWriter::Impl::save(store::SavePlace place, const store::SaveAt& full,
+                                       const store::SaveDeltaAt& delta) {
+  return save_at(place, full, [&](store::SavePlace& at) -> std::optional<store::SavedFile> {
+    const std::optional<ChainReader> base = base_of(at);
+    if (!base) return std::nullopt;
+    return delta(at, *base);
+  });
+}
+
 // The training has gone on: the state is that of the delta.
 store::SaveAt RunWriter::Impl::full_of_delta(SaveOptions options) const {
   return [options = std::move(options), this](const store::SavePlace& at) {

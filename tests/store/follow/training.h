@@ -32,6 +32,7 @@ inline constexpr DeltaPolicy kOneChain{.kind = DeltaPolicy::Kind::every, .full_e
 struct Training : TemporaryRun {
   explicit Training(const DeltaPolicy& policy = kOneChain)
       : TemporaryRun(config_of_deltas(policy)) {}
+  explicit Training(const RunConfig& config) : TemporaryRun(config) {}
 
   void save(std::uint64_t step, bool all_changes = false) {
     writer().save("train", step, states[step] = brain_of(step, all_changes));
