@@ -82,7 +82,7 @@ class Publisher {
 
   /// Back once followers see it. The state is read until then, and copied where a copy is held: the
   /// caller may change it afterwards. @throws UsageError (bad_argument) for a step that is not
-  /// after the latest, for a record without a required key, or a step beyond kMaxStep; what the
+  /// after the latest or beyond kMaxStep, (not_found) for a record without a required key; what the
   /// state's sources throw; IoError, as of a full disk; CancelledError.
   PublishedState publish(std::uint64_t step, const StateSource& state,
                          const PublishOptions& options = {});
