@@ -306,6 +306,8 @@ class Json(unittest.TestCase):
             ("store save runs/a delta2.thalia --step 2", "store_save", (0,)),
             ("store promote runs/a", "store_promote", (0,)),
             ("store follow runs/a --once --into followed.thalia", "store_follow", (0,)),
+            ("store init served --phases a", "store_init", (0,)),
+            ("store publish served delta1.thalia --step 3", "store_publish", (0,)),
             ("store list runs/a", "store_list", (0,)),
             ("store list runs", "store_list", (0,)),
             ("store latest runs/a", "store_latest", (0,)),

@@ -1,6 +1,6 @@
 // A follower into a file: each state that it takes takes the place of the one before, by a delta
 // and by a full file. And what a follower finds of a publisher whose machine went down: the state
-// that it told of last, or one that it was about to, whole.
+// that it has promised last, or one that was on its way, whole.
 #include <chrono>
 #include <stdexcept>
 #include <string>

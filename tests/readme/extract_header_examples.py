@@ -35,6 +35,7 @@ NAMES = {
     "store.h": BRAIN + " const std::uint64_t now = 0, seed = 0, step = 1; const double loss = 0;",
     "store/follow.h": "const auto serve = [](const thalia::Tensor&, std::uint64_t) {}; std::mutex server; "
     "std::vector<std::byte> weights;",
+    "store/publish.h": BRAIN + " const std::uint64_t step = 1;",
     "store/pool.h": "const std::uint64_t step = 1, seed = 0, game = 0;",
     "store/transition.h": "const std::uint64_t seed = 0;",
     "store/retention.h": "const std::vector<thalia::CheckpointEntry> entries; const std::uint64_t now = 0; "

@@ -1,10 +1,10 @@
 // Publisher: the states of a training for those who follow it, each as soon as it is made.
 //
 //   thalia::Publisher publisher("runs/20260115_143022_a1b2c3d4");
-//   publisher.publish(step, brain);  // what changed since the last one is written; then they see
-//   it
+//   publisher.publish(step, brain);
 //
-// A Follower takes them: thalia/store/follow.h. docs/use/follow.md, "Publish".
+// What changed since the last one is written, then followers see it. A Follower takes them:
+// thalia/store/follow.h. docs/use/follow.md, "Publish".
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ struct PublishedState : StoredCheckpoint {
 };
 
 /// Publishes into a run whose checkpoints are .thalia files, as full files and deltas by the run's
-/// policy; of the policy `cost` by bytes alone, as measuring takes longer than the rest. The
+/// policy; with the policy `cost` by bytes alone, as measuring takes longer than the rest. The
 /// pointer `latest` moves last: a follower sees the old state or the new one. Then what retention
 /// does not keep goes, but for what a follower holds or needs.
 ///

@@ -98,6 +98,7 @@ Run declare_store_save(CLI::App& app);
 Run declare_store_list(CLI::App& app);
 Run declare_store_watch(CLI::App& app);
 Run declare_store_follow(CLI::App& app);
+Run declare_store_publish(CLI::App& app);
 Run declare_store_latest(CLI::App& app);
 Run declare_store_restore(CLI::App& app);
 Run declare_store_verify(CLI::App& app);

@@ -80,6 +80,8 @@ constexpr std::array kCommands{
     Command{"store watch", "RUN", "the same again whenever it changes", kJson, declare_store_watch},
     Command{"store follow", "RUN", "each new state as it comes, in a file",
             kChains | kThreads | kJson, declare_store_follow},
+    Command{"store publish", "RUN FILE", "a state, for who follows the run",
+            kChains | kWait | kThreads | kJson, declare_store_publish},
     Command{"store latest", "RUN", "path of the newest checkpoint that loads", kFiles | kJson,
             declare_store_latest},
     Command{"store restore", "RUN OUT", "a checkpoint or a gate as a full file",
