@@ -16,6 +16,7 @@
 #include "c/choice.h"
 #include "c/guard.h"
 #include "c/handles.h"
+#include "c/saving_run.h"
 #include "c/sized.h"
 #include "thalia/store/run.h"
 #include "thalia/store/writer.h"
@@ -27,10 +28,6 @@ struct thalia_run {
   Run run;
 };
 
-struct thalia_run_writer {
-  RunWriter writer;
-};
-
 namespace {
 
 constexpr std::array kChecks{LoadCheck::digest, LoadCheck::on_touch};
@@ -38,9 +35,6 @@ constexpr std::array kConditions{Condition::unknown, Condition::whole, Condition
 
 const Run& opened(const thalia_run* run) {
   return required(run, "run").run;
-}
-RunWriter& saving(thalia_run_writer* run) {
-  return required(run, "run").writer;
 }
 
 std::function<void(const std::string&)> warning_of(thalia_run_warning warning, void* context) {
@@ -81,12 +75,6 @@ thalia_checkpoint_info info_of(const CheckpointEntry& entry) {
   info.depth = entry.depth;
   info.left_behind = entry.left_behind ? 1 : 0;
   return info;
-}
-
-// A struct that no result can be given in is refused before the call does anything.
-template <typename Struct>
-void check_optional(const Struct* out, std::string_view argument) {
-  if (out != nullptr) checked_size(*out, argument);
 }
 
 void give_optional(thalia_checkpoint_info* out, const CheckpointEntry& entry) {

@@ -287,7 +287,65 @@ static void is_for_any_thread(void) {
   thalia_run_writer_close(writer);
 }
 
+static thalia_status publish(thalia_publisher* publisher, uint64_t step, thalia_published* result) {
+  const thalia_checkpoint_options options = {.size = sizeof options, .metric = 1, .has_metric = 1};
+  thalia_writer* writer = NULL;
+  thalia_status status = thalia_publisher_begin(publisher, step, NULL, &writer);
+  if (status == THALIA_OK) {
+    declare_sample(writer);
+    status = thalia_publisher_publish(publisher, writer, &options, result);
+  }
+  thalia_writer_close(writer);
+  return status;
+}
+
+static void publishes(void) {
+  const thalia_checkpoint_options replacing = {.size = sizeof replacing, .replace = 1};
+  thalia_published published = {.size = sizeof published};
+  thalia_publisher* publisher = NULL;
+  thalia_writer* writer = NULL;
+  thalia_run* run = NULL;
+  uint64_t newest = 0;
+  fresh_run("published_run");
+  thalia_run_writer* saving = opened_writer();
+  FAILS(thalia_publisher_open(saving, "other", NULL, &publisher), THALIA_ERROR_NOT_FOUND, "other");
+  CHECK(publisher == NULL);
+  OK(thalia_publisher_open(saving, NULL, NULL, &publisher));
+  FAILS(thalia_publisher_newest(publisher, &newest), THALIA_ERROR_NOT_FOUND, "published");
+  for (uint64_t step = 3; step < 6; ++step) {
+    OK(publish(publisher, step, &published));
+    CHECK(published.step == step && published.depth == step - 3);
+    CHECK(published.from_memory == (step > 3) && published.is_best == (step == 3));
+    CHECK(published.tensors > 0 && published.changed == (step == 3 ? published.tensors : 0));
+    CHECK(published.visible_seconds > 0 && published.seconds >= published.visible_seconds);
+    OK(thalia_publisher_newest(publisher, &newest));
+    CHECK(newest == step);
+  }
+  FAILS(publish(publisher, 5, &published), THALIA_ERROR_BAD_ARGUMENT, "more than 5");
+  OK(thalia_publisher_begin(publisher, 6, NULL, &writer));
+  declare_sample(writer);
+  FAILS(thalia_publisher_publish(publisher, writer, &replacing, NULL), THALIA_ERROR_BAD_ARGUMENT,
+        "replace");
+  thalia_writer_close(writer);
+  thalia_publisher_close(publisher);
+  // Another one goes on, and reads its base.
+  const thalia_publisher_options options = {.size = sizeof options, .hold_nothing = 1};
+  OK(thalia_publisher_open(saving, "train", &options, &publisher));
+  OK(publish(publisher, 6, &published));
+  CHECK(published.depth == 3 && !published.from_memory);
+  thalia_publisher_close(publisher);
+  thalia_run_writer_close(saving);
+  OK(thalia_run_open(run_folder, &run));
+  OK(thalia_run_restore(run, "train", path_of("published.thalia"), 0, NULL, NULL));
+  thalia_reader* reader = NULL;
+  OK(thalia_reader_open(path_of("published.thalia"), NULL, &reader));
+  OK(thalia_reader_verify(reader));
+  thalia_reader_close(reader);
+  thalia_run_close(run);
+}
+
 void test_runs(void) {
+  publishes();
   saves_and_lists();
   loads_and_restores();
   saves_bytes_and_files();

@@ -86,7 +86,8 @@ READING = {"info", "log", "ls", "stats", "verify", "diff", "version", "help", "s
            "store verify"}  # fmt: skip
 # What they leave is a run that goes on.
 IN_STORE_TEST = {
-    f"store {name}" for name in ("init", "save", "watch", "follow", "publish", "repair", "prune", "promote", "pool", "transition")
+    f"store {name}"
+    for name in ("init", "save", "watch", "follow", "publish", "repair", "prune", "promote", "pool", "transition")
 }
 INITIAL = {"basic.thalia": "basic.thalia", "grown.thalia": "grown.thalia", "torn.thalia": "torn.thalia"}
 STEPS = 1, 2, 3, 4, 6, 9, 14, 21, 32, 48, 72, 108, 162, 243

@@ -30,6 +30,7 @@ DECLARED_BY_ONE = {
 # Sources of one header by their subjects, where a header of each would only say the same again.
 PARTS = {
     "c/guard.h": ("c/error",),
+    "c/saving_run.h": ("c/publish",),
     "cli/report/growth_chart.h": ("cli/report/growth_svg",),
     "cli/store/run_facts.h": ("cli/store/run_table",),
     # A file for each set of instructions, compiled with its flags.

@@ -85,6 +85,31 @@ typedef struct thalia_stored {
   double sync_seconds;
 } thalia_stored;
 
+/// Publishes states of a phase for those who follow it: what changed since the one before is
+/// written, and the latest leads to it last. docs/use/follow.md, "Publish". Any number of threads
+/// may use one at a time. Its run stays open for longer.
+typedef struct thalia_publisher thalia_publisher;
+
+typedef struct thalia_publisher_options {
+  size_t size;
+  uint32_t hold_nothing;  ///< 1: no copy of the last state in memory; each delta reads its base
+} thalia_publisher_options;
+
+typedef struct thalia_published {
+  size_t size;
+  uint64_t step;
+  uint64_t file_bytes;
+  uint32_t depth;          ///< deltas from here down to a full file; 0 of one
+  uint32_t tensors;        ///< of the state
+  uint32_t changed;        ///< of these, tensors that the file stores something of
+  uint32_t from_memory;    ///< 1: a delta against the copy in memory
+  uint32_t is_best;        ///< 1: it is the best of its phase now
+  uint32_t removed;        ///< checkpoints that retention did not keep
+  double visible_seconds;  ///< until the latest led to it; part of `seconds`
+  double seconds;          ///< of which sync_seconds waiting for the disk
+  double sync_seconds;
+} thalia_published;
+
 /// Makes the folder of a run. @param config_json its configuration: docs/format/store.md.
 /// THALIA_ERROR_EXISTS if there is a run.
 thalia_status thalia_run_create(const char* folder, const char* config_json);
@@ -154,6 +179,26 @@ thalia_status thalia_run_writer_save_file(thalia_run_writer* run, const char* ph
 thalia_status thalia_run_writer_resume(thalia_run_writer* run, const char* phase,
                                        const thalia_load_options* options, thalia_reader** reader,
                                        thalia_checkpoint_info* info);
+
+/// @param phase NULL: the last that has a checkpoint, else the first. @param options may be NULL.
+/// THALIA_ERROR_WRONG_STATE for a run of other files than .thalia.
+thalia_status thalia_publisher_open(thalia_run_writer* run, const char* phase,
+                                    const thalia_publisher_options* options,
+                                    thalia_publisher** publisher);
+void thalia_publisher_close(thalia_publisher* publisher);
+/// The step of the latest; the next one is after it. THALIA_ERROR_NOT_FOUND where there is none.
+thalia_status thalia_publisher_newest(const thalia_publisher* publisher, uint64_t* step);
+/// A writer of the state of a step. It is published by thalia_publisher_publish() alone, and then
+/// closed. @param options as of thalia_run_writer_begin(). THALIA_ERROR_BAD_ARGUMENT for a step
+/// that is not after the latest.
+thalia_status thalia_publisher_begin(thalia_publisher* publisher, uint64_t step,
+                                     const thalia_save_options* options, thalia_writer** writer);
+/// Back once followers see what the writer has declared, all of it with its bytes, which may change
+/// afterwards. After an error the latest is the one before, unless thalia_publisher_newest() says
+/// otherwise. @param options may be NULL; its `replace` is 0. @param result may be NULL.
+thalia_status thalia_publisher_publish(thalia_publisher* publisher, thalia_writer* writer,
+                                       const thalia_checkpoint_options* options,
+                                       thalia_published* result);
 
 #ifdef __cplusplus
 }  // extern "C"
