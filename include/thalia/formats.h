@@ -9,6 +9,7 @@
 #include "thalia/formats/gguf.h"
 #include "thalia/formats/gptrs.h"
 #include "thalia/formats/loom.h"
+#include "thalia/formats/lora_adapter.h"
 #include "thalia/formats/mckp.h"
 #include "thalia/formats/mithril.h"
 #include "thalia/formats/npz.h"

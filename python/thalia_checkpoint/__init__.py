@@ -64,11 +64,14 @@ if TYPE_CHECKING:
     )
     from ._operations.delta import (
         DeltaResult,
+        LeftOutTensor,
+        LoraAdapterResult,
         LowRank,
         LowRankMatrix,
         ResolveResult,
         WeightDeltaResult,
         delta,
+        lora_adapter,
         resolve,
         weight_delta,
     )
@@ -137,6 +140,8 @@ __all__ = [
     "Info",
     "IntegrityError",
     "IoError",
+    "LeftOutTensor",
+    "LoraAdapterResult",
     "LossyFacts",
     "LostTensor",
     "LowRank",
@@ -190,6 +195,7 @@ __all__ = [
     "extract_brain",
     "info",
     "load",
+    "lora_adapter",
     "merge",
     "migrate",
     "open",

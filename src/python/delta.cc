@@ -1,6 +1,7 @@
 // Deltas: written against a base, and made full files again.
 #include "thalia/state/delta.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "python/options.h"
 #include "python/results.h"
 #include "thalia/formats/any_file.h"
+#include "thalia/formats/lora_adapter.h"
 #include "thalia/formats/weight_delta.h"
 
 namespace thalia::python {
@@ -71,6 +73,24 @@ WeightDeltaResult run_weight_delta(const Path& base, const Path& input, const Pa
   });
 }
 
+LoraAdapterResult run_lora_adapter(const Path& base, const Path& input, const Path& target,
+                                   std::uint32_t max_rank, double max_relative_error,
+                                   bool leave_out, const std::string& access, Paths search,
+                                   const Members& save) {
+  const SaveOptions saved = save_options(save);
+  LoraAdapterOptions options{.max_rank = max_rank,
+                             .max_relative_error = max_relative_error,
+                             .leave_out = leave_out,
+                             .chain = chain_options(access, std::move(search), saved.work.threads),
+                             .output = saved.output,
+                             .work = saved.work};
+  return interruptible([&](const std::stop_token& stop) {
+    options.chain.read.work.cancel = stop;
+    options.work.cancel = stop;
+    return write_lora_adapter(base, input, target, options);
+  });
+}
+
 void bind_delta_results(nb::module_& module) {
   bind_result<LowRankReport>(
       module, "LowRankMatrix", "What became of a matrix.", field("region", &LowRankReport::region),
@@ -119,6 +139,21 @@ void bind_delta_results(nb::module_& module) {
       field("base_bytes", &WeightDeltaResult::base_bytes, "Bytes of the model's elements."),
       field("file_bytes", &WeightDeltaResult::file_bytes, "Bytes of all files written."),
       field("seconds", &WeightDeltaResult::seconds));
+  bind_result<LeftOutTensor>(module, "LeftOutTensor", "What changed, and an adapter cannot hold.",
+                             field("name", &LeftOutTensor::name),
+                             field("reason", &LeftOutTensor::reason));
+  bind_result<LoraAdapterResult>(
+      module, "LoraAdapterResult", "What lora_adapter() wrote.",
+      field("tensors", &LoraAdapterResult::tensors, "All that the model has."),
+      field("changed_tensors", &LoraAdapterResult::changed_tensors,
+            "With those that are left out."),
+      field("rank", &LoraAdapterResult::rank, "The highest of all matrices."),
+      field("matrices", &LoraAdapterResult::matrices,
+            "Errors are those of the change in float32, as the adapter adds it."),
+      field("left_out", &LoraAdapterResult::left_out),
+      field("base_bytes", &LoraAdapterResult::base_bytes, "Bytes of the model's elements."),
+      field("file_bytes", &LoraAdapterResult::file_bytes, "Bytes of both files."),
+      field("seconds", &LoraAdapterResult::seconds));
   bind_result<ResolveResult>(
       module, "ResolveResult", "What resolve() wrote.",
       field("input_bytes", &ResolveResult::input_bytes, "Bytes of all files of the chain."),
@@ -140,6 +175,9 @@ void bind_delta(nb::module_& module) {
   module.def("weight_delta", run_weight_delta, nb::arg("base"), nb::arg("input"), nb::arg("target"),
              nb::arg("kind"), nb::arg("encoding"), nb::arg("checksum"), nb::arg("access"),
              nb::arg("search"), nb::arg("save"));
+  module.def("lora_adapter", run_lora_adapter, nb::arg("base"), nb::arg("input"), nb::arg("target"),
+             nb::arg("max_rank"), nb::arg("max_relative_error"), nb::arg("leave_out"),
+             nb::arg("access"), nb::arg("search"), nb::arg("save"));
   module.def("resolve", run_resolve, nb::arg("delta"), nb::arg("target"), nb::arg("access"),
              nb::arg("search"), nb::arg("save"));
 }

@@ -61,6 +61,7 @@ PARTS = {
     "formats/weight_sync/opened_weights.h": ("formats/weight_sync/slime_chain", "formats/weight_sync/trl_chain"),
     "formats/weight_sync/weight_writers.h": (
         "formats/weight_sync/compare_models",
+        "formats/weight_sync/lora_write",
         "formats/weight_sync/slime_write",
         "formats/weight_sync/trl_write",
     ),

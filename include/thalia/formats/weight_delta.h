@@ -24,15 +24,19 @@ struct WeightDeltaOptions {
   Work work{};
 };
 
-struct WeightDeltaResult {
-  std::uint64_t version = 0;
+/// What comparing two models and writing what changed has told.
+struct ModelChangeResult {
   std::uint64_t tensors = 0;  ///< of the model
   std::uint64_t changed_tensors = 0;
+  std::uint64_t base_bytes = 0;  ///< of the model's elements
+  std::uint64_t file_bytes = 0;  ///< of all files that were written
+  double seconds = 0;
+};
+
+struct WeightDeltaResult : ModelChangeResult {
+  std::uint64_t version = 0;
   std::uint64_t elements = 0;          ///< of the model: of slime, bytes
   std::uint64_t changed_elements = 0;  ///< the same
-  std::uint64_t base_bytes = 0;        ///< of the model's elements
-  std::uint64_t file_bytes = 0;        ///< of all files that were written
-  double seconds = 0;
 };
 
 /// Writes what `input` has and `base` has not; both are files of any format, with the same dense

@@ -7,9 +7,18 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _core, _log
-from .._core import DeltaResult, LowRankMatrix, ResolveResult, WeightDeltaResult
+from .._core import (
+    DeltaResult,
+    LeftOutTensor,
+    LoraAdapterResult,
+    LowRankMatrix,
+    ResolveResult,
+    WeightDeltaResult,
+    printable,
+)
 from .._keywords import suggests
 from .._support import paths, save_options, texts
+from .._warn import warn_caller
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -20,11 +29,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DeltaResult",
+    "LeftOutTensor",
+    "LoraAdapterResult",
     "LowRank",
     "LowRankMatrix",
     "ResolveResult",
     "WeightDeltaResult",
     "delta",
+    "lora_adapter",
     "resolve",
     "weight_delta",
 ]
@@ -186,3 +198,48 @@ def weight_delta(
             save_options(given, out, (base, new)),
         ),
     )
+
+
+@suggests
+def lora_adapter(
+    base: Path,
+    new: Path,
+    out: Path,
+    *,
+    max_rank: int = 64,
+    max_relative_error: float = 1.0,
+    leave_out: bool = False,
+    access: Access = "mapped",
+    search: Iterable[Path] = (),
+    durability: Literal["full", "data", "none"] | None = None,
+    replace: bool = False,
+    threads: int = 0,
+) -> LoraAdapterResult:
+    """Writes what `new` has that `base` has not as a LoRA adapter, a folder that peft loads beside `base`: lossy.
+
+    As `thalia delta --low-rank --as peft` does. Both are models of any format, with the names that the
+    parameters have in the model that the adapter is for.
+
+    max_rank: of a matrix.
+    max_relative_error: below 1, each matrix gets the lowest rank that loses no more of its change; an
+        error where max_rank does not suffice.
+    leave_out: leaves what changed and an adapter cannot hold as it is in `base`, with a UserWarning:
+        norms, biases, embeddings. Without it that is an UnsupportedError with the names.
+    Raises ExistsError, UsageError where no matrix changed; FormatError, UnsupportedError. On an error
+    nothing is left at `out`.
+    """
+    given: dict[str, Any] = {"durability": durability, "replace": replace, "threads": threads}
+    result = _core.lora_adapter(
+        base,
+        new,
+        out,
+        max_rank,
+        max_relative_error,
+        leave_out,
+        access,
+        paths(search),
+        save_options(given, out, (base, new)),
+    )
+    for tensor in result.left_out:
+        warn_caller(f"{printable(tensor.name)} changed and is left out of the adapter: {tensor.reason}")
+    return _log.done("saved adapter", out, result)

@@ -153,7 +153,7 @@ def info(path: Path, *, access: Access = "mapped", search: Iterable[Path] = (), 
     Header, tables and metadata are read and no payload, so it is fast for any size and cannot tell
     whether payloads are whole: verify() does. A file of version 0.1 is read whole.
 
-    search: folders in which the files are looked for that an mckp delta was taken against.
+    search: folders in which the files are looked for that a delta of mckp, slime or trl was taken against.
     legacy: take files that the programs of their formats no longer do.
     Raises IoError where the file cannot be opened; FormatError; IntegrityError; UnsupportedError.
     """

@@ -2,13 +2,13 @@
 // Either may be a delta itself.
 #include "thalia/state/delta.h"
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/command/command.h"
+#include "cli/command/published_delta.h"
 #include "cli/options/compression_arguments.h"
 #include "cli/print/json_result.h"
 #include "cli/print/print.h"
@@ -18,7 +18,6 @@
 #include "thalia/formats/any_file.h"
 #include "thalia/formats/convert.h"
 #include "thalia/formats/mckp.h"
-#include "thalia/formats/weight_delta.h"
 
 namespace thalia::cli {
 namespace {
@@ -32,47 +31,8 @@ struct DeltaArguments {
   std::vector<std::string> exclude;
   LowRankOptions low_rank_options;
   CompressionArguments compression;
-  std::optional<WeightDeltaKind> kind;
-  std::string encoding;
-  std::string checksum;
+  PublishedArguments published;
 };
-
-constexpr std::array kPublished{Choice<WeightDeltaKind>{"slime", WeightDeltaKind::slime},
-                                Choice<WeightDeltaKind>{"trl", WeightDeltaKind::trl}};
-
-void print_low_rank(Output& out, const std::vector<LowRankReport>& reports) {
-  using enum Table::Align;
-  Table table({{"region"},
-               {"tensor"},
-               {"rank", right},
-               {"bits", right},
-               {"stored", right},
-               {"largest error", right},
-               {"rms error", right},
-               {"of the change", right}});
-  for (const LowRankReport& one : reports) {
-    table.add_row({escape_name(one.region), escape_name(one.name), std::to_string(one.rank),
-                   fmt::format("{:.3g}", one.bits), human_bytes(one.stored_bytes),
-                   fmt::format("{:.3g}", one.max_error), fmt::format("{:.3g}", one.rms_error),
-                   fmt::format("{:.3g}", one.relative_error)});
-  }
-  if (!reports.empty()) table.print(out);
-}
-
-void add_low_rank(JsonWriter& json, const std::vector<LowRankReport>& reports) {
-  json.key("low_rank").begin_array();
-  for (const LowRankReport& one : reports) {
-    json.begin_object();
-    add_region(json, one.region);
-    json.member("name", as_utf8(one.name));
-    json.member("dtype", dtype_name(one.dtype)).member("rows", one.rows);
-    json.member("columns", one.columns).member("rank", one.rank).member("bits", one.bits);
-    json.member("stored_bytes", one.stored_bytes).member("max_error", one.max_error);
-    json.member("rms_error", one.rms_error).member("relative_error", one.relative_error);
-    json.end_object();
-  }
-  json.end_array();
-}
 
 void print_delta(const Session& session, const DeltaArguments& arguments,
                  const DeltaResult& result) {
@@ -144,38 +104,12 @@ DeltaResult write_mckp_delta(const DeltaArguments& arguments, const Session& ses
   return result;
 }
 
-int run_weight_delta(const DeltaArguments& arguments, const Session& session) {
-  auto options = session.options<WeightDeltaOptions>();
-  options.kind = *arguments.kind;
-  options.encoding = arguments.encoding;
-  options.checksum = arguments.checksum;
-  const WeightDeltaResult result =
-      write_weight_delta(arguments.base, arguments.input, arguments.output, options);
-  const bool is_bytes = options.kind == WeightDeltaKind::slime;
-  if (!session.common.json) {
-    session.out.print("{}: version {}, {} of {} changed, {} of {} {}; {} beside a model of {}\n",
-                      escape(arguments.output), result.version, grouped(result.changed_tensors),
-                      counted(result.tensors, "tensor", "tensors"),
-                      grouped(result.changed_elements), grouped(result.elements),
-                      is_bytes ? "bytes" : "elements", human_bytes(result.file_bytes),
-                      human_bytes(result.base_bytes));
-    return kDone;
-  }
-  print_object(session.out, "thalia.weight_delta.1", [&](JsonWriter& json) {
-    json.member("base", as_utf8(arguments.base));
-    add_files(json, arguments.input, arguments.output);
-    json.member("version", result.version).member("tensor_count", result.tensors);
-    json.member("changed_tensors", result.changed_tensors);
-    json.member("elements", result.elements);
-    json.member("changed_elements", result.changed_elements);
-    json.member("base_bytes", result.base_bytes).member("output_bytes", result.file_bytes);
-    json.member("seconds", result.seconds);
-  });
-  return kDone;
-}
-
 int run_delta(const DeltaArguments& arguments, const Session& session) {
-  if (arguments.kind) return run_weight_delta(arguments, session);
+  if (arguments.published.kind) {
+    return run_published(
+        arguments.published, arguments.base, arguments.input, arguments.output,
+        arguments.low_rank ? std::optional(arguments.low_rank_options) : std::nullopt, session);
+  }
   if (detect_format(arguments.base, session.access()) == FileFormat::mckp) {
     print_delta(session, arguments, write_mckp_delta(arguments, session));
     return kDone;
@@ -231,22 +165,24 @@ Run declare_delta(CLI::App& app) {
       "Writes what NEW has that BASE has not. The delta finds BASE by its path from the delta's "
       "folder, and needs exactly this file; BASE may be a delta itself. Without --threshold and "
       "--low-rank nothing is lost. Where BASE is an MCKP file the delta is one, too, and NEW a "
-      "file "
+      "file of any format. With --as it is what another program takes, and BASE and NEW are models "
       "of any format.");
   const auto arguments = std::make_shared<DeltaArguments>();
   add_model(app, "BASE", arguments->base, "The checkpoint before");
   add_model(app, "NEW", arguments->input, "The checkpoint to store");
   add_file(app, "OUT", arguments->output, "The delta to write, NAME.delta.thalia");
-  add_option(app, "--threshold X", arguments->threshold,
-             "Weights that moved by less than this keep the base's value; 0, the default: none");
+  CLI::Option* const threshold = add_option(
+      app, "--threshold X", arguments->threshold,
+      "Weights that moved by less than this keep the base's value; 0, the default: none");
   LowRankOptions& low_rank = arguments->low_rank_options;
   CLI::Option* const wanted =
       app.add_flag("--low-rank", arguments->low_rank,
                    "Store changes of weight matrices as a few products of vectors, where that is "
                    "smaller: lossy");
-  add_option(app, "--bits-per-element B", low_rank.bits_per_element,
-             "With --low-rank: bits that a matrix may take, an element; default 0.5")
-      ->needs(wanted);
+  CLI::Option* const bits =
+      add_option(app, "--bits-per-element B", low_rank.bits_per_element,
+                 "With --low-rank: bits that a matrix may take, an element; default 0.5")
+          ->needs(wanted);
   add_option(app, "--max-rank K", low_rank.max_rank,
              "With --low-rank: products at most, default 64")
       ->needs(wanted);
@@ -254,22 +190,14 @@ Run declare_delta(CLI::App& app) {
              "With --low-rank: store a matrix exactly where more than this part of its change is "
              "lost; 0 to 1, the default: any")
       ->needs(wanted);
-  add_option(app, "--exclude PATTERN", arguments->exclude,
-             "With --threshold and --low-rank: store tensors that fit exactly; may be repeated");
+  CLI::Option* const exclude = add_option(
+      app, "--exclude PATTERN", arguments->exclude,
+      "With --threshold and --low-rank: store tensors that fit exactly; may be repeated");
   arguments->compression.declare(app, all_codecs(),
                                  "plane_entropy, or zstd where a level is given");
-  CLI::Option* const kind = add_choice(
-      app, "--as KIND", arguments->kind, kPublished,
-      "Write what another trainer publishes to its servers: slime, whose OUT is the folder "
-      "weight_vNNNNNN of a version, or trl, whose OUT is step_NNNNNN.safetensors");
-  add_option(
-      app, "--encoding NAME", arguments->encoding,
-      "With --as: xor, the default, or overwrite of slime; gap_delta, the default, or raw of "
-      "trl")
-      ->needs(kind);
-  add_option(app, "--state-checksum NAME", arguments->checksum,
-             "With --as slime: xxh3-128, the default, blake3 or adler32")
-      ->needs(kind);
+  arguments->published.declare(
+      app, wanted,
+      {threshold, bits, exclude, app.get_option("--codec"), app.get_option("--compression-level")});
   return [arguments](const Session& session) { return run_delta(*arguments, session); };
 }
 

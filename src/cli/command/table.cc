@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::array kCommands{
     Command{"info", "FILE", "what it is: parameters, dtypes, steps, sizes, metadata",
-            kAnyFormat | kJson | kPages, declare_info},
+            kChains | kAnyFormat | kJson | kPages, declare_info},
     Command{"ls", "FILE [PATTERN...]", "regions, all tensors, or those that patterns fit",
-            kAnyFormat | kJson | kPages, declare_ls},
+            kChains | kAnyFormat | kJson | kPages, declare_ls},
     Command{"cat", "FILE TENSOR", "tensors or slices of them, as text, json, npy or raw",
             kChains | kAnyFormat | kOutput | kPages, declare_cat},
     Command{"stats", "FILE [PATTERN...]", "range, moments, zeros and NaN of each tensor",

@@ -10,11 +10,11 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "formats/weight_sync/byte_change.h"
+#include "formats/weight_sync/output_folder.h"
 #include "formats/weight_sync/slime_index.h"
 #include "formats/weight_sync/weight_writers.h"
 #include "io/folder/folder.h"
 #include "io/output/atomic_file.h"
-#include "thalia/files.h"
 #include "thalia/formats/safetensors.h"
 
 namespace thalia::formats {
@@ -57,17 +57,6 @@ void check_folder(const Path& path) {
   }
 }
 
-// What is there of an older writing must never be read as part of this one.
-void remove_older(const Path& path, bool replace) {
-  const auto folder = io::Folder::find(path);
-  if (!folder) return;
-  for (const std::string_view name : {kIndex, kFile}) {
-    if (!folder->facts(std::string(name))) continue;
-    if (!replace) io::fail_exists(path / name);
-    folder->remove(std::string(name));
-  }
-}
-
 }  // namespace
 }  // namespace weight_sync
 
@@ -75,7 +64,8 @@ WeightDeltaResult write_slime_delta(const OpenedFile& base, const OpenedFile& ne
                                     const std::filesystem::path& folder,
                                     const WeightDeltaOptions& options) {
   using namespace weight_sync;
-  WeightDeltaResult result{.version = version_of(folder)};
+  WeightDeltaResult result;
+  result.version = version_of(folder);
   const SlimeIndex index{.version = result.version,
                          .base_version = result.version - 1,
                          .encoding = byte_encoding(options.encoding),
@@ -106,17 +96,14 @@ WeightDeltaResult write_slime_delta(const OpenedFile& base, const OpenedFile& ne
   }
   result.changed_tensors = names.size();
   io::MadeFolders made(folder, options.output.durability);
-  remove_older(folder, options.output.replace);
+  remove_older(folder, {kIndex, kFile}, options.output.replace);
   if (!arrays.empty()) {
     result.file_bytes =
         save_safetensors(folder / kFile, std::move(arrays), checksums, options.output);
   }
-  const std::string text = write_slime_index(index, names, kFile);
-  OutputFile file(folder / kIndex, options.output, options.work.cancel);
-  file.write(as_byte_span(text));
-  file.commit();
+  result.file_bytes += write_text(folder / kIndex, write_slime_index(index, names, kFile),
+                                  options.output, options.work);
   made.keep();
-  result.file_bytes += text.size();
   return result;
 }
 

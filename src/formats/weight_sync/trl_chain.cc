@@ -116,9 +116,30 @@ Steps steps_in(const Path& path) {
   Steps steps;
   const auto folder = io::Folder::find(path);
   if (!folder) return steps;
-  for (const io::FolderEntry& entry : folder->entries())
-    if (const auto number = trl_step(entry.name)) steps.emplace(*number, path / entry.name);
+  for (const io::FolderEntry& entry : folder->entries()) {
+    const auto number = trl_step(entry.name);
+    if (!number) continue;
+    const auto [other, is_new] = steps.emplace(*number, path / entry.name);
+    if (is_new) continue;
+    // step_1 and step_000001: either may be the right one.
+    throw FormatError(ErrorCode::inconsistent, "two files are of one version",
+                      {.path = (path / entry.name).string(),
+                       .field = "name",
+                       .value = printable(entry.name),
+                       .bound = printable(other->second.filename().string())});
+  }
   return steps;
+}
+
+// The order of the names is that of the versions, if each file has the version that its name says.
+void check_version(const TrlDelta& delta, std::uint64_t number) {
+  if (delta.version() == number) return;
+  throw FormatError(ErrorCode::inconsistent, "another version than its name says",
+                    {.path = delta.files().front().string(),
+                     .section = "metadata",
+                     .field = "model_version",
+                     .value = std::to_string(delta.version()),
+                     .bound = std::to_string(number)});
 }
 
 // The first model that a folder to search has.
@@ -147,11 +168,12 @@ std::shared_ptr<const OpenedFile> open_trl_chain(const io::InputFile& input,
   } else {
     opened = open_trl(input, options);
     const Path folder = named_folder(input.path());
+    newest = trl_step(input.path().filename().string()).value_or(opened->version());
+    check_version(*opened, *newest);
     if (folder.filename() == kTrlDeltas) {
       root = folder.parent_path();
       deltas = steps_in(folder);
     }
-    newest = trl_step(input.path().filename().string()).value_or(opened->version());
   }
   const Steps anchors = root.empty() ? Steps{} : steps_in(root / kTrlAnchors);
   const auto above = newest ? anchors.upper_bound(*newest) : anchors.end();
@@ -168,7 +190,11 @@ std::shared_ptr<const OpenedFile> open_trl_chain(const io::InputFile& input,
   if (depth > options.chain.max_depth)
     fail_limit("chain", "max_depth", depth, options.chain.max_depth);
   WeightPatches patches;
-  for (const auto& [number, path] : deltas) patches.push_back(open_other(path, options));
+  for (const auto& [number, path] : deltas) {
+    auto delta = open_other(path, options);
+    check_version(*delta, number);
+    patches.push_back(std::move(delta));
+  }
   if (opened) patches.push_back(std::move(opened));
   return patched_model(open_based_on(model, options), std::move(patches), options);
 }

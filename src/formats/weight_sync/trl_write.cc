@@ -23,7 +23,8 @@ WeightDeltaResult write_trl_delta(const OpenedFile& base, const OpenedFile& next
   }
   if (!options.checksum.empty())
     fail_argument(ErrorCode::bad_argument, "checksum", printable(options.checksum), "none");
-  WeightDeltaResult result{.version = *number};
+  WeightDeltaResult result;
+  result.version = *number;
   const TrlMetadata metadata{.version = *number, .encoding = position_encoding(options.encoding)};
   std::vector<ElementList> lists(next.tensor_count());
   compare_models(base, next, options.work, [&](std::size_t i, ByteSpan before, ByteSpan after) {

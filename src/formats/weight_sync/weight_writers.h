@@ -1,12 +1,15 @@
 // Writing what changed between two open models. docs/format/slime.md and docs/format/trl.md,
-// "Writing".
+// "Writing"; docs/format/peft.md.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "formats/source/opened_file.h"
+#include "thalia/formats/lora_adapter.h"
 #include "thalia/formats/weight_delta.h"
 
 namespace thalia::formats {
@@ -18,6 +21,11 @@ WeightDeltaResult write_slime_delta(const OpenedFile& base, const OpenedFile& ne
 WeightDeltaResult write_trl_delta(const OpenedFile& base, const OpenedFile& next,
                                   const std::filesystem::path& file,
                                   const WeightDeltaOptions& options);
+/// As write_lora_adapter(), the same. @param base_name what the configuration calls the base.
+LoraAdapterResult write_adapter(const OpenedFile& base, const OpenedFile& next,
+                                const std::optional<std::string>& base_name,
+                                const std::filesystem::path& folder,
+                                const LoraAdapterOptions& options);
 
 namespace weight_sync {
 

@@ -9,26 +9,23 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <span>
 
 #include "base/fail.h"
 #include "base/parallel.h"
-#include "codec/float/conversion.h"
 #include "codec/lossy/code_packing.h"
 #include "codec/lossy/low_rank.h"
 #include "codec/lossy/quantize.h"
 #include "format/extent.h"
 #include "format/low_rank.h"
+#include "state/delta/matrix_change.h"
 #include "state/delta/truncated_svd.h"
 #include "state/quantize/bit_allocation.h"
 
 namespace thalia::state {
 namespace {
 
-constexpr std::uint64_t kSeed = 0x7468616C6961;  // any: the same change gives the same factors
-constexpr std::uint64_t kLowRankTurn = 1 << 16;  // elements that a thread makes at a time
 constexpr unsigned kMaxBits = codec::kMaxQuantizedBits;
 
 using Vector = std::span<const double>;
@@ -71,33 +68,6 @@ Distortions product_errors(Vector left, Vector right) {
     errors[bits] = std::max(0.0, norm - 2 * dot(left, a) * dot(right, b) + dot(a, a) * dot(b, b));
   }
   return errors;
-}
-
-// now - base in f32, as the decomposition takes it; nullopt if a number is not finite there.
-// Numbers become f64 a piece at a time: of the whole they would take more than all else here.
-std::optional<std::vector<float>> difference(DType dtype, ByteSpan base, ByteSpan now) {
-  const std::size_t width = dtype_bits(dtype) / 8, count = base.size() / width;
-  std::vector<double> before(std::min<std::size_t>(count, kLowRankTurn)), after(before.size());
-  std::vector<float> out(count);
-  double strange = 0;
-  for (std::size_t first = 0; first < count; first += kLowRankTurn) {
-    const std::size_t here = std::min<std::size_t>(kLowRankTurn, count - first);
-    const auto numbers = [&](ByteSpan from, std::vector<double>& to) {
-      codec::convert_elements(dtype, DType::f64, from.subspan(first * width, here * width),
-                              std::as_writable_bytes(std::span(to).first(here)));
-    };
-    numbers(base, before);
-    numbers(now, after);
-    for (std::size_t i = 0; i < here; ++i) {
-      const auto change = static_cast<float>(after[i] - before[i]);
-      out[first + i] = change;
-      // Infinity and NaN times 0 are NaN, any other number 0: one test at the end, no branch in the
-      // loop.
-      strange += static_cast<double>(change) * 0;
-    }
-  }
-  if (std::isnan(strange)) return std::nullopt;
-  return out;
 }
 
 void append(std::vector<std::byte>& out, ByteSpan bytes) {
@@ -167,10 +137,10 @@ std::optional<LowRankChange> low_rank_change(DType dtype, const Shape& shape, By
   const std::uint64_t width = dtype_bits(dtype) / 8, elements = now.size() / width;
   TruncatedSvd svd;
   {
-    const auto changed = difference(dtype, base, now);
+    const auto changed = matrix_change({dtype, base}, {dtype, now});
     if (!changed) return std::nullopt;
     // The difference is freed before the products are made.
-    svd = truncated_svd(*changed, rows, columns, options.max_rank, kSeed);
+    svd = truncated_svd(*changed, rows, columns, options.max_rank, kSvdSeed);
   }
   std::vector<Distortions> errors(svd.rank);
   parallel_for(svd.rank, threads, [&](std::size_t k) {
@@ -187,12 +157,7 @@ std::optional<LowRankChange> low_rank_change(DType dtype, const Shape& shape, By
   if (products.factors.rank == 0) return std::nullopt;
 
   LowRankChange out{.result = std::vector<std::byte>(base.begin(), base.end())};
-  parallel_for((elements + kLowRankTurn - 1) / kLowRankTurn, threads, [&](std::size_t turn) {
-    const std::uint64_t first = turn * kLowRankTurn,
-                        count = std::min(kLowRankTurn, elements - first);
-    codec::add_low_rank(dtype, products.factors, first,
-                        MutableByteSpan(out.result).subspan(first * width, count * width));
-  });
+  add_products(dtype, products.factors, out.result, threads);
   codec::QuantizationLoss lost, change;
   codec::measure_quantization(dtype, now, out.result, lost);
   codec::measure_quantization(dtype, now, base, change);

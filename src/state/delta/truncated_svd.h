@@ -16,6 +16,9 @@ struct TruncatedSvd {
   std::vector<double> right;  ///< rank × columns
 };
 
+/// Any number: the same matrix gives the same vectors.
+inline constexpr std::uint64_t kSvdSeed = 0x7468616C6961;
+
 /// The singular vectors of a row-major matrix of finite numbers, at most `most` pairs; those of no
 /// size are left out. A randomized range finder with two power iterations (Halko, Martinsson,
 /// Tropp, "Finding structure with randomness", SIAM Review 53, 2011, algorithms 4.4 and 5.1) in

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import thalia_checkpoint as thalia
 
-DATA = Path(__file__).resolve().parents[1] / "data/formats"
+DATA = Path(__file__).resolve().parents[2] / "data/formats"
 DTYPES = {"BF16": 2, "F32": 4, "F8_E4M3": 1}
 NAN_AND_ZERO = {2: [0x7FC1, 0x8000, 0xFFFF], 4: [0x7F800001, 0x80000000, 0xFFFFFFFF], 1: [0x7F, 0x80, 0xFF]}
 CHECKSUM_BYTES = {"xxh3-128": 16, "blake3": 32, "adler32": 4}
@@ -233,6 +233,35 @@ def test_trls_wrong_patches_are_refused(models, change, error):
     write(file, tensors, texts | change)
     with pytest.raises(error):
         state_of(file, tmp_path, search=[tmp_path / "model-0"], from_="trl")
+
+
+def test_a_version_that_is_read_is_not_replaced(models):
+    tmp_path, states = models
+    version = tmp_path / "run/weight_v000001"
+    thalia.weight_delta(tmp_path / "model-0", tmp_path / "model-1", version, kind="slime")
+    search = [tmp_path / "model-0"]
+    for base, new in ((tmp_path / "model-0", version), (version, tmp_path / "model-2")):
+        with pytest.raises(thalia.UsageError, match="a file that is read"):
+            thalia.weight_delta(base, new, version, kind="slime", search=search, replace=True)
+    assert state_of(version, tmp_path, search=search) == states[1]
+
+
+def test_names_and_versions_of_trl_agree(models):
+    tmp_path, states = models
+    deltas = tmp_path / "run/deltas"
+    deltas.mkdir(parents=True)
+    for step in (1, 2):
+        file = deltas / f"step_{step:06}.safetensors"
+        thalia.weight_delta(tmp_path / f"model-{step - 1}", tmp_path / f"model-{step}", file, kind="trl")
+    search = [tmp_path / "model-0"]
+    assert state_of(tmp_path / "run", tmp_path, search=search) == states[2]
+    shutil.copy(deltas / "step_000001.safetensors", deltas / "step_1.safetensors")
+    with pytest.raises(thalia.FormatError, match="two files are of one version"):
+        state_of(tmp_path / "run", tmp_path, search=search)
+    (deltas / "step_1.safetensors").rename(deltas / "step_000003.safetensors")
+    for path in (tmp_path / "run", deltas / "step_000003.safetensors"):
+        with pytest.raises(thalia.FormatError, match="model_version"):
+            state_of(path, tmp_path, search=search)
 
 
 def test_the_first_branch_of_trl_is_read(models):
