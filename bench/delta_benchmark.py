@@ -3,11 +3,14 @@
 
 Ours, exact and with a threshold, beside `zstd --patch-from`, beside mithril's way (one exclusive or
 of the whole payload, its bytes grouped by their place in the element, zstd 3), and beside each
-checkpoint compressed by itself. The checkpoints are those of bench/training_run.py, which runs
-first where its folder is empty. bench/README.md states the method.
+checkpoint compressed by itself. Then the same checkpoints saved in a run by its default policy: after
+each save the newest is read through its chain, beside a full file of it, compressed and as it is. The
+checkpoints are those of bench/training_run.py, which runs first where its folder is empty. bench/README.md
+states the method.
 """
 
 import argparse
+import json
 import os
 import pathlib
 import statistics
@@ -39,6 +42,7 @@ def parse():
     add("--checkpoints", type=int, default=10)
     add("--threshold", type=float, default=1e-5)
     add("--rounds", type=int, default=5, help="of the restores (5)")
+    add("--only-policy", action="store_true", help="what the default policy of a run makes, alone")
     options = parser.parse_args()
     options.run = options.run or options.dir / "thalia-training-run"
     return options
@@ -115,21 +119,63 @@ def table_of(results, whole):
     return "\n".join(rows)
 
 
-def restore(options, methods, last):
-    """Ratios of reading a chain to reading its resolved file, in rounds."""
-    resolved = methods.folder / "resolved.thalia"
-    resolved.unlink(missing_ok=True)
-    timed(methods.program, "resolve", methods.chain(last), resolved)
-    command = [options.build / "bench/chain_read", options.rounds, methods.chain(last), resolved]
+def read_in_turn(options, *files):
+    """Seconds of reading each of the files, in rounds."""
+    command = [options.build / "bench/chain_read", options.rounds, *files]
     lines = subprocess.run(
         [str(part) for part in command], check=True, capture_output=True, text=True
     ).stdout.splitlines()
     return [tuple(float(part) for part in line.split()) for line in lines]
 
 
+def restore(options, methods, last):
+    """The rounds of reading a chain beside its resolved file."""
+    resolved = methods.folder / "resolved.thalia"
+    resolved.unlink(missing_ok=True)
+    timed(methods.program, "resolve", methods.chain(last), resolved)
+    return read_in_turn(options, methods.chain(last), resolved)
+
+
+def median_ratio(samples, over):
+    return statistics.median(sample[0] / sample[over] for sample in samples)
+
+
+def by_policy(options, methods):
+    """A run of the default policy: a row for each save, and the worst ratio beside a compressed file."""
+    run, packed = methods.folder / "run", methods.folder / "packed.thalia"
+    timed(methods.program, "store", "init", run)
+    print("| save | depth | bytes | of the full file | read by a compressed full file | by a raw one |")
+    print("|---|---|---|---|---|---|")
+    ratios = []
+    for i in range(options.checkpoints):
+        full = methods.full(i)
+        if not full.exists():
+            methods.measure("full, raw", i)
+        timed(methods.program, "store", "save", run, full, "--step", i + 1)
+        packed.unlink(missing_ok=True)
+        timed(methods.program, "convert", full, packed, "--codec", "plane_entropy")
+        listed = subprocess.run(
+            [methods.program, "store", "list", run, "--json"], check=True, capture_output=True, text=True
+        )
+        newest = json.loads(listed.stdout)["run"]["phases"][0]["checkpoints"][-1]
+        path = run / "main/checkpoints" / newest["file"]
+        samples = read_in_turn(options, path, packed, full)
+        ratios.append(median_ratio(samples, 1))
+        share = newest["file_bytes"] / full.stat().st_size
+        print(
+            f"| {i + 1} | {newest['depth']} | {newest['file_bytes']:,} | {share:.3f} "
+            f"| {ratios[-1]:.2f} | {median_ratio(samples, 2):.2f} |",
+            flush=True,
+        )
+    print(f"\nthe newest by a compressed full file: {statistics.median(ratios):.2f}, at most {max(ratios):.2f}")
+
+
 def run(options, folder):
     methods = Methods(options, folder)
     methods.measure("full, raw", 0)
+    if options.only_policy:
+        by_policy(options, methods)
+        return
     results = {method: [] for method in METHODS}
     for i in range(1, options.checkpoints):
         for method in METHODS:
@@ -141,9 +187,10 @@ def run(options, folder):
     print(table_of(results, whole))
     samples = restore(options, methods, options.checkpoints - 1)
     chain, full = (statistics.median(side) for side in zip(*samples, strict=True))
-    ratio = statistics.median(a / b for a, b in samples)
+    ratio = median_ratio(samples, 1)
     depth = options.checkpoints - 1
-    print(f"\nchain of {depth} read in {chain:.3f} s, its full file in {full:.3f} s: {ratio:.2f}")
+    print(f"\nchain of {depth} read in {chain:.3f} s, its full file in {full:.3f} s: {ratio:.2f}\n")
+    by_policy(options, methods)
 
 
 def main():

@@ -53,6 +53,17 @@ ResolveResult run_resolve(const Path& delta, const Path& target, const std::stri
   });
 }
 
+RebaseResult run_rebase(const Paths& files, Paths others, unsigned max_depth,
+                        const std::string& access, Paths search, const Members& save) {
+  RebaseOptions options{
+      .save = save_options(save), .others = std::move(others), .max_depth = max_depth};
+  options.chain = chain_options(access, std::move(search), options.save.work.threads);
+  return interruptible([&](const std::stop_token& stop) {
+    options.save.work.cancel = stop;
+    return rebase(files, options);
+  });
+}
+
 WeightDeltaResult run_weight_delta(const Path& base, const Path& input, const Path& target,
                                    const std::string& kind, std::string encoding,
                                    std::string checksum, const std::string& access, Paths search,
@@ -163,6 +174,17 @@ void bind_delta_results(nb::module_& module) {
       field("closing_checksum", &ResolveResult::closing_checksum,
             "The file's identity, in hexadecimal."),
       field("seconds", &ResolveResult::seconds));
+  bind_result<RebasedFile>(
+      module, "RebasedFile", "A file that took another form.", field("path", &RebasedFile::path),
+      field("bytes_before", &RebasedFile::bytes_before), field("bytes", &RebasedFile::bytes),
+      field("depth_before", &RebasedFile::depth_before, "Deltas down to a full file."),
+      field("depth", &RebasedFile::depth, "The same, now; 0: it is full."));
+  bind_result<RebaseResult>(
+      module, "RebaseResult", "What rebase() wrote anew.",
+      field("files", &RebaseResult::files, "In the order of their depths; none: nothing to do."),
+      field("input_bytes", &RebaseResult::input_bytes, "Bytes of these files before."),
+      field("output_bytes", &RebaseResult::output_bytes, "Bytes of them now."),
+      field("seconds", &RebaseResult::seconds));
 }
 
 }  // namespace
@@ -180,6 +202,8 @@ void bind_delta(nb::module_& module) {
              nb::arg("access"), nb::arg("search"), nb::arg("save"));
   module.def("resolve", run_resolve, nb::arg("delta"), nb::arg("target"), nb::arg("access"),
              nb::arg("search"), nb::arg("save"));
+  module.def("rebase", run_rebase, nb::arg("files"), nb::arg("others"), nb::arg("max_depth"),
+             nb::arg("access"), nb::arg("search"), nb::arg("save"));
 }
 
 }  // namespace thalia::python

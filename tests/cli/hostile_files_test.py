@@ -60,6 +60,7 @@ COMMANDS = {
     "decompress": ["decompress F O.thalia"],
     "delta": ["delta F F O.thalia"],
     "resolve": ["resolve F O.thalia"],
+    "rebase": ["rebase F", "rebase F F"],
     "quantize": ["quantize F O.thalia"],
     "prune": ["prune F O.thalia --magnitude 1"],
     "plot": ["plot weights F -o O.svg"],

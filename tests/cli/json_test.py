@@ -235,6 +235,9 @@ class Json(unittest.TestCase):
             ("decompress made5.thalia.zst made5.thalia", "compress"),
             ("delta grown.thalia later.thalia made6.delta.thalia", "delta"),
             ("resolve made6.delta.thalia made6.thalia", "resolve"),
+            ("convert grown.thalia made20.thalia", "converted"),
+            ("delta made20.thalia later.thalia made21.delta.thalia", "delta"),
+            ("rebase made21.delta.thalia", "rebase"),
             ("delta low.thalia changed.thalia made7.delta.thalia --low-rank --bits-per-element 4", "delta"),
             ("quantize large.thalia made8.thalia --bits 4", "quantize"),
             ("prune prunable.thalia made10.thalia", "prune"),
@@ -261,7 +264,7 @@ class Json(unittest.TestCase):
             if "output" in value:
                 self.assertIn(value["output"], words)
                 self.assertEqual(value["output_bytes"], (self.folder / value["output"]).stat().st_size, command)
-            if "input_bytes" in value and words[0] != "resolve" and "inputs" not in value:
+            if "input_bytes" in value and words[0] not in ("rebase", "resolve") and "inputs" not in value:
                 if value["input"] != value["output"]:
                     self.assertEqual(value["input_bytes"], (self.folder / value["input"]).stat().st_size, command)
             if "path" in value:
@@ -315,6 +318,7 @@ class Json(unittest.TestCase):
             ("store verify runs/a", "store_check", (0,)),
             ("store repair runs/a", "store_check", (0,)),
             ("store prune runs/a --keep 1 --dry-run", "store_prune", (0,)),
+            ("store rebase runs/a", "store_rebase", (0,)),
             ("store save runs/h record.thalia --phase phase1 --step 10000 --metric 0.5", "store_save", (0,)),
             ("store promote runs/h", "store_promote", (0,)),
             ("store transition runs/h phase1 phase2", "store_transition", (0,)),

@@ -67,6 +67,23 @@ void run_prune(const fs::path& folder, Teller& teller) {
   tell(teller, "the least", [&] { writer.prune(kTrain, {.policy = policy}); });
 }
 
+// 1 <- 3 <- 4 <- 5, and the run goes back: 3 <- 2 <- 6.
+void prepare_branches(const fs::path& folder) {
+  RunConfig config = crash_config();
+  config.phases[0].retention = {.keep_last = std::nullopt};
+  config.deltas = {.kind = DeltaPolicy::Kind::every, .full_every = 9};
+  create_run(run_in(folder), config);
+  RunWriter writer = quick_writer(folder);
+  save_steps(writer, {1, 3, 4, 5});
+  writer.resume(kTrain, {.step = 3});
+  save_steps(writer, {2, 6});
+}
+
+void run_rebase(const fs::path& folder, Teller& teller) {
+  RunWriter writer(run_in(folder));
+  tell(teller, "turned", [&] { writer.rebase(kTrain); });
+}
+
 // The latest and the best are damaged, so the newest that was to go stays. What a user finds then
 // does not load; the steps that are left do.
 void prepare_damaged(const fs::path& folder) {
@@ -172,6 +189,9 @@ void run_transition(const fs::path& folder, Teller& teller) {
 constexpr Operation kOperations[] = {
     OPERATION("store: prune", prepare_chains, run_prune<NeededBases::keep>),
     OPERATION("store: prune, squash", prepare_chains, run_prune<NeededBases::squash>),
+    OPERATION("store: rebase", prepare_chains, run_rebase),
+    OPERATION("store: rebase, named", prepare_chains, run_named<run_rebase>),
+    OPERATION("store: rebase, branches", prepare_branches, run_rebase),
     {"store: prune, newest damaged", prepare_damaged, run_prune_damaged, observe_damaged,
      go_on_from_damage, false, fault_of_run},
     OPERATION("store: promote", prepare_full, run_promote),

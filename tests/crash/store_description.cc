@@ -86,7 +86,11 @@ class Description {
         const LoadedCheckpoint loaded = run_.load(phase, options);
         add(key, state_of(loaded.chain) + " " + number_text(entry.metric));
         const auto paths = loaded.chain.paths();
-        add(key + " form", paths.size() == 1 ? "full" : "on " + paths[1].filename().string());
+        // With the depth: one that moved away and came back is another file.
+        add(key + " form",
+            paths.size() == 1
+                ? "full"
+                : fmt::format("on {}, {} deep", paths[1].filename().string(), paths.size() - 1));
       } else {
         add(key,
             hash_of(run_.load_bytes(phase, options).bytes.bytes) + " " + number_text(entry.metric));

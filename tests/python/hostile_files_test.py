@@ -62,6 +62,7 @@ ENTRIES = {
     "delta": "thalia.delta(path, path, 'x.thalia', replace=True)",
     "weight_delta": "thalia.weight_delta(path, path, 'weight_v000001', kind='slime', replace=True)",
     "lora_adapter": "thalia.lora_adapter(path, path, 'adapter', replace=True)",
+    "rebase": "thalia.rebase(path)",
     "resolve": "thalia.resolve(path, 'r.thalia', replace=True)",
     "edit": "thalia.edit_safetensors_metadata(path, {'a': '1'})",
     "brain": "BrainCheckpoint.load(path)",

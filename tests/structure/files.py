@@ -85,6 +85,7 @@ PARTS = {
     "thalia/formats/safetensors.h": ("convert/detect",),
     "thalia/recover.h": ("state/brain/salvage",),
     "thalia/side_file.h": ("container/write/metadata",),
+    "thalia/state/delta.h": ("state/rebase/rebase",),
     "thalia/store/retention.h": ("store/retention/plan",),
     "thalia/store/run.h": ("store/load/load",),
     "base/dtype_facts.h": ("base/dtype",),

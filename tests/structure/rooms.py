@@ -47,6 +47,7 @@ ROOMS = {
         "brain": ("precision", "quantize", "tensor", "value"),
         "growth": ("brain", "tensor", "value"),
         "delta": ("brain", "quantize", "tensor", "value"),
+        "rebase": ("delta",),
         "diff": ("brain", "delta", "precision", "tensor", "value"),
     },
     "formats": {

@@ -288,6 +288,52 @@ struct ResolveResult : RewriteResult {
 ResolveResult resolve(const std::filesystem::path& input, const std::filesystem::path& target,
                       const ChainOptions& options = {}, const SaveOptions& save = {});
 
+struct RebaseOptions {
+  ChainOptions chain{};  ///< how files are found and read; its max_depth is what may be read
+  /// How each file is written. The compression is that of full files; a delta has that of every
+  /// delta. NAME.sha256 is written where there was one, too.
+  SaveOptions save{};
+  /// Deltas of these files that lie in other folders: they are kept whole as those are that lie
+  /// beside them.
+  std::vector<std::filesystem::path> others{};
+  /// A file that would be deeper is a full one, and what is older a delta of that. 1 to 255.
+  unsigned max_depth = 64;
+};
+
+/// A file that rebase() wrote anew.
+struct RebasedFile {
+  std::filesystem::path path;
+  std::uint64_t bytes_before = 0;
+  std::uint64_t bytes = 0;
+  unsigned depth_before = 0;
+  unsigned depth = 0;  ///< 0: it is full
+};
+
+/// Bytes of all files that were written anew, before and after.
+struct RebaseResult {
+  std::vector<RebasedFile> files;  ///< in the order of their depths; none where nothing was to do
+  std::uint64_t input_bytes = 0;
+  std::uint64_t output_bytes = 0;
+  double seconds = 0;
+};
+
+/// Turns a chain: the newest file becomes full, each older one an exact delta of the next newer.
+/// Names, states and texts stay as they are. @param files one, with all that it is based on; or
+/// several, the newest first, full files or deltas.
+///
+/// Each file is written beside the old one and takes its name when it is on the disk; at each
+/// moment, and after a crash at any, every file can be restored. So a call that ended early can be
+/// made again, with all files named. Deltas of these files that lie in the same folders, or are
+/// among `others`, are written anew with them; one that lies elsewhere loses its base. A reader
+/// that is opening a file meanwhile may find its base replaced: it opens the file again. A
+/// checkpoint of a run is for RunWriter::rebase().
+///
+/// One call at a time changes a folder; others wait. @throws MissingBaseError, IntegrityError,
+/// FormatError for what cannot be read, UnsupportedError for quantized tensors, UsageError
+/// (bad_argument): all before anything is changed; IoError; CancelledError.
+RebaseResult rebase(const std::vector<std::filesystem::path>& files,
+                    const RebaseOptions& options = {});
+
 /// What verify() finds of a file and, if it is a delta without errors, what it finds of all that
 /// it is based on, in words that name the file, and whether each tensor comes out as it was saved.
 /// A base that is missing, or another one, is a finding. @throws as verify().

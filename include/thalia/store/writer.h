@@ -101,6 +101,10 @@ struct StorePruneResult {
   std::vector<std::string> removed;
 };
 
+struct StoreRebaseOptions {
+  unsigned max_depth = 64;  ///< as of RebaseOptions
+};
+
 struct PromoteOptions {
   std::optional<std::uint64_t> step{};  ///< nullopt: the phase's best, else its latest
   std::optional<std::string> gate{};    ///< nullopt: the phase's
@@ -190,6 +194,14 @@ class RunWriter {
   /// What every save does at its end, now. Before anything goes, what is to stay is read if it
   /// is not known to be whole.
   StorePruneResult prune(std::string_view phase, const StorePruneOptions& options = {});
+  /// Turns the phase's deltas: its newest checkpoint becomes a full file, each older one a delta of
+  /// the next newer. Those that were left behind keep what they are based on. Names, states,
+  /// metrics, `latest` and `best` stay as they are; digests are those of the new files. As
+  /// thalia::rebase(): every checkpoint loads at each moment, and a call that ended early can be
+  /// made again. Saves wait. @throws UsageError (bad_argument), (wrong_state) for a run of other
+  /// files and while a save under way makes a delta of one of them; UnsupportedError; what opening
+  /// a checkpoint throws: all before anything is changed; IoError; CancelledError.
+  RebaseResult rebase(std::string_view phase, const StoreRebaseOptions& options = {});
   /// Copies a checkpoint to gates/, with a digest of its own; for a delta its state as a full file.
   /// What is copied is checked against its digest first. @throws UsageError (exists) if the gate
   /// exists, and `force` is not set; (not_found); IntegrityError.

@@ -12,6 +12,8 @@ from .._core import (
     LeftOutTensor,
     LoraAdapterResult,
     LowRankMatrix,
+    RebasedFile,
+    RebaseResult,
     ResolveResult,
     WeightDeltaResult,
     printable,
@@ -33,10 +35,13 @@ __all__ = [
     "LoraAdapterResult",
     "LowRank",
     "LowRankMatrix",
+    "RebaseResult",
+    "RebasedFile",
     "ResolveResult",
     "WeightDeltaResult",
     "delta",
     "lora_adapter",
+    "rebase",
     "resolve",
     "weight_delta",
 ]
@@ -153,6 +158,38 @@ def resolve(
     return _log.done(
         "resolved", out, _core.resolve(path, out, access, paths(search), save_options(options, out, (path,)))
     )
+
+
+@suggests
+def rebase(
+    path: Path,
+    *older: Path,
+    others: Iterable[Path] = (),
+    max_depth: int = 64,
+    access: Access = "mapped",
+    search: Iterable[Path] = (),
+    durability: Literal["full", "data", "none"] | None = None,
+    threads: int = 0,
+) -> RebaseResult:
+    """Turns a chain of deltas in place, as `thalia rebase` does: `path`, its newest file, becomes full, and each
+    older file an exact delta of the next newer. Names, texts and states stay.
+
+    Every file can be restored at each moment, after a crash too; what ended early is begun again with
+    all files named, the newest first.
+
+    older: files that become deltas, full or deltas now; without them all that `path` is based on.
+    others: deltas of these files in other folders, which keep their bases as those do that lie beside them.
+    max_depth: a file that would be deeper is full. 1 to 255.
+    search: folders in which bases are looked for that are not where their delta says.
+    Raises IoError where a base is missing, IntegrityError if it is another file, or damaged; FormatError;
+    UnsupportedError for quantized tensors; UsageError: all before anything is changed. A checkpoint of a run is
+    for RunWriter.rebase().
+    """
+    given: dict[str, Any] = {"durability": durability, "threads": threads}
+    result = _core.rebase(
+        [path, *older], paths(others), max_depth, access, paths(search), save_options(given, path, ())
+    )
+    return _log.done("rebased", path, result)
 
 
 @suggests

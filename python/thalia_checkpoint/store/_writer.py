@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _core
+from .._core import RebaseResult
 from .._files.async_saver import close_at_exit
 from .._keywords import suggests
 from .._types import Path
@@ -82,6 +83,20 @@ class RunWriter(RunSaves):
         """
         text = None if retention is None else config_text({"phases": [{"name": "any", "retention": retention}]})
         result = self._raw.prune(self._phase(phase), dry_run, text)
+        self._warn()
+        return result
+
+    def rebase(self, phase: str | None = None, *, max_depth: int = 64) -> RebaseResult:
+        """Turns the phase's deltas: its newest checkpoint becomes a full file, each older one a delta of the next
+        newer. Names, states, metrics, latest and best stay; digests are those of the new files.
+
+        Every checkpoint loads at each moment, after a crash too; what ended early is begun again.
+        max_depth: a checkpoint that would be deeper is full. 1 to 255.
+        Raises NotFoundError for a phase; UsageError for a run of other files, while a save under way makes a delta
+        of one of them, and while a follower is on its way to the latest; UnsupportedError for quantized tensors; as
+        Run.load(): all before anything is changed; IoError.
+        """
+        result = self._raw.rebase(self._phase(phase), max_depth)
         self._warn()
         return result
 

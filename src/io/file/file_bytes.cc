@@ -3,8 +3,6 @@
 // process may have is copied, which takes some for what is read alone.
 #include "io/file/file_bytes.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <limits>
 
@@ -33,9 +31,7 @@ std::shared_ptr<const FileBytes> open_descriptor(UniqueFd fd, const std::filesys
 std::shared_ptr<const FileBytes> open_again(const FileBytes& file) {
   // A duplicate of the descriptor, not the path: the path may name another file by now. The new
   // object takes the length of the file as it is at this moment.
-  UniqueFd again(::fcntl(file.fd(), F_DUPFD_CLOEXEC, 0));
-  if (!again) throw_errno("fcntl", file.path());
-  return open_descriptor(std::move(again), file.path(), file.access());
+  return open_descriptor(duplicate(file.fd(), file.path()), file.path(), file.access());
 }
 
 std::shared_ptr<const FileBytes> FileBytes::open_whole(const std::filesystem::path& path,

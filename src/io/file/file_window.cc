@@ -2,9 +2,7 @@
 // duplicated descriptor keeps FileBytes the sole owner of its own.
 #include "io/file/file_window.h"
 
-#include <fcntl.h>
-
-#include "io/system/posix_error.h"
+#include "io/file/posix_file.h"
 
 namespace thalia::io {
 
@@ -16,8 +14,7 @@ FileWindow::FileWindow(std::shared_ptr<const FileBytes> whole, UniqueFd fd, std:
 
 std::shared_ptr<const FileWindow> FileWindow::open(std::shared_ptr<const FileBytes> whole,
                                                    std::uint64_t begin) {
-  UniqueFd fd(::fcntl(whole->fd(), F_DUPFD_CLOEXEC, 0));
-  if (!fd) throw_errno("fcntl", whole->path());
+  UniqueFd fd = duplicate(whole->fd(), whole->path());
   return std::shared_ptr<FileWindow>(new FileWindow(std::move(whole), std::move(fd), begin));
 }
 

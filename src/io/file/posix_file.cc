@@ -73,6 +73,12 @@ UniqueFd open_for_update(const std::filesystem::path& path) {
   return open_regular(path, O_RDWR);
 }
 
+UniqueFd duplicate(int fd, const std::filesystem::path& path) {
+  UniqueFd again(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!again) throw_errno("fcntl", path);
+  return again;
+}
+
 bool is_at_path(int fd, const std::filesystem::path& path) {
   struct stat own;
   struct stat there;

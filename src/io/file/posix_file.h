@@ -19,6 +19,8 @@ const char* not_a_file(unsigned mode) noexcept;
 UniqueFd open_for_reading(const std::filesystem::path& path);
 /// The same for reading and writing; what is in the file stays.
 UniqueFd open_for_update(const std::filesystem::path& path);
+/// Another descriptor of the same open file. @throws IoError.
+UniqueFd duplicate(int fd, const std::filesystem::path& path);
 std::uint64_t file_size(int fd, const std::filesystem::path& path);
 /// False if the path leads to another file than the one that is open, or to none. @throws
 /// IoError.

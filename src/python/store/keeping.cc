@@ -45,6 +45,12 @@ Pruned prune_run(const PyRunWriter& self, const std::string& phase, bool dry_run
   return out;
 }
 
+RebaseResult rebase_run(const PyRunWriter& self, const std::string& phase, unsigned max_depth) {
+  const std::shared_ptr<RunWriter> run = self.get();
+  return interruptible(
+      [&](const std::stop_token&) { return run->rebase(phase, {.max_depth = max_depth}); });
+}
+
 PromoteResult promote_checkpoint(const PyRunWriter& self, const std::string& phase,
                                  std::optional<std::uint64_t> step,
                                  const std::optional<std::string>& gate, bool force) {
@@ -87,6 +93,7 @@ void bind_keeping(nb::module_& module, RunWriterClass& writer) {
   bind_pruned(module);
   writer
       .def("prune", prune_run, nb::arg("phase"), nb::arg("dry_run"), nb::arg("config_json").none())
+      .def("rebase", rebase_run, nb::arg("phase"), nb::arg("max_depth"))
       .def("promote", promote_checkpoint, nb::arg("phase"), nb::arg("step").none(),
            nb::arg("gate").none(), nb::arg("force"))
       .def("reset_best", reset_best, nb::arg("phase"))

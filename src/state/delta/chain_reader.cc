@@ -22,6 +22,7 @@
 #include "io/memory/allocation_limit.h"
 #include "state/delta/chain_stream.h"
 #include "state/delta/file_chain.h"
+#include "state/delta/replaced_top.h"
 #include "state/delta/tensor_chain.h"
 #include "thalia/state/delta.h"
 
@@ -107,7 +108,12 @@ ChainReader::ChainReader(std::shared_ptr<const state::FileChain> chain, Reader r
     : chain_(std::move(chain)), reader_(std::move(reader)) {}
 
 ChainReader ChainReader::open(const std::filesystem::path& path, const ChainOptions& options) {
-  return open(Reader::open(path, options.read), options);
+  return state::open_unreplaced(
+      path, [&] { return Reader::open(path, options.read); },
+      [](const Reader& top) -> const io::FileBytes& {
+        return container::shared_file_of(top)->mapping();
+      },
+      [&](const Reader& top) { return open(top, options); });
 }
 
 ChainReader ChainReader::open(const Reader& top, const ChainOptions& options) {

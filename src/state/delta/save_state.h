@@ -25,5 +25,8 @@ DeltaResult write_delta_at(const StateSource& state, const ChainReader& base,
 DeltaResult write_delta_at(const StateSource& state, const SavedState& base,
                            const std::filesystem::path& place, const std::filesystem::path& target,
                            const DeltaOptions& options);
+/// The same into an empty file that is open for writing, without syncing.
+DeltaResult write_delta_at(const StateSource& state, const ChainReader& base, int fd,
+                           const std::filesystem::path& target, const DeltaOptions& options);
 
 }  // namespace thalia::state

@@ -194,13 +194,21 @@ class DeltaWriter {
 
   /// @param place of the file; its base is named as from `target`.
   DeltaResult run(const fs::path& place, const fs::path& target) {
-    const Stopwatch watch;
     container::FileSave file(place, save_, std::move(plan_));
+    return run(file, place == target ? file.path() : target);
+  }
+  /// Into an empty file that is open.
+  DeltaResult run(int fd, const fs::path& target) {
+    container::FileSave file(fd, target, save_, std::move(plan_));
+    return run(file, target);
+  }
+
+ private:
+  DeltaResult run(container::FileSave& file, const fs::path& target) {
     container::FilePlan& plan = file.plan();
-    plan.delta = {
-        .prefix = build_prefix(place == target ? file.path() : target, plan.training_steps),
-        .base_checksum = identity_.closing_checksum,
-        .base_step = identity_.training_steps};
+    plan.delta = {.prefix = build_prefix(target, plan.training_steps),
+                  .base_checksum = identity_.closing_checksum,
+                  .base_step = identity_.training_steps};
     io::pwrite_all(file.fd(), 0, plan.delta->prefix, file.path());
     state::DeltaTensorWriter tensors(plan, file.store(), base_, options_, generation_, result_);
     for (const std::uint32_t id : file.store().layout().file_order()) {
@@ -215,11 +223,10 @@ class DeltaWriter {
     if (options_.save.io == IoMode::direct)
       result_.io_fallback = "what a delta writes is little beside what it reads";
     state::note_changed_regions(plan, base_.names(), tensors.changed(), result_);
-    result_.seconds = watch.seconds();
+    result_.seconds = watch_.seconds();
     return std::move(result_);
   }
 
- private:
   std::vector<std::byte> build_prefix(const fs::path& target, std::uint64_t steps) const {
     const std::string path = io::base_name(base_.path(), target);
     if (path.empty() || path.size() > format::kMaxNameLength) {
@@ -251,6 +258,7 @@ class DeltaWriter {
     if (options_.save.work.progress) options_.save.work.progress(done_, logical_bytes_);
   }
 
+  const Stopwatch watch_;
   const state::BaseState& base_;
   const FileIdentity identity_;
   const DeltaOptions options_;
@@ -281,6 +289,13 @@ DeltaResult write_delta_at(const StateSource& state, const ChainReader& base, co
 DeltaResult write_delta_at(const StateSource& state, const SavedState& base, const fs::path& place,
                            const fs::path& target, const DeltaOptions& options) {
   return write(state, *memory_base(base, options.save.work), place, target, options);
+}
+
+DeltaResult write_delta_at(const StateSource& state, const ChainReader& base, int fd,
+                           const fs::path& target, const DeltaOptions& options) {
+  return with_path(target.native(), [&] {
+    return DeltaWriter(state, *file_base(base), target, options).run(fd, target);
+  });
 }
 
 }  // namespace state

@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "container/read/reader_of.h"
 #include "io/output/temporary_file.h"
+#include "state/delta/replaced_top.h"
 #include "store/load/checked_file.h"
 #include "store/run/pointer.h"
 #include "thalia/error.h"
@@ -71,8 +72,13 @@ std::optional<io::EntryFacts> FollowedFolder::facts(const FollowChoice& choice) 
 std::shared_ptr<const state::FileChain> FollowedFolder::open(
     const FollowChoice& choice, const std::shared_ptr<const state::HeldBase>& held) const {
   return with_path(choice.path.string(), [&] {
-    const Reader top = read_over(files_.open(choice.path, chain_.read.input.access), chain_.read);
-    return std::make_shared<const state::FileChain>(container::shared_file_of(top), chain_, held);
+    return state::open_unreplaced(
+        choice.path, [&] { return files_.open(choice.path, chain_.read.input.access); },
+        [](const auto& bytes) -> const io::FileBytes& { return *bytes; },
+        [&](const auto& bytes) {
+          return std::make_shared<const state::FileChain>(
+              container::shared_file_of(read_over(bytes, chain_.read)), chain_, held);
+        });
   });
 }
 

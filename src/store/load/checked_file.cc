@@ -4,14 +4,12 @@
 
 #include "base/fail.h"
 #include "io/file/posix_file.h"
+#include "state/delta/replaced_top.h"
 #include "store/run/sidecar.h"
 #include "thalia/text.h"
 
 namespace thalia::store {
 namespace {
-
-// A file that is replaced between two looks at it is opened again.
-constexpr int kMostReplacements = 10;
 
 [[noreturn]] void fail_missing(const std::filesystem::path& path) {
   throw IntegrityError(ErrorCode::checksum_mismatch, "has no digest",
@@ -46,16 +44,17 @@ CheckedFile open_checked(const RunFiles& files, const std::filesystem::path& pat
     file.has_digest = true;
     const std::string actual = hex(digest_of(*file.bytes, options.read.work.cancel).bytes);
     if (std::ranges::find(expected, actual) != expected.end()) return file;
-    if (tries < kMostReplacements && !io::is_at_path(file.bytes->fd(), path)) continue;
+    // A file that is replaced between two looks at it is opened again.
+    if (tries < state::kMostReplacements && !io::is_at_path(file.bytes->fd(), path)) continue;
     throw IntegrityError(ErrorCode::checksum_mismatch, "not the bytes that were saved",
                          {.path = path.string(), .value = actual, .bound = expected.front()});
   }
 }
 
-ChainReader open_chain_checked(const RunFiles& files, const std::filesystem::path& path,
-                               const LoadOptions& options, MissingDigest missing,
-                               const OtherDigests& others) {
-  const CheckedFile top = open_checked(files, path, options, missing, others);
+namespace {
+
+ChainReader chain_over(const RunFiles& files, const std::filesystem::path& path,
+                       const CheckedFile& top, const LoadOptions& options) {
   const bool is_checked = options.check == LoadCheck::digest;
   return with_path(path.string(), [&] {
     ChainReader chain = files.open_chain(top.bytes, options.read);
@@ -69,6 +68,17 @@ ChainReader open_chain_checked(const RunFiles& files, const std::filesystem::pat
     }
     return chain;
   });
+}
+
+}  // namespace
+
+ChainReader open_chain_checked(const RunFiles& files, const std::filesystem::path& path,
+                               const LoadOptions& options, MissingDigest missing,
+                               const OtherDigests& others) {
+  return state::open_unreplaced(
+      path, [&] { return open_checked(files, path, options, missing, others); },
+      [](const CheckedFile& top) -> const io::FileBytes& { return *top.bytes; },
+      [&](const CheckedFile& top) { return chain_over(files, path, top, options); });
 }
 
 }  // namespace thalia::store

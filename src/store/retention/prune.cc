@@ -10,10 +10,9 @@
 #include <utility>
 
 #include "base/fail.h"
-#include "container/plan/check_options.h"
 #include "io/folder/line_log.h"
-#include "state/delta/save_state.h"
 #include "store/load/checked_file.h"
+#include "store/retention/rewrite.h"
 #include "store/run/names.h"
 #include "store/run/sidecar.h"
 #include "thalia/text.h"
@@ -27,25 +26,13 @@ using Fate = RetentionDecision::Fate;
 constexpr std::uint64_t kShortJournal = 1000;
 
 // The state of a delta takes its place under its name, with what the journal knows of it.
-void squash_delta(const PruneJob& job, const io::Folder& folder, const CheckpointEntry& entry) {
-  const std::filesystem::path path = folder.path() / entry.file;
+void squash_delta(const PruneJob& job, const CheckpointEntry& entry) {
+  const std::filesystem::path path = job.run.phase(job.phase) / entry.file;
   const RunFiles& files = job.run.files();
   LoadOptions load;
   load.read = files.reading(job.cancel);
-  const ChainReader chain = open_chain_checked(files, path, load, MissingDigest::warn);
-  const SaveResult saved = state::save_state(
-      state_source(chain), path,
-      SaveOptions{
-          .sha256 = true, .output = files.output(job.durability), .work = {.cancel = job.cancel}});
-  const JournalLine line{.file = entry.file,
-                         .step = entry.step,
-                         .bytes = saved.file_bytes,
-                         .saved_at = entry.saved_at,
-                         .sha256 = hex(saved.sha256->bytes),
-                         .metric = entry.metric,
-                         .modified_ns = modified_ns(folder, entry.file),
-                         .is_save = false};
-  io::append_lines(folder, std::string(kJournal), journal_text(line), job.durability);
+  rewrite_entry(job, entry, open_chain_checked(files, path, load, MissingDigest::warn),
+                std::nullopt);
 }
 
 class Pruning {
@@ -82,8 +69,7 @@ class Pruning {
   }
 
   void squash() {
-    for (const CheckpointEntry* const entry : of_fate(Fate::squash))
-      squash_delta(job_, folder_, *entry);
+    for (const CheckpointEntry* const entry : of_fate(Fate::squash)) squash_delta(job_, *entry);
   }
 
   void remove() {
@@ -166,9 +152,8 @@ std::vector<std::string> dependents_of(const RunListing& listing, const std::str
 
 void squash_dependents(const PruneJob& job, const RunListing& listing, const std::string& file) {
   const std::vector<const CheckpointEntry*> dependents = dependent_entries(listing, file);
-  const io::Folder folder = job.run.files().folder(job.run.phase(job.phase));
   for (auto entry = dependents.rbegin(); entry != dependents.rend(); ++entry)
-    squash_delta(job, folder, **entry);
+    squash_delta(job, **entry);
 }
 
 void shorten_journal(const PruneJob& job, const RunListing& before) {
@@ -185,6 +170,7 @@ void shorten_journal(const PruneJob& job, const RunListing& before) {
     // In the order of their saves: that is all that it says.
     line.is_save = line.number != 0;
     text += journal_text(line);
+    if (line.is_rewritten) text += rewriting_text(line.file, now_seconds());
   }
   for (const CheckpointEntry& entry : listing.entries) {
     const auto check = listing.journal.checks.find(entry.file);

@@ -50,6 +50,7 @@ struct ParsedLine {
   std::string removed;
   std::string checked;
   std::string resumed;
+  std::string rewriting;
   bool is_damaged = false;
 };
 
@@ -64,6 +65,8 @@ ParsedLine parse_line(json::Reader& reader, std::string_view text) {
       line.checked = text_of(value);
     else if (key == "resumed")
       line.resumed = text_of(value);
+    else if (key == "rewriting")
+      line.rewriting = text_of(value);
     else if (key == "damaged")
       line.is_damaged = value.token() == "true";
     else if (key == "step")
@@ -116,6 +119,13 @@ std::string removal_text(std::string_view file, std::string_view reason, std::ui
   return text + "\n";
 }
 
+std::string rewriting_text(std::string_view file, std::uint64_t now) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("rewriting", file).member("at", now).end_object();
+  return text + "\n";
+}
+
 std::string resumed_text(std::string_view file, std::uint64_t now) {
   std::string text;
   JsonWriter json(text);
@@ -146,6 +156,9 @@ Journal parse_journal(std::string_view text) {
       if (!parsed.resumed.empty()) {
         const auto known = journal.saved.find(parsed.resumed);
         if (known != journal.saved.end()) known->second.number = journal.lines;
+      } else if (!parsed.rewriting.empty()) {
+        const auto known = journal.saved.find(parsed.rewriting);
+        if (known != journal.saved.end()) known->second.is_rewritten = true;
       } else if (!parsed.checked.empty()) {
         journal.checks.insert_or_assign(
             std::move(parsed.checked),

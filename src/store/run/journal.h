@@ -33,10 +33,15 @@ struct JournalLine {
   /// Written by a save: the last of these is of the latest checkpoint.
   bool is_save = true;
   std::uint64_t number = 0;  ///< of the save's line, in their order; not written
+  /// The file was to be written anew, and may have been: base, depth, bytes and digest may be those
+  /// of the old one. In a line of its own: rewriting_text().
+  bool is_rewritten = false;
 };
 
 /// With a line end.
 std::string journal_text(const JournalLine& line);
+/// Before the file of a checkpoint takes another form.
+std::string rewriting_text(std::string_view file, std::uint64_t now);
 std::string removal_text(std::string_view file, std::string_view reason, std::uint64_t now);
 
 /// What was found when a file was read. It holds for as long as the file has that size and time.

@@ -67,7 +67,8 @@ const CheckpointEntry* listed(const RunListing& listing, std::string_view file) 
   return found == listing.entries.end() ? nullptr : &*found;
 }
 
-// The deltas that lead from a file to the latest; none if the latest is not based on it.
+}  // namespace
+
 std::vector<std::string> links_after(const RunListing& listing, const std::string& file) {
   std::vector<std::string> links;
   const CheckpointEntry* link = listing.latest ? listed(listing, *listing.latest) : nullptr;
@@ -81,6 +82,8 @@ std::vector<std::string> links_after(const RunListing& listing, const std::strin
   }
   return link == nullptr ? std::vector<std::string>{} : links;
 }
+
+namespace {
 
 std::string new_name(std::string host, std::uint64_t process) {
   for (char& c : host)

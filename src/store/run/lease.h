@@ -42,6 +42,10 @@ bool is_live(const Lease& lease, std::uint64_t now) noexcept;
 /// @throws IoError; UsageError (not_found) for a phase.
 std::vector<Lease> live_leases(const RunFolder& run, std::string_view phase, std::uint64_t now);
 
+/// The deltas that lead from a file to the latest, the newest first; none if the latest is not
+/// based on it.
+std::vector<std::string> links_after(const RunListing& listing, const std::string& file);
+
 /// Says of entries that a follower holds them, or needs them on its way to the latest. @throws as
 /// above.
 void protect_followed(const RunFolder& run, std::string_view phase, RunListing& listing);

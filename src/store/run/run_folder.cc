@@ -52,11 +52,13 @@ Condition condition_of(const std::string& file, const io::EntryFacts& facts,
 
 void complete(CheckpointEntry& entry, const Journal& journal) {
   const auto found = journal.saved.find(entry.file);
-  // A line with another size is about a file that this one replaced.
-  if (found == journal.saved.end() || found->second.bytes != entry.bytes) return;
+  if (found == journal.saved.end()) return;
   const JournalLine& line = found->second;
+  // A line with another size is about a file that this one replaced.
+  if (line.bytes != entry.bytes && !line.is_rewritten) return;
   entry.saved_at = line.saved_at;
   entry.metric = line.metric;
+  if (line.is_rewritten) return;
   entry.base = line.base;
   entry.depth = line.depth;
   entry.read_factor = line.read_factor;

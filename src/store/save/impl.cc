@@ -16,6 +16,7 @@
 #include "io/output/atomic_file.h"
 #include "io/output/temporary_file.h"
 #include "store/retention/condition.h"
+#include "store/retention/rewrite.h"
 #include "store/retention/prune.h"
 #include "store/run/names.h"
 #include "store/run/sidecar.h"
@@ -272,6 +273,16 @@ StorePruneResult RunWriter::Impl::retain(std::string_view phase, const Retention
   result.removed = std::move(pruned.removed);
   result.freed_bytes = pruned.freed_bytes;
   return result;
+}
+
+RebaseResult RunWriter::Impl::rebase(std::string_view phase, unsigned max_depth) const {
+  return store::rebase_phase(
+      {.run = folder(),
+       .phase = std::string(phase),
+       .durability = options_.durability,
+       .cancel = options_.cancel,
+       .on_warning = options_.on_warning},
+      max_depth, [this](const std::string& file) { return held_files_->is_base(file); });
 }
 
 StoredCheckpoint RunWriter::Impl::save_at(store::SavePlace& place, const store::SaveAt& full,

@@ -186,6 +186,8 @@ class RunWriter::Impl {
   /// while files are read.
   StorePruneResult retain(std::string_view phase, const RetentionPolicy& policy, bool is_dry,
                           std::unique_lock<io::ProcessMutex>& held) const;
+  /// By who holds lock(). @throws as RunWriter::rebase().
+  RebaseResult rebase(std::string_view phase, unsigned max_depth) const;
   /// In a forked child.
   bool is_foreign() const noexcept { return !mutex_.process().is_this(); }
   /// Within a callback that would wait for itself: leaves this to the publisher, which destroys it

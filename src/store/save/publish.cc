@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "io/folder/line_log.h"
+#include "store/retention/rewrite.h"
 #include "store/run/lease.h"
 #include "store/run/names.h"
 #include "store/run/pointer.h"
@@ -168,6 +169,17 @@ void add_line(const SaveSession& session, const std::filesystem::path& folder,
   session.files().append_lines(folder / kJournal, journal_text(line), session.options.durability);
 }
 
+// A crash came between the line that says that a file takes another form and the one of what it is.
+void mend(const SaveSession& session, std::string_view phase, const JournalLine& line) {
+  try {
+    mend_line(session.run, phase, line, session.options.durability);
+  } catch (const FormatError& error) {
+    session.warn(std::string("not readable: ") + error.what());
+  } catch (const IntegrityError& error) {
+    session.warn(std::string("not readable: ") + error.what());
+  }
+}
+
 // A crash came between a removal's line, or that of a replacement, and what it describes.
 bool restore_lines(const SaveSession& session, const std::filesystem::path& folder,
                    const RunListing& listing) {
@@ -236,7 +248,11 @@ void repair(const SaveSession& session, std::string_view phase, bool may_sweep) 
   const std::optional<Best> best_before = session.run.best(phase);
   bool is_best_replaced = false;
   for (const CheckpointEntry& entry : listing.entries) {
-    if (listing.journal.saved.contains(entry.file)) continue;
+    if (const auto known = listing.journal.saved.find(entry.file);
+        known != listing.journal.saved.end()) {
+      if (known->second.is_rewritten) mend(session, phase, known->second);
+      continue;
+    }
     add_line(session, folder.path(), entry, &entry == newest.entry);
     is_best_replaced |= best_before && best_before->file == entry.file &&
                         listing.journal.removed.contains(entry.file);

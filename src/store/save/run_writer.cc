@@ -7,6 +7,7 @@
 #include "container/write/file_save.h"
 #include "io/file/posix_file.h"
 #include "io/folder/folder.h"
+#include "state/rebase/plan.h"
 #include "state/delta/save_state.h"
 #include "store/retention/condition.h"
 #include "store/run/record_keys.h"
@@ -261,6 +262,13 @@ StorePruneResult RunWriter::prune(std::string_view phase, const StorePruneOption
   std::unique_lock held = impl_->lock();
   const RetentionPolicy& own = run().config().phase(phase).retention;
   return impl_->retain(phase, options.policy ? *options.policy : own, options.dry_run, held);
+}
+
+RebaseResult RunWriter::rebase(std::string_view phase, const StoreRebaseOptions& options) {
+  require_thalia_run(run());
+  state::check_rebase_depth(options.max_depth);
+  const std::unique_lock held = impl_->lock();
+  return impl_->rebase(phase, options.max_depth);
 }
 
 // What was passed over is written down first: a run that goes on without that would count it.
