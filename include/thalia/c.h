@@ -24,6 +24,7 @@
 #pragma once
 
 #include "thalia/c/codes.h"
+#include "thalia/c/follow.h"
 #include "thalia/c/reader.h"
 #include "thalia/c/run.h"
 #include "thalia/c/writer.h"

@@ -94,6 +94,8 @@ if TYPE_CHECKING:
     from ._operations.repair import CompactResult, LostTensor, RecoverResult, SalvageResult, compact, recover, salvage
     from ._operations.verify import Finding, VerifyReport, verify
     from ._operations.wrap import WrapResult, compress, decompress
+    from .store._follow import FollowedState, FollowedTensor, Follower, FollowUpdate
+    from .store._publish import PublishedState, Publisher, PublishHandle, PublishWriter
 
 
 def _torch_tensors() -> _TorchTensors:
@@ -139,6 +141,10 @@ __all__ = [
     "FieldDiff",
     "File",
     "Finding",
+    "FollowUpdate",
+    "FollowedState",
+    "FollowedTensor",
+    "Follower",
     "FormatError",
     "Info",
     "IntegrityError",
@@ -156,6 +162,10 @@ __all__ = [
     "ParamResolver",
     "ParamSource",
     "ParamStatistics",
+    "PublishHandle",
+    "PublishWriter",
+    "PublishedState",
+    "Publisher",
     "QuantizeResult",
     "QuantizedTensor",
     "RebaseResult",
@@ -235,6 +245,8 @@ if not TYPE_CHECKING:  # else each name would be one that is there
         "_operations.repair",
         "_operations.verify",
         "_operations.wrap",
+        "store._follow",
+        "store._publish",
     )
 
     def __getattr__(name):

@@ -13,6 +13,7 @@
 
 namespace thalia::c {
 
+inline constexpr std::array kAccesses{Access::mapped, Access::copied, Access::writable};
 inline constexpr std::array kIoModes{IoMode::automatic, IoMode::buffered, IoMode::direct};
 inline constexpr std::array kChecksums{ChecksumType::block_tree, ChecksumType::none,
                                        ChecksumType::sha256, ChecksumType::crc32};

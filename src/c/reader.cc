@@ -22,7 +22,6 @@ namespace {
 
 constexpr std::array kVerifications{Verification::on_first_touch, Verification::off,
                                     Verification::at_open, Verification::by_tensor};
-constexpr std::array kAccesses{Access::mapped, Access::copied, Access::writable};
 
 ReadOptions read_options(const thalia_read_options* given) {
   const thalia_read_options from = taken(given, "options");

@@ -22,11 +22,24 @@ namespace thalia::python {
 /// How long a signal may wait.
 constexpr std::chrono::milliseconds kBetweenSignals{50};
 
+/// Calls, with the GIL. True: it raised, and Python knows with what.
+template <typename Call>
+bool has_raised(const Call& call) {
+  try {
+    call();
+    return false;
+  } catch (nanobind::python_error& error) {
+    error.restore();
+    return true;
+  }
+}
+
 /// Runs action(stop token) on a thread of its own, without the GIL, and looks for signals
 /// meanwhile: a handler that raises, as that of Ctrl-C does, stops the action, and its exception is
 /// thrown once that has ended. So does the end of the process. The GIL is held by the caller.
-template <typename Action>
-auto interruptible(Action action) {
+/// @param meanwhile called between the looks, with the GIL; what it raises ends the action, too.
+template <typename Action, typename Meanwhile>
+auto interruptible(Action action, Meanwhile meanwhile) {
   using Result = std::invoke_result_t<Action, std::stop_token>;
   std::stop_source stop;
   std::packaged_task<Result()> task([&] { return action(stop.get_token()); });
@@ -37,13 +50,18 @@ auto interruptible(Action action) {
     const std::jthread thread(std::move(task));
     while (!raised && result.wait_for(kBetweenSignals) != std::future_status::ready) {
       const Locked locked;
-      raised = locked && PyErr_CheckSignals() != 0;
+      raised = locked && (PyErr_CheckSignals() != 0 || has_raised(meanwhile));
       if (raised || !locked) stop.request_stop();
     }
     if (raised) result.wait();
   }
   if (raised) throw nanobind::python_error();
   return result.get();
+}
+
+template <typename Action>
+auto interruptible(Action action) {
+  return interruptible(std::move(action), [] {});
 }
 
 /// The same of work that is soon over, as all of a small file is: on the caller's own thread, which

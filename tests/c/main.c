@@ -11,6 +11,7 @@ void test_nulls(void);
 void test_saving(void);
 void test_reading(void);
 void test_runs(void);
+void test_following(void);
 void test_streaming(void);
 void test_background(void);
 
@@ -82,6 +83,7 @@ int main(int argc, char** argv) {
   test_streaming();
   test_background();
   test_runs();
+  test_following();
   test_errors();
   test_nulls();
   if (failures() != 0) fprintf(stderr, "%d checks failed\n", failures());

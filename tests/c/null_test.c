@@ -191,10 +191,56 @@ static void runs(void) {
   thalia_run_close(NULL);
 }
 
+static void following(void) {
+  thalia_follower* follower = NULL;
+  thalia_followed_state* state = NULL;
+  thalia_followed_state_info info = {.size = sizeof info};
+  thalia_followed_tensor tensor = {.size = sizeof tensor};
+  thalia_text name;
+  const char* const none[] = {NULL};
+  thalia_follow_options options = {.size = sizeof options, .include_count = 1};
+  thalia_server_memory memory = {.size = sizeof memory, .bytes = 1};
+  REFUSES(thalia_follower_open(NULL, NULL, &follower), "folder");
+  REFUSES(thalia_follower_open("a", NULL, NULL), "follower");
+  REFUSES(thalia_follower_open("a", &options, &follower), "include");
+  options.include = none;
+  REFUSES(thalia_follower_open("a", &options, &follower), "include");
+  REFUSES(thalia_follower_add_memory(NULL, &memory), "follower");
+  REFUSES(thalia_follower_wait(NULL, 0, NULL), "follower");
+  REFUSES(thalia_follower_prepare(NULL, 0, NULL), "follower");
+  REFUSES(thalia_follower_apply(NULL, NULL, NULL), "follower");
+  REFUSES(thalia_follower_changed(NULL, 0, &name), "follower");
+  REFUSES(thalia_follower_state(NULL, &state), "follower");
+  REFUSES(thalia_followed_state_describe(NULL, &info), "state");
+  REFUSES(thalia_followed_state_tensor(NULL, 0, &tensor), "state");
+  REFUSES(thalia_followed_state_find(NULL, "a", "b", &tensor), "state");
+  OK(thalia_follower_open(path_of("followed"), NULL, &follower));
+  REFUSES(thalia_follower_add_memory(follower, NULL), "memory");
+  REFUSES(thalia_follower_add_memory(follower, &memory), "data");
+  memory.data = &memory;
+  memory.name_count = 1;
+  REFUSES(thalia_follower_add_memory(follower, &memory), "names");
+  OK(thalia_follower_wait(follower, 60000, NULL));
+  REFUSES(thalia_follower_changed(follower, 0, NULL), "name");
+  REFUSES(thalia_follower_state(follower, NULL), "state");
+  OK(thalia_follower_state(follower, &state));
+  REFUSES(thalia_followed_state_describe(state, NULL), "info");
+  REFUSES(thalia_followed_state_tensor(state, 0, NULL), "tensor");
+  REFUSES(thalia_followed_state_find(state, NULL, "w", &tensor), "region");
+  REFUSES(thalia_followed_state_find(state, "layers", NULL, &tensor), "name");
+  REFUSES(thalia_followed_state_find(state, "layers", "w", NULL), "tensor");
+  thalia_followed_state_close(state);
+  thalia_follower_close(follower);
+  thalia_followed_state_close(NULL);
+  thalia_follower_close(NULL);
+  thalia_follower_wake(NULL);
+}
+
 void test_nulls(void) {
   reading();
   streaming();
   saving();
   background();
   runs();
+  following();
 }

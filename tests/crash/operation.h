@@ -63,6 +63,7 @@ std::span<const Operation> save_operations();
 std::span<const Operation> in_place_operations();
 std::span<const Operation> safetensors_operations();
 std::span<const Operation> follow_operations();
+std::span<const Operation> rebase_operations();
 std::span<const Operation> store_save_operations();
 std::span<const Operation> store_keeping_operations();
 std::span<const Operation> broken_operations();

@@ -22,6 +22,7 @@ std::vector<const Operation*> operations(Group group) {
       add(in_place_operations());
       add(safetensors_operations());
       add(follow_operations());
+      add(rebase_operations());
       break;
     case Group::store:
       add(store_save_operations());

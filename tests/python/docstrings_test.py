@@ -12,6 +12,22 @@ BEFORE = {
     "AsyncSaver": WEIGHT
     + WRITER
     + "from thalia_checkpoint import AsyncSaver\nwriter = Writer('a.thalia'); writer.add('a/weight', weight)\n",
+    "Follower": """
+        import threading
+        import numpy as np
+        from thalia_checkpoint import Follower, store
+        run = "runs/20260115_143022_a1b2c3d4"
+        store.create_run(run, {"phases": [{"name": "train"}]})
+        with store.RunWriter(run) as training, training.new_checkpoint(1) as writer:
+            writer.add("layers/0.weight", np.ones((8, 4), np.float32))
+        lock, weights = threading.Lock(), np.zeros((8, 4), np.float32)
+        def serve(array, step):
+            assert array.all() and step == 1
+            follower.wake()
+    """,
+    "Publisher": WEIGHT
+    + "from thalia_checkpoint import Publisher, store\n"
+    + "store.create_run('runs/20260115_143022_a1b2c3d4', {'phases': [{'name': 'train'}]})\n",
     "Writer": WEIGHT + WRITER,
     "brain": """
         import numpy as np

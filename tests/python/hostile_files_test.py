@@ -53,6 +53,7 @@ ENTRIES = {
             if of.nbytes < 1 << 28:  # packed elements of more bytes fit, and take minutes to unpack
                 params.load(name)
         """,
+    "Follower": "thalia.Follower(os.path.dirname(path)).wait(0)",
     "quantize": "thalia.quantize(path, 'q.thalia', replace=True)",
     "salvage": "thalia.salvage(path, 's.thalia', replace=True)",
     "compress": "thalia.compress(path, 'c.zst', replace=True)",
@@ -69,7 +70,7 @@ ENTRIES = {
 }
 
 PROGRAM = """
-import json, sys
+import json, os, sys
 import thalia_checkpoint as thalia
 import thalia_checkpoint.numpy as thalia_numpy
 from thalia_checkpoint.brain import BrainCheckpoint

@@ -53,6 +53,7 @@ PUBLIC_PLACES = {
     "version.h": "format",
     "writer.h": "container/write",
     "c/codes.h": "c",
+    "c/follow.h": "c",
     "c/reader.h": "c",
     "c/run.h": "c",
     "c/writer.h": "c",

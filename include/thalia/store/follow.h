@@ -18,6 +18,7 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -25,8 +26,10 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "thalia/detail/held.h"
@@ -45,9 +48,24 @@ struct FollowedTensor : ChainTensor {
   Role role = Role::weights;
 };
 
-/// Memory of the server's own for a tensor, of its logical bytes; an empty span where
-/// the follower is to hold it.
-using FollowMemory = std::function<MutableByteSpan(const FollowedTensor&)>;
+/// Memory of the server's own for a tensor, of its logical bytes. A dense one's are its elements.
+struct ServerMemory {
+  ServerMemory() = default;
+  /// For any tensor of so many bytes.
+  template <std::convertible_to<MutableByteSpan> Bytes>
+  ServerMemory(Bytes&& memory)  // NOLINT(google-explicit-constructor): a span is memory
+      : bytes(std::forward<Bytes>(memory)) {}
+  /// For a dense one of this type and shape alone.
+  ServerMemory(MutableByteSpan memory, DType type, const Shape& extents)
+      : bytes(memory), dtype(type), shape(extents) {}
+
+  MutableByteSpan bytes{};
+  std::optional<DType> dtype{};
+  std::optional<Shape> shape{};
+};
+
+/// Memory for a tensor; of no bytes where the follower is to hold it.
+using FollowMemory = std::function<ServerMemory(const FollowedTensor&)>;
 
 struct FollowOptions {
   /// This phase of a run alone. Empty: the last one that has a checkpoint. A folder that is no run
@@ -63,7 +81,8 @@ struct FollowOptions {
   /// Patterns of the tensors that are followed, as in a PrecisionPattern; empty: all, those of
   /// connections left out.
   std::vector<std::string> include{};
-  /// Asked once for each tensor that add_memory() does not name, and again where its size changes.
+  /// Asked once for each tensor that add_memory() does not name, and again where its layout
+  /// changes.
   FollowMemory memory{};
   /// Not empty: the newest state is in this file, a whole .thalia file at each moment, and none is
   /// in memory. Not in the folder that is followed.
@@ -137,7 +156,8 @@ class FollowedState {
 /// Follows the `latest` checkpoint of a run, or of a folder with .thalia and .delta.thalia files:
 /// what its pointer names, else the one of the largest step. Nothing in the folder is changed, but
 /// for the follower's own lease in a run.
-/// Externally synchronised, but for current() and wake(), which any thread may call.
+/// Externally synchronised, but for current() and wake(), which any thread may call. In a forked
+/// child all but current() and the end of it is UsageError (wrong_state), and wake() does nothing.
 class Follower {
  public:
   /// @throws IoError; UsageError for options, (not_found) for a phase or a folder.
@@ -146,21 +166,28 @@ class Follower {
   Follower(Follower&&) noexcept;
   Follower& operator=(Follower&&) noexcept;
 
-  /// Memory of the server's own for a tensor, of its logical bytes, that lives as long as the
-  /// follower. Nothing else changes it. Before the first update. @throws UsageError (wrong_state)
-  /// after it, (bad_argument) for a tensor that has some.
-  void add_memory(std::string_view region, std::string_view name, MutableByteSpan memory);
+  /// Memory of the server's own for a tensor, that lives as long as the follower. Nothing else
+  /// changes it. Before the first update. @throws UsageError (wrong_state) after it, and with
+  /// `into`; (bad_argument) for a tensor that has some.
+  void add_memory(std::string_view region, std::string_view name, const ServerMemory& memory);
+  /// The same for a tensor that has one of these names, in whichever region: what shares memory, as
+  /// tied weights do, is in a file by any of its names, or by several.
+  void add_memory(std::span<const std::string> names, const ServerMemory& memory);
 
   /// Waits for a checkpoint that is newer than what is held, at first for any, reads and verifies
   /// it, and applies it. nullopt once `timeout` has passed, none: never, or after wake(). What
-  /// cannot be read is passed over with a warning, and what was held stays. @throws CancelledError;
-  /// UsageError (size_mismatch) for memory that a tensor does not fit; IoError where the folder
-  /// cannot be read, or `into` not be written.
-  std::optional<FollowUpdate> wait(std::optional<std::chrono::milliseconds> timeout = {});
+  /// cannot be read is passed over with a warning, and what was held stays. @param stop ends this
+  /// wait, as the stop of the options ends all. @throws CancelledError;
+  /// UsageError (size_mismatch, dtype_mismatch, shape_mismatch) for memory that a tensor does not
+  /// fit, (not_found) for memory of none, (duplicate) of two; IoError where the folder cannot be
+  /// read, or `into` not be written.
+  std::optional<FollowUpdate> wait(std::optional<std::chrono::milliseconds> timeout = {},
+                                   const std::stop_token& stop = {});
 
   /// The same without applying it: no memory that is in use is touched. A newer one takes the place
   /// of one that was prepared and not applied. `seconds` and `latency` are not known yet.
-  std::optional<FollowUpdate> prepare(std::optional<std::chrono::milliseconds> timeout = {});
+  std::optional<FollowUpdate> prepare(std::optional<std::chrono::milliseconds> timeout = {},
+                                      const std::stop_token& stop = {});
   /// Applies what prepare() has prepared, tensor by tensor, then current() is the new state. It
   /// opens and reads no file, unless there is an `into`. @throws UsageError (wrong_state) where
   /// nothing is prepared; what hooks throw; for `into`, as OutputFile.

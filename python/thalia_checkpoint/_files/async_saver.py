@@ -18,7 +18,9 @@ from ..errors import UsageError
 from .writer import SaveResult, Writer
 
 Result = TypeVar("Result", bound=object)
-_RawHandle: TypeAlias = "_core.SaveHandle | _core.StoreHandle | _core.BrainSaveHandle | _core.BrainDeltaHandle"
+_RawHandle: TypeAlias = (
+    "_core.SaveHandle | _core.StoreHandle | _core.PublishHandle | _core.BrainSaveHandle | _core.BrainDeltaHandle"
+)
 
 
 class PendingSave(OpenHere, Generic[Result]):
@@ -31,7 +33,12 @@ class PendingSave(OpenHere, Generic[Result]):
     _instead = "wait for it here"
 
     def __init__(
-        self, raw: _core.SaveHandle | _core.StoreHandle | _core.BrainSaveHandle | _core.BrainDeltaHandle
+        self,
+        raw: _core.SaveHandle
+        | _core.StoreHandle
+        | _core.PublishHandle
+        | _core.BrainSaveHandle
+        | _core.BrainDeltaHandle,
     ) -> None:
         self._raw = raw
         # Kept here, where Python sees what its traceback leads to, and may free it.

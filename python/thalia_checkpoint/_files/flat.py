@@ -57,7 +57,7 @@ class FlatSource:
 
     __slots__ = ("_payload", "dtype", "name", "nbytes", "offset", "shape")
     region = ""
-    role = None
+    role: str | None = None
     encoding = "dense"
     is_mapped = True
     of_delta = False

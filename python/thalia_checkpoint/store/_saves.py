@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from .. import _core, _log
 from .._files.async_saver import AsyncSaver, PendingSave
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .._files.writer import SaveOptions
     from ..brain._options import RunOptions
 
+AnyWriter = TypeVar("AnyWriter", bound=Writer)
 #: By its name, what saves a brain chooses the compression of the file.
 _BRAIN_FILE = "checkpoint.thalia"
 
@@ -120,7 +121,7 @@ class RunSaves:
         Arguments as of new_checkpoint() and save(); convert: as of thalia_checkpoint.save(). Raises as these;
         UnsupportedError that names the place of what cannot be saved.
         """
-        writer = _declared(obj, lambda: self.new_checkpoint(step, phase, **options), convert)
+        writer = declared(obj, lambda: self.new_checkpoint(step, phase, **options), convert)
         return self.save(writer, metric=metric, delta=delta)
 
     def save_object_async(
@@ -137,7 +138,7 @@ class RunSaves:
     ) -> StoreHandle:
         """The same in the background. This returns after one copy of the tensors, which may change from then on.
         Arguments and errors as of save_object() and save_async()."""
-        writer = _declared(obj, lambda: self.new_checkpoint(step, phase, **options), convert)
+        writer = declared(obj, lambda: self.new_checkpoint(step, phase, **options), convert)
         return self.save_async(saver, writer, metric=metric, delta=delta)
 
     def save_brain(
@@ -159,7 +160,7 @@ class RunSaves:
             which is the run's.
         Raises as that and as save().
         """
-        plan = _brain_plan(brain, options)
+        plan = brain_plan(brain, options)
         return self._stored(self._raw.save_brain(self._phase(phase), step, plan.brain, plan.options, metric, replace))
 
     def save_brain_async(
@@ -175,7 +176,7 @@ class RunSaves:
         **options: Unpack[RunOptions],
     ) -> StoreHandle:
         """The same in the background, with `snapshot` as of AsyncSaver.save(). Raises as that."""
-        plan = _brain_plan(brain, options)
+        plan = brain_plan(brain, options)
         handle = self._raw.save_brain_async(
             saver._raw, self._phase(phase), step, plan.brain, plan.options, metric, replace, snapshot
         )
@@ -254,10 +255,11 @@ def _tell(stored: StoredCheckpoint) -> None:
     _log.saved("saved" if entry.base is None else "saved delta", stored.path, entry.file_bytes, stored.seconds)
 
 
-def _declared(obj: Any, begin: Callable[[], CheckpointWriter], convert: Instead | None) -> CheckpointWriter:
+def declared(obj: Any, begin: Callable[[], AnyWriter], convert: Instead | None) -> AnyWriter:
+    """The writer that begin() gives, with all tensors of an object. Raises as RunSaves.save_object()."""
     if sys.modules.get("torch") is None:
         return declared_by(begin, obj, convert or nothing)
-    writer: CheckpointWriter
+    writer: AnyWriter
     writer, _ = _above("torch._objects").declare_staged(obj, begin, None, convert or nothing)
     return writer
 
@@ -267,7 +269,8 @@ def _above(name: str) -> Any:
     return import_module(f"thalia_checkpoint.{name}")
 
 
-def _brain_plan(brain: Any, given: RunOptions) -> Any:
+def brain_plan(brain: Any, given: RunOptions) -> Any:
+    """A brain on its way into a run, with its options. Raises as RunSaves.save_brain()."""
     options: dict[str, Any] = {**given}
     return _above("brain._save").plan(
         brain,

@@ -14,6 +14,7 @@
 #include <climits>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 
 #include "base/fail.h"
 #include "base/stop_question.h"
@@ -84,8 +85,12 @@ Woken FolderWatch::wait(std::chrono::milliseconds patience, const std::stop_toke
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kLongest{INT_MAX / 2};
   const Clock::time_point end = Clock::now() + std::min(patience, kLongest);
-  // A stop ends the wait as a call does.
+  // A stop ends the wait as a call does, and this one alone: its call does not outlive it.
   bool called = take_call();
+  const auto forget = [&](const void*) {
+    if (stop.stop_requested()) static_cast<void>(take_call());
+  };
+  const std::unique_ptr<FolderWatch, decltype(forget)> after(this, forget);
   const std::stop_callback on_stop(stop, [this] { wake(); });
   while (true) {
     stop_if_wanted(stop);

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,8 @@ namespace thalia::python {
 /// Told by threads that do not have the GIL, and taken by those that do.
 class StoreWarnings {
  public:
+  /// @param what they are of; stays.
+  explicit StoreWarnings(std::string_view what = "the writer of the run") : mutex_(what) {}
   void add(const std::string& sentence) {
     const std::lock_guard lock(mutex_);
     sentences_.push_back(sentence);
@@ -42,7 +45,7 @@ class StoreWarnings {
   }
 
  private:
-  io::ProcessMutex mutex_{"the writer of the run"};
+  io::ProcessMutex mutex_;
   std::vector<std::string> sentences_;
 };
 
@@ -103,6 +106,8 @@ auto loaded_file(LoadOptions options, Load load) {
 }
 
 using RunWriterClass = nanobind::class_<PyRunWriter>;
+void bind_follow(nanobind::module_& module);
+void bind_publisher(nanobind::module_& module);
 void bind_store_results(nanobind::module_& module);
 void bind_run(nanobind::module_& module);
 void bind_store_states(RunWriterClass& writer);

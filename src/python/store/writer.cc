@@ -135,6 +135,7 @@ PassedOver passed_over(const std::vector<LoadAttempt>& attempts) {
 void bind_store(nb::module_& module) {
   bind_store_results(module);
   bind_run(module);
+  bind_follow(module);
   bind_handle<StoredCheckpoint>(module, "StoreHandle", std::identity());
   RunWriterClass writer(module, "RunWriter");
   writer
@@ -174,6 +175,7 @@ void bind_store(nb::module_& module) {
   bind_keeping(module, writer);
   bind_pool(module, writer);
   bind_phases(module, writer);
+  bind_publisher(module);
 }
 
 }  // namespace thalia::python

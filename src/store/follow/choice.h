@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,8 @@ class FollowedFolder {
   /// @throws as Follower().
   FollowedFolder(const std::filesystem::path& folder, const FollowOptions& options);
 
+  /// For what is read from now on.
+  void set_stop(const std::stop_token& stop) { chain_.read.work.cancel = stop; }
   /// @throws IoError.
   FollowChoices look();
   /// In which names come and go.

@@ -6,8 +6,10 @@
 #include "thalia/store/follow.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <set>
+#include <stop_token>
 #include <utility>
 
 #include "base/fail.h"
@@ -46,8 +48,11 @@ double seconds_since(std::uint64_t ns) {
 
 // The caller's mistakes with memory. What a file names wrongly is another one's.
 bool is_of_caller(const Error& error) {
+  constexpr std::array kCodes{ErrorCode::size_mismatch, ErrorCode::dtype_mismatch,
+                              ErrorCode::shape_mismatch, ErrorCode::not_found,
+                              ErrorCode::duplicate};
   return dynamic_cast<const UsageError*>(&error) != nullptr &&
-         (error.code() == ErrorCode::size_mismatch || error.code() == ErrorCode::not_found);
+         std::ranges::find(kCodes, error.code()) != kCodes.end();
 }
 
 }  // namespace
@@ -56,6 +61,7 @@ class store::FollowerImpl {
  public:
   FollowerImpl(const std::filesystem::path& folder, const FollowOptions& options)
       : options_(checked(options)),
+        stop_(options.chain.read.work.cancel),
         folder_(folder, options_),
         watch_(options_.polling),
         tensors_(options_),
@@ -70,20 +76,25 @@ class store::FollowerImpl {
     }
   }
 
-  void add_memory(std::string_view region, std::string_view name, MutableByteSpan memory) {
+  // Where memory may be added now.
+  TensorChoice& open_choice() {
+    process_.require(kWhat);
     if (number_ != 0 || pending_ || has_file())
       throw UsageError(ErrorCode::wrong_state, "memory is registered before the first update");
-    tensors_.add_memory(region, name, memory);
+    return tensors_;
   }
 
-  std::optional<FollowUpdate> prepare(std::optional<milliseconds> timeout);
+  std::optional<FollowUpdate> prepare(std::optional<milliseconds> timeout,
+                                      const std::stop_token& stop);
   FollowUpdate apply(const FollowHooks& hooks);
 
   std::shared_ptr<const FollowedState> current() const {
     const std::lock_guard lock(mutex_);
     return current_;
   }
-  void wake() noexcept { watch_.wake(); }
+  void wake() noexcept {
+    if (process_.is_this()) watch_.wake();
+  }
   bool is_polling() const noexcept { return watch_.is_polling(); }
 
  private:
@@ -116,6 +127,7 @@ class store::FollowerImpl {
   }
   bool has_file() const noexcept { return !options_.into.empty(); }
 
+  std::optional<FollowUpdate> prepare_within(std::optional<milliseconds> timeout);
   void look();
   bool is_same(const std::optional<Taken>& taken, const FollowChoice& choice,
                const io::EntryFacts& facts) const {
@@ -129,7 +141,11 @@ class store::FollowerImpl {
   void warn(const std::string& sentence);
   void adopt(const Pending& pending);
 
-  FollowOptions options_;
+  static constexpr std::string_view kWhat = "the follower";
+
+  const io::OwnProcess process_{};
+  FollowOptions options_;  ///< its stop is that of the call that is under way
+  const std::stop_token stop_;
   FollowedFolder folder_;
   io::FolderWatch watch_;
   TensorChoice tensors_;
@@ -297,7 +313,20 @@ void FollowerImpl::look() {
   if (!reason.empty()) failed_ = choices.fingerprint;
 }
 
-std::optional<FollowUpdate> FollowerImpl::prepare(std::optional<milliseconds> timeout) {
+// The stop of the options and that of the call, as one.
+std::optional<FollowUpdate> FollowerImpl::prepare(std::optional<milliseconds> timeout,
+                                                  const std::stop_token& stop) {
+  process_.require(kWhat);
+  std::stop_source either;
+  const auto request = [&] { either.request_stop(); };
+  const std::stop_callback by_options(stop_, request);
+  const std::stop_callback by_call(stop, request);
+  options_.chain.read.work.cancel = either.get_token();
+  folder_.set_stop(either.get_token());
+  return prepare_within(timeout);
+}
+
+std::optional<FollowUpdate> FollowerImpl::prepare_within(std::optional<milliseconds> timeout) {
   if (pending_ && pending_->has_begun)
     throw UsageError(ErrorCode::wrong_state, "an update is half applied: call apply() again");
   const Clock::time_point begin = Clock::now();
@@ -326,6 +355,7 @@ std::optional<FollowUpdate> FollowerImpl::prepare(std::optional<milliseconds> ti
 }
 
 FollowUpdate FollowerImpl::apply(const FollowHooks& hooks) {
+  process_.require(kWhat);
   if (!pending_)
     throw UsageError(ErrorCode::wrong_state, "nothing is prepared that could be applied");
   const Stopwatch watch;
@@ -399,17 +429,24 @@ Follower::~Follower() = default;
 Follower::Follower(Follower&&) noexcept = default;
 Follower& Follower::operator=(Follower&&) noexcept = default;
 
-void Follower::add_memory(std::string_view region, std::string_view name, MutableByteSpan memory) {
-  impl_->add_memory(region, name, memory);
+void Follower::add_memory(std::string_view region, std::string_view name,
+                          const ServerMemory& memory) {
+  impl_->open_choice().add_memory(region, name, memory);
 }
 
-std::optional<FollowUpdate> Follower::wait(std::optional<milliseconds> timeout) {
-  if (!impl_->prepare(timeout)) return std::nullopt;
+void Follower::add_memory(std::span<const std::string> names, const ServerMemory& memory) {
+  impl_->open_choice().add_memory(names, memory);
+}
+
+std::optional<FollowUpdate> Follower::wait(std::optional<milliseconds> timeout,
+                                           const std::stop_token& stop) {
+  if (!impl_->prepare(timeout, stop)) return std::nullopt;
   return impl_->apply({});
 }
 
-std::optional<FollowUpdate> Follower::prepare(std::optional<milliseconds> timeout) {
-  return impl_->prepare(timeout);
+std::optional<FollowUpdate> Follower::prepare(std::optional<milliseconds> timeout,
+                                              const std::stop_token& stop) {
+  return impl_->prepare(timeout, stop);
 }
 
 FollowUpdate Follower::apply(const FollowHooks& hooks) {

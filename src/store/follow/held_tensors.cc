@@ -108,6 +108,30 @@ void make_value(const state::TensorChain& chain, const ReadOptions& read, SpareM
   out.value = Tensor::adopt(facts.layout, out.memory, nullptr);
 }
 
+[[noreturn]] void fail_fit(ErrorCode code, const FollowedTensor& tensor, std::string value,
+                           std::string bound) {
+  throw UsageError(code, "the server's memory does not fit the tensor",
+                   {.region = printable(tensor.region),
+                    .tensor = printable(tensor.name),
+                    .value = std::move(value),
+                    .bound = std::move(bound)});
+}
+
+void require_fit(const ServerMemory& memory, const FollowedTensor& tensor) {
+  const TensorLayout& layout = tensor.layout;
+  const bool is_dense = layout.encoding == Encoding::dense;
+  if (memory.dtype && (*memory.dtype != layout.dtype || !is_dense))
+    fail_fit(ErrorCode::dtype_mismatch, tensor, std::string(dtype_name(*memory.dtype)),
+             fmt::format("{}{}", dtype_name(layout.dtype),
+                         is_dense ? "" : fmt::format(", {}", encoding_name(layout.encoding))));
+  if (memory.shape && *memory.shape != layout.shape)
+    fail_fit(ErrorCode::shape_mismatch, tensor, memory.shape->to_string(),
+             layout.shape.to_string());
+  if (memory.bytes.size() != tensor.logical_bytes)
+    fail_fit(ErrorCode::size_mismatch, tensor, fmt::format("{} bytes", memory.bytes.size()),
+             std::to_string(tensor.logical_bytes));
+}
+
 }  // namespace
 
 const FollowedValue* find_value(const FollowedValues& values, std::string_view region,
@@ -129,34 +153,46 @@ std::optional<state::HeldBytes> HeldTensors::find(const state::TensorKey& key) c
 }
 
 void TensorChoice::add_memory(std::string_view region, std::string_view name,
-                              MutableByteSpan memory) {
-  for (const Memory& known : memory_)
-    if (known.region == region && known.name == name)
-      throw UsageError(ErrorCode::bad_argument, "the tensor has memory already",
-                       {.region = printable(region), .tensor = printable(name)});
-  memory_.push_back({std::string(region), std::string(name), memory});
+                              const ServerMemory& memory) {
+  add({.region = std::string(region), .names = {std::string(name)}}, memory);
+}
+
+void TensorChoice::add_memory(std::span<const std::string> names, const ServerMemory& memory) {
+  if (names.empty()) fail_argument(ErrorCode::bad_argument, "names", "none", "one or more");
+  add({.region = std::nullopt, .names = {names.begin(), names.end()}}, memory);
+}
+
+void TensorChoice::add(Names names, const ServerMemory& memory) {
+  for (const std::string& name : names.names) {
+    if (!places_.contains({names.region, name})) continue;
+    throw UsageError(ErrorCode::bad_argument, "the tensor has memory already",
+                     {.region = printable(names.region.value_or("")), .tensor = printable(name)});
+  }
+  for (const std::string& name : names.names) places_[{names.region, name}] = memory_.size();
+  memory_.emplace_back(std::move(names), memory);
+}
+
+std::optional<std::size_t> TensorChoice::find(std::string_view region,
+                                              std::string_view name) const {
+  if (memory_.empty()) return std::nullopt;
+  auto found = places_.find({std::string(region), std::string(name)});
+  if (found == places_.end()) found = places_.find({std::nullopt, std::string(name)});
+  return found == places_.end() ? std::nullopt : std::optional(found->second);
 }
 
 MutableByteSpan TensorChoice::memory_of(const FollowedTensor& tensor,
                                         const FollowedValue* before) const {
-  const auto known = std::ranges::find_if(memory_, [&](const Memory& memory) {
-    return memory.region == tensor.region && memory.name == tensor.name;
-  });
-  MutableByteSpan memory;
-  if (known != memory_.end()) {
-    memory = known->bytes;
-  } else if (before != nullptr && before->facts.logical_bytes == tensor.logical_bytes) {
+  ServerMemory memory;
+  if (const auto known = find(tensor.region, tensor.name)) {
+    memory = memory_[*known].second;
+  } else if (before != nullptr && before->facts.layout == tensor.layout) {
     return before->memory;
-  } else {
-    if (options_.memory) memory = options_.memory(tensor);
-    if (memory.empty()) return {};
+  } else if (options_.memory) {
+    memory = options_.memory(tensor);
   }
-  if (memory.size() == tensor.logical_bytes) return memory;
-  throw UsageError(ErrorCode::size_mismatch, "the server's memory is not as large as the tensor",
-                   {.region = printable(tensor.region),
-                    .tensor = printable(tensor.name),
-                    .value = fmt::format("{} bytes", memory.size()),
-                    .bound = std::to_string(tensor.logical_bytes)});
+  const bool is_own = !memory.bytes.empty() || memory.dtype;
+  if (is_own) require_fit(memory, tensor);
+  return memory.bytes;
 }
 
 bool TensorChoice::takes(std::string_view region, std::string_view name, Role role) const {
@@ -168,10 +204,29 @@ bool TensorChoice::takes(std::string_view region, std::string_view name, Role ro
 }
 
 void TensorChoice::check(const FollowedValues& values) const {
-  for (const Memory& memory : memory_)
-    if (find_value(values, memory.region, memory.name) == nullptr)
+  std::vector<std::vector<const FollowedValue*>> users(memory_.size());
+  for (const FollowedValue& value : values)
+    if (const auto known = find(value.facts.region, value.facts.name))
+      users[*known].push_back(&value);
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    const Names& names = memory_[i].first;
+    if (users[i].empty())
       throw UsageError(ErrorCode::not_found, "the state has no tensor for this memory",
-                       {.region = printable(memory.region), .tensor = printable(memory.name)});
+                       {.region = printable(names.region.value_or("")),
+                        .tensor = printable(names.names.front())});
+    for (std::size_t k = 1; k < users[i].size(); ++k) {
+      // By another name it is the same tensor, which shares its memory; by the same name it is not.
+      const FollowedTensor& one = users[i][k]->facts;
+      for (std::size_t j = 0; j < k; ++j) {
+        if (users[i][j]->facts.name != one.name) continue;
+        throw UsageError(ErrorCode::duplicate, "two regions have a tensor for this memory",
+                         {.region = printable(one.region),
+                          .tensor = printable(one.name),
+                          .value = printable(users[i][j]->facts.region),
+                          .bound = "one region"});
+      }
+    }
+  }
 }
 
 std::shared_ptr<FollowedValues> prepare_values(const state::FileChain& chain,

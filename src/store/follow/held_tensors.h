@@ -1,9 +1,12 @@
 // The tensors of a state in memory: those that a follower holds, and those that it will hold.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -65,23 +68,29 @@ class TensorChoice {
   explicit TensorChoice(const FollowOptions& options) : options_(options) {}
 
   /// @throws UsageError (bad_argument), as Follower::add_memory().
-  void add_memory(std::string_view region, std::string_view name, MutableByteSpan memory);
-  /// Copies its answer of what `before` has, and else asks. @throws UsageError (size_mismatch);
-  /// what the callback throws.
+  void add_memory(std::string_view region, std::string_view name, const ServerMemory& memory);
+  void add_memory(std::span<const std::string> names, const ServerMemory& memory);
+  /// Copies its answer of what `before` has, and else asks. @throws UsageError (size_mismatch,
+  /// dtype_mismatch, shape_mismatch); what the callback throws.
   MutableByteSpan memory_of(const FollowedTensor& tensor, const FollowedValue* before) const;
   bool takes(std::string_view region, std::string_view name, Role role) const;
-  /// @throws UsageError (not_found) for memory of a tensor that the state does not have, and for a
-  /// pattern that fits none.
+  /// @throws UsageError (not_found) for memory of a tensor that the state does not have,
+  /// (duplicate) where two have one name in different regions.
   void check(const FollowedValues& values) const;
 
  private:
-  struct Memory {
-    std::string region;
-    std::string name;
-    MutableByteSpan bytes;
+  struct Names {
+    std::optional<std::string> region;  ///< nullopt: any
+    std::vector<std::string> names;
   };
+  using Place = std::pair<std::optional<std::string>, std::string>;
+  void add(Names names, const ServerMemory& memory);
+  // Where a tensor's memory lies in memory_; its own region's comes first.
+  std::optional<std::size_t> find(std::string_view region, std::string_view name) const;
+
   const FollowOptions& options_;
-  std::vector<Memory> memory_;
+  std::vector<std::pair<Names, ServerMemory>> memory_;
+  std::map<Place, std::size_t> places_;
 };
 
 /// The state of a chain; nothing that is in use is changed. @param trusted unchanged tensors are

@@ -18,9 +18,12 @@ namespace {
 // Large enough for several cores to have a share of one.
 constexpr std::uint64_t kPieceRead = 4 << 20;
 constexpr std::uint64_t kMostSampled = 64 << 20;
-// Less takes too little time to be told from noise.
-constexpr std::uint64_t kFewestChanged = 4 << 20;
-constexpr int kRounds = 2;
+// Less takes too little time to be told from noise in two rounds, and gets more of them.
+constexpr std::uint64_t kEnoughChanged = 4 << 20;
+// Still less takes no time that anybody waits for.
+constexpr std::uint64_t kFewestChanged = 256 << 10;
+constexpr std::uint64_t kRounds = 2;
+constexpr std::uint64_t kMostRounds = 16;
 
 struct Piece {
   TensorView tensor;
@@ -73,8 +76,12 @@ std::vector<Piece> sample_of(const Changed& changed) {
   return chosen;
 }
 
-// As they follow each other.
-std::vector<Piece> run_of(const ChainReader& full) {
+std::uint64_t rounds_for(const Changed& changed) {
+  return std::clamp(kRounds * kEnoughChanged / changed.bytes, kRounds, kMostRounds);
+}
+
+// As they follow each other: as much as has changed, or a little more.
+std::vector<Piece> run_of(const ChainReader& full, std::uint64_t most) {
   std::vector<Piece> pieces;
   std::uint64_t bytes = 0;
   const Reader& reader = full.reader();
@@ -82,8 +89,8 @@ std::vector<Piece> run_of(const ChainReader& full) {
     const RegionView region = reader.region(r);
     for (std::uint32_t i = 0; i < region.tensor_count(); ++i) {
       const std::uint64_t length = full.describe(region.tensor(i)).logical_bytes;
-      add_pieces(region.tensor(i), std::min(length, kMostSampled), pieces);
-      if ((bytes += length) >= kMostSampled) return pieces;
+      add_pieces(region.tensor(i), std::min(length, most), pieces);
+      if ((bytes += length) >= most) return pieces;
     }
   }
   return pieces;
@@ -120,14 +127,17 @@ std::optional<double> measure_read_factor(const RunFiles& files,
                                           const std::filesystem::path& delta) {
   // What disturbs a reading makes it longer.
   double chained = std::numeric_limits<double>::infinity(), alone = chained, share = 0;
-  for (int round = 0; round < kRounds; ++round) {
+  std::uint64_t rounds = kRounds;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
     // Opened anew, as what was verified once is not verified again.
     const ChainReader chain = files.open_chain(delta);
     const ChainReader full = files.open_chain(chain.paths().back());
     const Changed changed = changed_since(full, chain);
     if (changed.bytes < kFewestChanged) return std::nullopt;
+    rounds = rounds_for(changed);
     share = static_cast<double>(changed.bytes) / static_cast<double>(changed.all_bytes);
-    const std::vector<Piece> sample = sample_of(changed), run = run_of(full);
+    const std::uint64_t most = std::clamp(changed.bytes, kEnoughChanged, kMostSampled);
+    const std::vector<Piece> sample = sample_of(changed), run = run_of(full, most);
     forget(chain);
     chained = std::min(chained, seconds_a_byte(chain, sample));
     forget(chain);

@@ -1,4 +1,7 @@
 // A follower in memory: what it takes, in which order, and when.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <optional>
 #include <stop_token>
@@ -190,19 +193,6 @@ BOOST_AUTO_TEST_CASE(what_a_hook_throws_leaves_the_rest_for_the_next_call) {
   BOOST_TEST(training.holds(*follower.current(), 1));
 }
 
-BOOST_AUTO_TEST_CASE(memory_has_to_fit) {
-  Training training;
-  training.save(1);
-  std::vector<std::byte> memory(16);
-  Follower small(training.path());
-  small.add_memory("model", "w", memory);
-  BOOST_CHECK_EXCEPTION(small.wait(kNow), UsageError,
-                        says(ErrorCode::size_mismatch, "16 bytes", "16384"));
-  Follower other(training.path());
-  other.add_memory("model", "x", memory);
-  BOOST_CHECK_EXCEPTION(other.wait(kNow), UsageError, has_code(ErrorCode::not_found));
-}
-
 BOOST_AUTO_TEST_CASE(a_part_of_the_tensors_may_be_followed) {
   Training training;
   training.save(1);
@@ -285,6 +275,49 @@ BOOST_AUTO_TEST_CASE(a_stop_ends_the_wait) {
   Follower follower(training.path(), options);
   std::jthread stopper([&] { stop.request_stop(); });
   BOOST_CHECK_THROW(follower.wait(), CancelledError);
+}
+
+BOOST_AUTO_TEST_CASE(the_stop_of_a_call_ends_that_one) {
+  Training training;
+  Follower follower(training.path());
+  std::stop_source stop;
+  {
+    std::jthread stopper([&] { stop.request_stop(); });
+    BOOST_CHECK_THROW(follower.wait({}, stop.get_token()), CancelledError);
+  }
+  training.save(1);
+  BOOST_CHECK_THROW(follower.wait(kNow, stop.get_token()), CancelledError);
+  BOOST_TEST(follower.wait(kSoon)->step == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_forked_child_has_what_was_held_and_follows_nothing) {
+  Training training;
+  training.save(1);
+  std::vector<std::byte> memory(16);
+  Follower follower(training.path());
+  follower.wait(kNow);
+  const auto in_child = [&] {
+    const auto refused = [](const auto& call) {
+      try {
+        call();
+      } catch (const UsageError& error) {
+        return error.code() == ErrorCode::wrong_state;
+      }
+      return false;
+    };
+    follower.wake();
+    return training.holds(*follower.current(), 1) && refused([&] { follower.wait(kNow); }) &&
+           refused([&] { follower.apply(); }) &&
+           refused([&] { follower.add_memory("model", "w", memory); });
+  };
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(in_child() ? 0 : 1);
+  int status = 0;
+  BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+  BOOST_TEST(status == 0);
+  // The child's wake() is none of the parent's.
+  training.save(2);
+  BOOST_TEST(follower.wait(kSoon)->step == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(phases_follow_each_other) {
