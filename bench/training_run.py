@@ -5,6 +5,10 @@ A transformer learns bytes of text that every Debian machine has (the standard l
 licenses), with AdamW. Every few steps the model and the optimizer's moments are written as
 FOLDER/f32-NN.safetensors, and the weights alone, rounded to bf16, as FOLDER/bf16-NN.safetensors. The
 same machine writes the same files each time. torch is installed into .venv-bench on the first run.
+
+With --small-steps the learning rate falls to each of five after the warm-up, and two checkpoints of
+bf16 weights are one step apart, as FOLDER/bf16-RATE-{0,1}.safetensors: what is published after each
+step. A table says how large a delta of them is, beside two bounds (delta_sizes.py).
 """
 
 import argparse
@@ -12,9 +16,11 @@ import pathlib
 import sysconfig
 import time
 
+import delta_sizes
 from race import environment
 
 SEED = 20
+SMALL_STEPS = (1e-6, 3e-6, 1e-5, 1e-4, 3e-4)
 TEXT_BYTES = 16 << 20
 
 
@@ -32,6 +38,9 @@ def parse():
     add("--rate", type=float, default=3e-4, help="learning rate (3e-4)")
     add("--threads", type=int, default=0, help="of torch; 0: one a core")
     add("--frozen", type=int, default=0, help="first layers that do not learn, as in fine-tuning")
+    add("--small-steps", action="store_true", help="two checkpoints at each of five learning rates")
+    default = environment.ROOT / "build-bench"
+    add("--build", type=pathlib.Path, default=default, help="build folder, for --small-steps")
     return parser.parse_args()
 
 
@@ -94,15 +103,21 @@ def state_of(model, optimizer):
     return state
 
 
-def save(options, number, model, optimizer):
+def save_weights(path, model):
     import safetensors.torch
     import torch
 
     weights = {name: tensor.detach() for name, tensor in model.named_parameters()}
+    halves = {name: tensor.to(torch.bfloat16) for name, tensor in weights.items()}
+    safetensors.torch.save_file(halves, path)
+
+
+def save(options, number, model, optimizer):
+    import safetensors.torch
+
     state = state_of(model, optimizer)
     safetensors.torch.save_file(state, options.folder / f"f32-{number:02}.safetensors")
-    halves = {name: tensor.to(torch.bfloat16) for name, tensor in weights.items()}
-    safetensors.torch.save_file(halves, options.folder / f"bf16-{number:02}.safetensors")
+    save_weights(options.folder / f"bf16-{number:02}.safetensors", model)
 
 
 def learn(options, data, model, optimizer):
@@ -120,7 +135,8 @@ def learn(options, data, model, optimizer):
     return loss.item()
 
 
-def train(options):
+def start(options):
+    """Data, model and optimizer, the same each time."""
     import torch
 
     torch.manual_seed(SEED)
@@ -129,16 +145,36 @@ def train(options):
     data = torch.frombuffer(text(), dtype=torch.uint8)
     model = make_model(options)
     learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimizer = torch.optim.AdamW(learning, lr=options.rate)
+    return data, model, torch.optim.AdamW(learning, lr=options.rate)
+
+
+def take_small_steps(options):
+    """Two checkpoints, one step apart, at each learning rate; --every steps at it come before."""
+    for rate in SMALL_STEPS:
+        data, model, optimizer = start(options)
+        for _ in range(options.warm_up):
+            learn(options, data, model, optimizer)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        for _ in range(options.every):
+            learn(options, data, model, optimizer)
+        save_weights(delta_sizes.checkpoint(options.folder, rate, 0), model)
+        loss = learn(options, data, model, optimizer)
+        save_weights(delta_sizes.checkpoint(options.folder, rate, 1), model)
+        print(f"learning rate {rate:g}: loss {loss:.3f}", flush=True)
+
+
+def train(options):
+    data, model, optimizer = start(options)
     steps = options.warm_up + (options.checkpoints - 1) * options.every
-    start = time.monotonic()
+    began = time.monotonic()
     for step in range(1, steps + 1):
         loss = learn(options, data, model, optimizer)
         number, rest = divmod(step - options.warm_up, options.every)
         if step < options.warm_up or rest:
             continue
         save(options, number, model, optimizer)
-        spent = time.monotonic() - start
+        spent = time.monotonic() - began
         print(f"checkpoint {number}: step {step}, loss {loss:.3f}, {spent:.0f} s", flush=True)
 
 
@@ -148,7 +184,11 @@ def main():
         raise SystemExit("--checkpoints, --every and --warm-up: at least 1")
     environment.enter()
     options.folder.mkdir(parents=True, exist_ok=True)
-    train(options)
+    if options.small_steps:
+        take_small_steps(options)
+        print(delta_sizes.table(options.folder, SMALL_STEPS, options.build / "src/cli/thalia"))
+    else:
+        train(options)
 
 
 if __name__ == "__main__":
