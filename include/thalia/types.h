@@ -232,8 +232,9 @@ enum class Encoding : std::uint8_t {
   xor_base = 5,
   sparse_delta = 6,
   low_rank_delta = 7,
+  step_delta = 8,
 };
-inline constexpr std::uint8_t kEncodingCount = 8;
+inline constexpr std::uint8_t kEncodingCount = 9;
 
 /// True of csr and coo: index arrays say where the stored elements are.
 constexpr bool is_sparse(Encoding encoding) noexcept {

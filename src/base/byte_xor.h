@@ -22,4 +22,18 @@ inline void xor_into(MutableByteSpan out, ByteSpan other) noexcept {
   for (; i < out.size(); ++i) out[i] ^= other[i];
 }
 
+/// out = a ^ b, byte by byte. Both have at least as many bytes as `out`.
+inline void xor_of(ByteSpan a, ByteSpan b, MutableByteSpan out) noexcept {
+  std::size_t i = 0;
+  for (; i + 8 <= out.size(); i += 8) {
+    std::uint64_t x;
+    std::uint64_t y;
+    std::memcpy(&x, a.data() + i, sizeof x);
+    std::memcpy(&y, b.data() + i, sizeof y);
+    x ^= y;
+    std::memcpy(out.data() + i, &x, sizeof x);
+  }
+  for (; i < out.size(); ++i) out[i] = a[i] ^ b[i];
+}
+
 }  // namespace thalia

@@ -13,6 +13,7 @@ inline constexpr std::uint32_t kDeltaVersion = 2;
 inline constexpr std::uint32_t kDeltaReferenceLength = 64;
 inline constexpr std::uint32_t kDeltaTensorLength = 64;
 inline constexpr std::uint64_t kDeltaBlockElements = 65536;
+inline constexpr std::uint32_t kStepDeltaHeaderLength = 4;
 
 struct DeltaHeader {
   std::uint8_t magic[5];
@@ -55,9 +56,9 @@ THALIA_FIELD(DeltaReference, depth, 0x30, 4);
 THALIA_FIELD(DeltaReference, path_length, 0x34, 4);
 THALIA_FIELD(DeltaReference, zero_38, 0x38, 8);
 
-/// Side data of a tensor whose encoding is same_as_base, xor_base, sparse_delta or low_rank_delta.
-/// It describes the tensor that comes out, where the entry in the directory describes what is
-/// stored.
+/// Side data of a tensor whose encoding is same_as_base, xor_base, sparse_delta, low_rank_delta or
+/// step_delta. It describes the tensor that comes out, where the entry in the directory describes
+/// what is stored.
 struct DeltaTensor {
   Encoding encoding;
   std::uint8_t flags;
@@ -80,5 +81,19 @@ THALIA_FIELD(DeltaTensor, nnz, 0x10, 8);
 THALIA_FIELD(DeltaTensor, content_hash, 0x18, 16);
 THALIA_FIELD(DeltaTensor, base_content_hash, 0x28, 16);
 THALIA_FIELD(DeltaTensor, zero_38, 0x38, 8);
+
+/// The first bytes of a step_delta.
+struct StepDeltaHeader {
+  std::uint8_t table;
+  std::uint8_t first_class;
+  std::uint8_t lanes_log2;
+  std::uint8_t chunk_log2;
+};
+
+THALIA_ON_DISK(StepDeltaHeader, 4);
+THALIA_FIELD(StepDeltaHeader, table, 0x00, 1);
+THALIA_FIELD(StepDeltaHeader, first_class, 0x01, 1);
+THALIA_FIELD(StepDeltaHeader, lanes_log2, 0x02, 1);
+THALIA_FIELD(StepDeltaHeader, chunk_log2, 0x03, 1);
 
 }  // namespace thalia::format

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <span>
 
+#include "base/dtype_facts.h"
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "format/constants.h"
@@ -62,6 +63,13 @@ class StructChecks {
 };
 
 #define AT(Type, field) #field, offsetof(Type, field)
+
+// Floats and integers of 8 and 16 bits.
+bool has_steps(DType dtype) {
+  const DTypeFacts& facts = dtype_facts(dtype);
+  return (facts.bits == 8 || facts.bits == 16) && facts.kind != DTypeKind::boolean &&
+         facts.kind != DTypeKind::complex;
+}
 
 constexpr const char* kWideIndices = "u64 indices, for an extent or an nnz of 2^32 or more";
 
@@ -352,6 +360,17 @@ void validate_delta_tensor(const DeltaTensor& side, std::uint64_t side_offset,
     if (entry.logical_length < kLowRankHeaderLength) {
       stored.fail(AT(TensorEntry, logical_length), std::to_string(entry.logical_length),
                   fmt::format("{} or more", kLowRankHeaderLength));
+    }
+    expected = entry.logical_length;
+  } else if (entry.encoding == Encoding::step_delta) {
+    if (result != Encoding::dense || !has_steps(dtype)) {
+      check.fail(AT(DeltaTensor, encoding), std::to_string(code_of(result)),
+                 "dense, of bf16, f16, f8 or integers of 8 or 16 bits, for a step_delta");
+    }
+    // The length follows from the chunks' lengths in the payload; read_step_delta() checks it.
+    if (entry.logical_length < kStepDeltaHeaderLength) {
+      stored.fail(AT(TensorEntry, logical_length), std::to_string(entry.logical_length),
+                  fmt::format("{} or more", kStepDeltaHeaderLength));
     }
     expected = entry.logical_length;
   } else {

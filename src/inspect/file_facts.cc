@@ -179,6 +179,7 @@ std::optional<std::uint64_t> value_bytes_of(const AnyTensor& tensor) noexcept {
     case Encoding::same_as_base:
     case Encoding::sparse_delta:
     case Encoding::low_rank_delta:
+    case Encoding::step_delta:
       break;
   }
   return std::nullopt;

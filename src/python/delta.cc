@@ -115,7 +115,7 @@ void bind_delta_results(nb::module_& module) {
             "Relative to the change: 0 where all of it comes back, 1 where nothing does."));
   bind_result<DeltaResult>(
       module, "DeltaResult",
-      "What a delta stores.\n\n`same`, `differences`, `lists`, `whole` and the length of "
+      "What a delta stores.\n\n`same`, `steps`, `differences`, `lists`, `whole` and the length of "
       "`low_rank` add up to `tensors`.",
       field("file_bytes", &DeltaResult::file_bytes),
       field("base_bytes", &DeltaResult::base_bytes, "The size of the base's file."),
@@ -123,6 +123,8 @@ void bind_delta_results(nb::module_& module) {
       field("depth", &DeltaResult::depth, "Deltas from here down to a full file."),
       field("regions", &DeltaResult::regions), field("tensors", &DeltaResult::tensors),
       field("same", &DeltaResult::same, "Tensors of which nothing is stored."),
+      field("steps", &DeltaResult::steps,
+            "Tensors of which it is stored by how many values each element moved."),
       field("differences", &DeltaResult::differences,
             "Tensors of which the bits that differ are stored."),
       field("lists", &DeltaResult::lists, "Tensors of which the elements that changed are stored."),

@@ -39,6 +39,13 @@ SampleState sample(int step) {
   Tensor listed = weights({20, 60});
   Tensor moved = weights({900});
   Tensor grown = weights({10, 10});
+  // Patterns of bits, of which one in five moves at each step, by less than 64 or by much.
+  Tensor stepped = Tensor::zeros(DType::bf16, {700});
+  for (std::byte& byte : stepped.mutable_bytes()) byte = static_cast<std::byte>(random());
+  for (int i = 0; i < step; ++i) {
+    for (std::size_t at = static_cast<std::size_t>(i); at < 700; at += 5)
+      stepped.mutable_bytes()[2 * at + (at % 35 == 0)] ^= static_cast<std::byte>(1 + at % 32);
+  }
   Tensor low_rank = weights({24, 40});
   SampleState state{.regions = {{"a", {{"same", {weights({70})}}}}, {"b", {}}}};
   if (step > 0) {
@@ -55,6 +62,7 @@ SampleState sample(int step) {
   state.regions["a"]["moved"].tensor = moved;
   state.regions["a"]["grown"].tensor = grown;
   state.regions["a"]["low_rank"].tensor = low_rank;
+  state.regions["a"]["stepped"].tensor = stepped;
   state.regions["a"]["csr"].tensor = Tensor::zeros(DType::f32, {8, 8}).to_csr();
   state.connections[{"a", "b"}] = listed;
   return state;
@@ -76,8 +84,9 @@ struct Files {
     lower = read_file(lower_path);
     upper = read_file(upper_path);
     for (const fs::path& path : {lower_path, upper_path}) {
-      const TensorView view = Reader::open(path).region("a").at("low_rank");
-      FUZZ_REQUIRE(view.encoding() == Encoding::low_rank_delta);
+      const RegionView a = Reader::open(path).region("a");
+      FUZZ_REQUIRE(a.at("low_rank").encoding() == Encoding::low_rank_delta);
+      FUZZ_REQUIRE(a.at("stepped").encoding() == Encoding::step_delta);
     }
   }
   TemporaryFolder folder;

@@ -20,12 +20,14 @@ ROOMS = {
     },
     "codec": {
         "cpu": (),
+        "changes": ("cpu",),
         "frame": (),
         "float": ("cpu",),
         "lossy": ("float",),
         "planes": ("cpu",),
         "exponents": ("cpu", "frame", "planes"),
         "rans": ("cpu", "frame", "planes"),
+        "step": ("cpu", "frame"),
         "chunk": ("cpu", "exponents", "frame", "planes", "rans"),
     },
     "container": {
@@ -95,7 +97,7 @@ ABOVE_THE_ROOMS = ("src/cli/main.cc",)
 # What a folder holds at most: more, and nobody finds a file by looking.
 MOST_FILES = 40
 # Folders that hold more, and why.
-CROWDED = {}
+CROWDED = {"bench": "one program a subject, and what they share, side by side"}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 

@@ -379,6 +379,7 @@ UNCOUNTED_PLACES = {
     "src/state/delta/chain_stage.cc": "of checked pointers, no more than the elements that are asked for",
     "src/state/delta/low_rank_change.cc": "of what the caller saves",
     "src/state/delta/matrix_change.cc": "of matrices that are in memory",
+    "src/state/delta/tensor_chain.cc": "chunks of steps, for which the stages asked the budget",
     "src/checkpoint/brain_checkpoint.cc": "the budget was asked before",
     "src/formats/loom/blocks.cc": "encodes weights that the caller has in memory",
     "src/formats/loom/morph.cc": "converts weights that the caller has in memory",

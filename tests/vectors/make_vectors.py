@@ -141,8 +141,9 @@ def main():
         data = refused_bytes(valid, case)
         (refused / name).write_bytes(data)
         manifest["refused"].append(describe_refused(manifest["rules"], case, name, data))
-    # A base beside the deltas that are refused for it.
-    (refused / "small_base.thalia").write_bytes((valid / "small_base.thalia").read_bytes())
+    # Bases beside the deltas that are refused for them.
+    for name in "small_base.thalia", "steps_base.thalia":
+        (refused / name).write_bytes((valid / name).read_bytes())
     for path in sorted((folder / "bases").iterdir()):
         manifest["bases"].append({"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()})
     (folder / "manifest.json").write_text(lines_of(manifest), encoding="utf-8")

@@ -24,6 +24,8 @@ MODULES = (
     "digests",
     "quantized",
     "low_rank",
+    "step_rows",
+    "step_delta",
     "payloads",
     "regions",
     "checkpoint",

@@ -7,6 +7,8 @@ import digests
 from around import decode_frames, read_table
 from refused_header import Case, edit, flip, plus
 from refused_tensor import INFINITE
+from step_delta import StepDelta
+from step_writer import chunk_of
 
 HASH = bytes(31) + b"\1"
 
@@ -27,6 +29,33 @@ def side(rule, name, tensor="moved", field=None, **fields):
 def low_rank(name, **fields):
     field = next(iter(fields))
     return Case("L14", name, "small.delta", edit("low_rank", "low_rank", **fields), f"payload.{field}")
+
+
+def steps(name, base, tensor, at, value, rule="L15"):
+    return Case(rule, name, base, edit("stored", tensor, at, value))
+
+
+def spare_bits_of_tables(e):
+    payload = StepDelta("bf16", 5000, e.tensor("chunks").data)
+    last = payload.tables_end - 1
+    assert payload.data[last] < 0x80
+    e.stored("chunks", last, payload.data[last] | 0x80)
+
+
+def other_last_state(e):
+    """Of integers, which all have one class: their steps are known without the base."""
+    payload, zeros = StepDelta("i8", 210, e.tensor("i8").data), [0] * 210
+    chunk = chunk_of(payload, zeros, payload.decode(0, zeros), (1 << 16) + 1)
+    assert len(chunk) == len(payload.chunks[0])
+    e.stored("i8", len(payload.data) - len(chunk), chunk)
+
+
+def spare_bits_of_offsets(e):
+    """The highest bit of the byte that the offsets reach last: they have 2,495 bits."""
+    payload = bytes(e.tensor("chunks").data)
+    at = len(payload) - 312
+    assert payload[at] < 0x80
+    e.stored("chunks", at, payload[at] | 0x80)
 
 
 def stored(rule, name, tensor, at, value, field):
@@ -137,6 +166,21 @@ DELTA = [
     low_rank("low_rank_rms_error", rms_error=INFINITE),
     low_rank("low_rank_relative_error", relative_error=INFINITE),
     low_rank("low_rank_zero_28", zero_28=bytes(23) + b"\1"),
+    Case("L9", "steps_of_f32", "small.delta", edit("entry", "moved", encoding=8), "directory.encoding"),
+    steps("table_128", "steps.delta", "bf16", 0, 128),
+    steps("table_254", "steps.delta", "bf16", 0, 254),
+    steps("first_class_of_integers", "steps.delta", "i8", 1, 1),
+    steps("first_class_of_e8m0", "steps.delta", "f8_e8m0", 1, 1),
+    steps("lanes_log2_6", "steps.delta", "f16", 2, 6),
+    steps("chunk_log2_11", "steps.delta", "u16", 3, 11),
+    steps("chunk_log2_25", "steps.delta", "u16", 3, 25),
+    steps("chunk_lengths_of_more", "steps_level.delta", "chunks", 7, 1),
+    steps("chunk_lengths_of_less", "steps_level.delta", "chunks", 4, 0),
+    steps("no_classes", "steps_one_table.delta", "chunks", 4, 0),
+    steps("classes_33", "steps_one_table.delta", "chunks", 4, 33),
+    # A bit for "present", then l = 15 and m = 7 of g1.
+    steps("frequencies_of_more_than_all", "steps_one_table.delta", "chunks", 5, 0xFF),
+    Case("L15", "spare_bits_of_tables", "steps_one_table.delta", spare_bits_of_tables),
     Case("T21", "unused_bits_of_a_difference", "packed.delta", unused_bits_of_difference),
     *[
         Case("L14", f"low_rank_{part}", "small.delta", low_rank_place(part), f"payload.{part}")
@@ -161,6 +205,11 @@ CHAIN = [
     Case("B4", "chain_content_hash", "small.delta", other_content_hash, "payload.content_hash"),
     Case("B5", "chain_crc32_of_unchanged", "small.delta", edit("side", "same", crc32=plus(1))),
     Case("B6", "chain_tensor_of_none", "small.delta", lambda e: renamed(e)),
+    # In the first state, whose higher half is not 0; in the first word.
+    steps("chain_state_too_small", "steps_wide.delta", "chunks", 6, b"\0\0", "B8"),
+    steps("chain_other_word", "steps_wide.delta", "chunks", 8, b"\x5a\xa5", "B8"),
+    Case("B8", "chain_other_last_state", "steps.delta", other_last_state),
+    Case("B8", "chain_spare_bits_of_offsets", "steps_wide.delta", spare_bits_of_offsets),
 ]
 
 

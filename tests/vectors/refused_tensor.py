@@ -107,7 +107,7 @@ TENSOR = [
     Case("R6", "one_short_name", "names", one_short_name),
     entry("T1", "tensor_name_outside", name_offset=ALL32),
     entry("T2", "role_12", finding="directory.role", role=12),
-    entry("T2", "encoding_8", finding="directory.encoding", encoding=8),
+    entry("T2", "encoding_9", finding="directory.encoding", encoding=9),
     entry("T2", "dtype_29", finding="directory.dtype", dtype=29),
     entry("T2", "ndim_9", finding="directory.ndim", ndim=9),
     entry("T2", "tensor_flags_2", finding="directory.flags", flags=2),
@@ -142,6 +142,7 @@ TENSOR = [
     entry("T14", "first_chunk_of_raw", first_chunk=1),
     entry("T15", "chunks_outside", chunk_count=1),
     Case("T16", "encoding_of_a_delta", "minimal", encoding_of_a_delta),
+    Case("T24", "encoding_8", "minimal", edit("entry", "w", encoding=8), file="t2_encoding_8.thalia"),
     *[
         Case(
             "T17",

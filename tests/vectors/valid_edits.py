@@ -9,6 +9,8 @@ import structures as s
 from edits import Editor
 from low_rank import apply_low_rank
 from refused_around import with_checksums, without_table
+from step_delta import StepDelta
+from step_writer import coding, step_delta, symbol_of
 
 SKIPPABLE = b"\x50\x2a\x4d\x18"
 
@@ -178,6 +180,81 @@ def add_low_rank_clamped(folder):
     (folder / "low_rank_clamped.delta.thalia").write_bytes(editor.sealed())
 
 
+def list_in_place_of_steps(folder):
+    """A list of bytes in three blocks, of which the library would store steps."""
+    path = folder / "changed.delta.thalia"
+    editor = Editor(path.read_bytes())
+    tensor = editor.tensor("blocks")
+    old = bytes(Editor((folder / "changed_base.thalia").read_bytes()).tensor("blocks").data)
+    new = StepDelta("u8", len(old), tensor.data).apply(old)
+    places = [i for i, pair in enumerate(zip(old, new, strict=True)) if pair[0] != pair[1]]
+    blocks = -(-len(old) // 65536)
+    pointers = [sum(place < 65536 * b for place in places) for b in range(blocks + 1)]
+    payload = struct.pack(f"<{blocks + 1}Q", *pointers)
+    payload += b"".join(struct.pack("<H", place % 65536) for place in places) + bytes(new[i] for i in places)
+    before = tensor.entry.stored_length
+    editor.stored("blocks", 0, payload.ljust(before, b"\0"), digest=False)
+    crc, grown = digests.crc32(payload), len(payload) - before
+    editor.entry(
+        "blocks",
+        encoding=6,
+        nnz=len(places),
+        logical_length=len(payload),
+        stored_length=len(payload),
+        crc32=crc,
+        content_hash=digests.content_hash(payload),
+    )
+    editor.payload_header("blocks", checksum=crc)
+
+    def plus(number):
+        return number + grown
+
+    editor.record(0, logical_bytes=plus, stored_bytes=plus)
+    # It is the last of its region.
+    editor.index(0, data_length=plus)
+    editor.extension(0, other_length=plus)
+    path.write_bytes(editor.sealed())
+
+
+def moved(payload, elements, steps):
+    """Elements after steps, of those that their tables have."""
+    out = []
+    for i, element in enumerate(elements):
+        step = steps[i % len(steps)]
+        has_it = payload.alphabet(element).frequencies[symbol_of(step, payload.bits)[0]]
+        out.append(payload.element((payload.ordinal(element) + step * bool(has_it)) % (1 << payload.bits)))
+    return out
+
+
+def add_steps(folder):
+    """What no writer has to choose: explicit tables, short chunks, lanes without an element, any first_class."""
+    sound = (folder / "steps.delta.thalia").read_bytes()
+    old = struct.unpack("<5000H", Editor((folder / "steps_base.thalia").read_bytes()).tensor("chunks").data)
+    every = ((5, 3), (3, 1), (2, 0), (1, 0), (4, 7), (2, 1), (1, 0), (1, 0))
+    some = ((12, 7), (11, 1), (9, 0), (8, 5), (6, 3), (0, 0), (0, 0), (3, 2))
+    few, many = [0] * 60, (0, 1, 0, -2, 0, 3, 0, 0, -1, 0)
+    few[7::9] = (5, -12, 20, -63, 40000, 1)
+    for name, header, classes, steps in (
+        ("tables", (255, 100, 1, 12), (None, every, some, None, every), few),
+        ("one_table", (255, 0, 5, 13), (some,), many),
+        ("level", (30, 130, 3, 12), None, few),
+        ("wide", (0, 0, 0, 24), None, few),
+    ):
+        new = moved(coding("bf16", 5000, header, classes), old, steps)
+        payload, made = step_delta("bf16", old, new, header, classes), struct.pack("<5000H", *new)
+        editor = Editor(sound)
+        shrunk = editor.tensor("chunks").entry.stored_length - len(payload)
+        assert shrunk >= 0, (name, shrunk)
+        editor.stored("chunks", 0, payload + bytes(shrunk), digest=False)
+        crc, content_hash = digests.crc32(payload), digests.content_hash(payload)
+        length = {"logical_length": len(payload), "stored_length": len(payload)}
+        editor.entry("chunks", **length, crc32=crc, content_hash=content_hash)
+        editor.payload_header("chunks", checksum=crc)
+        editor.side("chunks", crc32=digests.crc32(made), content_hash=digests.content_hash(made))
+        editor.record(0, **dict.fromkeys(("logical_bytes", "stored_bytes"), lambda n, s=shrunk: n - s))
+        (folder / f"steps_{name}.delta.thalia").write_bytes(editor.sealed())
+
+
 def with_path(delta, path):
     """A delta with another path to its base."""
     reference = s.DELTA_REFERENCE.read(delta, 64)
@@ -210,6 +287,8 @@ def add_all(folder):
         add_negative_zeros,
         add_clamped,
         add_low_rank_clamped,
+        add_steps,
+        list_in_place_of_steps,
         add_paths,
     ):
         add(folder)

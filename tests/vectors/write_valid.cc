@@ -270,6 +270,39 @@ void write_packed_delta(const fs::path& folder) {
   save_delta(now, folder / "packed_base.thalia", folder / "packed.delta.thalia", delta_options());
 }
 
+// Elements of every pattern of bits, a third of which moved by little, and a few by much.
+Tensor stepped(const Tensor& base) {
+  Tensor out = base.owned();
+  const MutableByteSpan bytes = out.mutable_bytes();
+  const std::size_t width = dtype_bits(out.dtype()) / 8;
+  std::mt19937_64 random(17);
+  for (std::size_t i = 0; i < bytes.size(); i += width) {
+    const std::uint64_t chance = random();
+    if (chance % 3 != 0) continue;
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, bytes.data() + i, width);
+    const std::uint64_t step = 1 + (chance >> 8 & ((1U << (chance >> 4 & 7)) - 1));
+    bits = static_cast<std::uint16_t>((chance >> 32 & 1) != 0 ? bits + step : bits - step);
+    std::memcpy(bytes.data() + i, &bits, width);
+  }
+  return out;
+}
+
+void write_steps(const fs::path& folder) {
+  SampleState now{.regions = {{"a", {}}}, .steps = 100};
+  auto& a = now.regions["a"];
+  std::mt19937_64 random(16);
+  for (const DType dtype :
+       {DType::bf16, DType::f16, DType::f8_e4m3, DType::f8_e5m2, DType::f8_e4m3fnuz,
+        DType::f8_e5m2fnuz, DType::f8_e8m0, DType::i8, DType::u8, DType::i16, DType::u16})
+    a[std::string(dtype_name(dtype))] = {random_tensor(dtype, {7, 30}, random)};
+  a["chunks"] = {random_tensor(DType::bf16, {5000}, random)};
+  save_full(now, folder / "steps_base.thalia", options());
+  for (auto& [name, tensor] : a) tensor.tensor = stepped(tensor.tensor);
+  now.steps = 101;
+  save_delta(now, folder / "steps_base.thalia", folder / "steps.delta.thalia", delta_options());
+}
+
 void write_wrapped(const fs::path& folder) {
   for (const char* ending : {".zst", ".lz4"}) {
     const fs::path wrapped = folder / (std::string("pieces.thalia") + ending);
@@ -313,6 +346,7 @@ void write_all(const fs::path& folder) {
   write_appended(folder / "appended.thalia");
   write_deltas(folder);
   write_packed_delta(folder);
+  write_steps(folder);
   write_wrapped(folder);
 }
 

@@ -11,6 +11,7 @@ import structures as s
 from around import unwrapped
 from low_rank import apply_low_rank
 from quantized import TYPES, rounded
+from step_delta import apply_step
 from structures import Refused, align
 
 from checkpoint import Checkpoint
@@ -137,7 +138,7 @@ class Chain:
         side = tensor.side
         same = side.base_content_hash == content_hash
         side.require("base_content_hash", same, content_hash.hex(" "), "IntegrityError")
-        if tensor.encoding == "same_as_base" and (dtype, shape) != (tensor.dtype, tensor.shape):
+        if tensor.encoding in ("same_as_base", "step_delta") and (dtype, shape) != (tensor.dtype, tensor.shape):
             raise Refused("FormatError", "directory", "shape", 0, (dtype, shape), (tensor.dtype, tensor.shape))
         if side.encoding == 0 and dtype != tensor.dtype:
             base = converted(base, dtype, tensor.dtype)
@@ -242,4 +243,5 @@ APPLY = {
     "xor_base": apply_difference,
     "sparse_delta": apply_list,
     "low_rank_delta": apply_low_rank,
+    "step_delta": apply_step,
 }

@@ -55,7 +55,7 @@ class Chains(unittest.TestCase):
                     saved = {p.name: p.read_bytes() for p in self.path(f"{i}.expected").iterdir()}
                     self.assertEqual(found, saved)
                     encodings |= {t.encoding for t in chain.links[0].file.tensors}
-        wanted = {"same_as_base", "xor_base", "sparse_delta", "dense", "csr"}
+        wanted = {"same_as_base", "xor_base", "sparse_delta", "step_delta", "dense", "csr"}
         self.assertLessEqual(wanted, encodings)
 
     def test_another_base_is_refused(self):

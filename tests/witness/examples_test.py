@@ -18,6 +18,7 @@ import hex_examples as examples
 import structures as s
 from chain import Link
 from low_rank import apply_low_rank
+from step_delta import apply_step
 
 WITNESS_FILES = sys.argv[1]
 PAGES = pathlib.Path(__file__).parents[2] / "docs/format"
@@ -59,6 +60,7 @@ class Examples(unittest.TestCase):
             *examples.quantized(cls.data["arrays.thalia"]),
             *examples.sparse_delta(delta.file.data),
             examples.low_rank_delta(),
+            examples.step_example(),
             examples.delta_front(cls.data["step_2.delta.thalia"]),
             examples.side_file(cls.data["arrays.thalia.meta"]),
         ]
@@ -92,6 +94,13 @@ class Examples(unittest.TestCase):
         self.assertEqual(struct.unpack("<6f", made), examples.LOW_RANK_RESULT)
         for row in (examples.LOW_RANK_BASE, examples.LOW_RANK_RESULT):
             self.assertIn(", ".join(map(str, row)), DOCUMENT)
+
+    def test_steps_come_out_as_the_document_says(self):
+        tensor = types.SimpleNamespace(dtype="bf16", count=10, data=examples.step_payload())
+        made = apply_step(tensor, struct.pack("<10H", *examples.STEP_BASE))
+        self.assertEqual(struct.unpack("<10H", made), examples.STEP_RESULT)
+        for row in (examples.STEP_BASE, examples.STEP_RESULT):
+            self.assertIn(" ".join(f"{bits:04X}" for bits in row) + "\n", DOCUMENT)
 
     def test_side_file_ends_with_the_hash_of_all_before(self):
         data = self.data["arrays.thalia.meta"]

@@ -1,5 +1,6 @@
 """The short examples of the format's pages, line by line: from the library's files but for low_rank_delta,
-whose numbers a singular value decomposition would not give so plainly."""
+whose numbers a singular value decomposition would not give so plainly, and step_delta, which the library's writer
+has no cause to give explicit tables where it is so short."""
 
 import re
 import struct
@@ -7,11 +8,16 @@ import struct
 import elements
 import structures as s
 from annotate import rows, structure
+from step_writer import step_delta
 
 from checkpoint import Checkpoint
 
 LOW_RANK_BASE = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 LOW_RANK_RESULT = (1.0, 2.5, 4.5, 4.0, 6.5, 10.5)
+# Numbers of bf16, as their bits, and the tables of the two classes: l and m of each number.
+STEP_BASE = (0x3F80, 0xBF80, 0x3F81, 0x3F90, 0x3FC0, 0x4000, 0x4040, 0xC040, 0x4080, 0x4000)
+STEP_RESULT = (0x3F80, 0xBF80, 0x3F81, 0x3F91, 0x3FC0, 0x4000, 0x4040, 0xC045, 0x4080, 0x4000)
+STEP_TABLES = (None, ((12, 4), (0, 0), (0, 0), (11, 0), (0, 0), (0, 0), (0, 0), (1, 0)))
 
 
 def text(*parts):
@@ -99,6 +105,22 @@ def low_rank_delta():
         numbered("row: minimum, scale", "f64", data, 88, 104),
         rows(104, data[104:105], "codes of the column: 0, 2"),
         rows(105, data[105:106], "codes of the row: 0, 1, 3"),
+    )
+
+
+def step_payload():
+    return step_delta("bf16", STEP_BASE, STEP_RESULT, (255, 127, 0, 12), STEP_TABLES)
+
+
+def step_example():
+    data = step_payload()
+    return text(
+        structure(data, s.STEP_DELTA_HEADER, 0),
+        rows(4, data[4:5], "K 2"),
+        rows(5, data[5:10], "no table; g1 3072, g4 1024, g_escape 1, the others 0"),
+        numbered("state", "u32", data, 10, 14),
+        numbered("word", "u16", data, 14, 16),
+        rows(16, data[16:], "offset 1, of 2 bits"),
     )
 
 

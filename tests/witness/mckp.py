@@ -7,6 +7,7 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import digests
+import step_delta
 from low_rank import apply_low_rank
 
 MASK = (1 << 64) - 1
@@ -14,7 +15,7 @@ P1, P2, P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 P4, P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
 PIECE = 4 << 20
 STORE, ZSTD = 0, 1
-DELTA, GROUPED, QUANTIZED, SPARSE, LOW_RANK = 1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12
+DELTA, GROUPED, QUANTIZED, SPARSE, LOW_RANK, STEPS = (1 << bit for bit in range(8, 14))
 # Code of the content hash, bytes of an element, whether bytes are grouped.
 DTYPES = {
     "F32": (0, 4, True),
@@ -118,7 +119,7 @@ class File:
             require(begin + len(header) + entry["compressed_size"] == stop, "offset")
             entry["payload"] = self.data[begin + len(header) : stop]
             require(xxh64(entry["payload"]) == int(entry["xxh64"], 16), "xxh64")
-            for bit in range(5):
+            for bit in range(6):
                 flags |= (entry["method"] >> (8 + bit) & 1) << bit
         require(flags == self.flags, "flags")
         require(sum(entry["compressed_size"] for entry in entries) == total, "total")
@@ -140,6 +141,11 @@ class File:
             require(struct.unpack_from("<I", entry["payload"])[0] != 0, "rank")
             matrix = SimpleNamespace(shape=entry["shape"], dtype=entry["dtype"].lower(), data=entry["payload"])
             return apply_low_rank(matrix, base)
+        if method & STEPS:
+            require(method == DELTA | STEPS, "steps")
+            dtype = entry["dtype"].lower()
+            require(dtype in step_delta.TYPES, "steps")
+            return step_delta.StepDelta(dtype, product(entry["shape"]), entry["payload"]).apply(base)
         coded = self.decode_codec(method & 0xFF, entry["payload"])
         if method & QUANTIZED:
             return restore(entry, coded)

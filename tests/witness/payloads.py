@@ -8,6 +8,7 @@ from itertools import pairwise
 import chunk_codecs
 import digests
 import elements
+import step_delta
 import structures as s
 from quantized import Quantized
 from structures import Refused, align
@@ -23,7 +24,7 @@ class Tensor:
         self.name = name
         self.label = f"{region.name if region else ''}/{name}"
         entry.require("role", entry.role < len(s.ROLES), f"0 to {len(s.ROLES) - 1}")
-        entry.require("encoding", entry.encoding < len(s.ENCODINGS), "0 to 7")
+        entry.require("encoding", entry.encoding < len(s.ENCODINGS), "0 to 8")
         entry.require("dtype", entry.dtype < len(elements.DTYPES), "0 to 28")
         entry.require("ndim", entry.ndim <= 8, f"0 to {len(s.ROLES) - 1}")
         entry.require_zero()
@@ -97,6 +98,12 @@ class Tensor:
             entry.require("ndim", entry.ndim == 2, 2)
             entry.require("dtype", self.dtype in ("f16", "bf16", "f32", "f64"), "a float")
             entry.require("logical_length", entry.logical_length >= 64, "64 or more")
+            length = entry.logical_length
+        elif self.encoding == "step_delta":
+            self.side.require(
+                "encoding", self.dtype in step_delta.TYPES and self.side.encoding == 0, "dense, of few bits"
+            )
+            entry.require("logical_length", entry.logical_length >= 4, "4 or more")
             length = entry.logical_length
         elif self.side:
             length = self.side.logical_length if self.encoding == "xor_base" else 0
@@ -222,6 +229,8 @@ class Tensor:
         elif self.quantized:
             self.restored = self.quantized.restore(self.data)
             return
+        elif self.encoding == "step_delta":
+            step_delta.StepDelta(self.dtype, self.count, self.data)
         elif self.encoding == "sparse_delta":
             self.indices_end = (self.blocks + 1) * 8 + 2 * entry.nnz
         elif self.encoding in ("dense", "xor_base"):

@@ -276,6 +276,7 @@ LOW_RANK_HEADER = Layout(
     "u64 relative_error",
     "u8[24] zero_28",
 )
+STEP_DELTA_HEADER = Layout("payload", "u8 table", "u8 first_class", "u8 lanes_log2", "u8 chunk_log2")
 SKIPPABLE_HEADER = Layout("wrapper", "u8[4] magic", "u32 length")
 SEEK_ENTRY = Layout("wrapper", "u32 stored_length", "u32 content_length")
 SEEK_FOOTER = Layout("wrapper", "u32 frame_count", "u8 descriptor", "u8[4] magic")
@@ -303,6 +304,7 @@ ENCODINGS = (
     "xor_base",
     "sparse_delta",
     "low_rank_delta",
+    "step_delta",
 )
 ROLES = (
     "weights",

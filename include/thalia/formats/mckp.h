@@ -32,11 +32,12 @@ namespace thalia {
 /// How a block's payload was made of a tensor's bytes. docs/format/mckp.md, "Methods".
 struct MckpMethod {
   Codec codec = Codec::none;
-  bool delta = false;        ///< XORed with the tensor of the previous checkpoint
+  bool delta = false;        ///< made from that of the previous checkpoint, mostly by XOR
   unsigned plane_width = 0;  ///< bytes of an element that was cut up; 0: not cut
   bool quantized = false;    ///< codes in place of numbers: lossy
   bool sparse = false;       ///< of indices and values
   bool low_rank = false;     ///< a delta that is a sum of products: lossy
+  bool steps = false;        ///< a delta of steps in the order of values
   friend bool operator==(const MckpMethod&, const MckpMethod&) = default;
 };
 

@@ -215,10 +215,12 @@ struct DeltaOptions {
   DeltaLossOptions loss{};
   /// As every save's, but for this:
   ///
-  /// The codec is by default plane_entropy, or with a level zstd; with automatic_codec
+  /// Steps of elements of 8 and 16 bits are coded by themselves, and are stored without a codec.
+  ///
+  /// The codec of all else is by default plane_entropy, or with a level zstd; with automatic_codec
   /// plane_entropy, too. Differences of weights that all moved a little are what it is good at,
-  /// both in size and in speed; it leaves what repeats to zstd. With the codec none, nothing is
-  /// compressed: if a list of elements is not smaller, a tensor is stored whole.
+  /// both in size and in speed; it leaves what repeats to zstd. With the codec none, nothing else
+  /// is compressed: if a list of elements is not smaller, a tensor is stored whole.
   ///
   /// Writes go through the page cache, as they are few beside what is read: where `io` asks for
   /// direct ones, SaveResult::io_fallback says so.
@@ -238,6 +240,7 @@ struct DeltaResult : SaveResult {
   std::uint32_t same = 0;         ///< nothing
   std::uint32_t differences = 0;  ///< xor_base
   std::uint32_t lists = 0;        ///< sparse_delta
+  std::uint32_t steps = 0;        ///< step_delta
   std::uint32_t whole = 0;
   /// Tensors of `whole` that the base has too, but in a form that nothing can be taken from: csr or
   /// coo of another type, shape or count of elements, another encoding or rank, or a packed type.

@@ -42,10 +42,11 @@ void print_delta(const Session& session, const DeltaArguments& arguments,
               escape(arguments.output), counted(result.tensors, "tensor", "tensors"),
               human_bytes(result.file_bytes), human_bytes(result.base_bytes), result.ratio(),
               result.seconds);
-    out.print("{} unchanged, {} as differences, {} as lists of {}, {} whole; depth {}\n",
-              grouped(result.same), grouped(result.differences), grouped(result.lists),
-              counted(result.listed_elements, "element", "elements"), grouped(result.whole),
-              result.depth);
+    out.print(
+        "{} unchanged, {} as steps, {} as differences, {} as lists of {}, {} whole; depth {}\n",
+        grouped(result.same), grouped(result.steps), grouped(result.differences),
+        grouped(result.lists), counted(result.listed_elements, "element", "elements"),
+        grouped(result.whole), result.depth);
     if (result.converted != 0) {
       out.print("{} compared after conversion from another type\n",
                 counted(result.converted, "tensor", "tensors"));
@@ -66,7 +67,8 @@ void print_delta(const Session& session, const DeltaArguments& arguments,
     add_files(json, arguments.input, arguments.output);
     json.member("depth", result.depth).member("region_count", result.regions);
     json.member("tensor_count", result.tensors);
-    json.member("unchanged", result.same).member("differences", result.differences);
+    json.member("unchanged", result.same).member("steps", result.steps);
+    json.member("differences", result.differences);
     json.member("lists", result.lists).member("listed_elements", result.listed_elements);
     json.member("whole", result.whole).member("unlike", result.unlike);
     json.member("converted", result.converted);
@@ -100,7 +102,9 @@ DeltaResult write_mckp_delta(const DeltaArguments& arguments, const Session& ses
   result.tensors = written.tensors;
   result.seconds = written.seconds;
   for (const MckpTensor& tensor : chain.newest().tensors())
-    ++(tensor.method.delta ? result.differences : result.whole);
+    ++(tensor.method.steps   ? result.steps
+       : tensor.method.delta ? result.differences
+                             : result.whole);
   return result;
 }
 

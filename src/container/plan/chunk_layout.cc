@@ -27,11 +27,13 @@ Arrays sparse_arrays(const format::SparseParts& parts, bool wide, ElementLayout 
 
 Arrays arrays_of(const TensorPlan& tensor) {
   const TensorSpec& spec = tensor.spec;
-  const ElementLayout elements = codec::element_layout(spec.dtype);
+  ElementLayout elements = codec::element_layout(spec.dtype);
   TensorLayout layout = spec.layout();
   // A difference lies as what comes out does.
-  if (layout.encoding == Encoding::xor_base && tensor.delta)
+  if (layout.encoding == Encoding::xor_base && tensor.delta) {
     layout = format::layout_of(*tensor.delta, spec.dtype, spec.shape);
+    elements = codec::of_difference(elements);
+  }
   if (const auto parts = format::sparse_parts(layout))
     return sparse_arrays(*parts, layout.wide_indices, elements);
   if (layout.encoding == Encoding::sparse_delta) {

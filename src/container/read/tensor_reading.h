@@ -17,7 +17,7 @@ inline bool is_plain(Encoding encoding) {
 
 /// True if a base is needed, as only a delta has one.
 inline bool needs_base(Encoding encoding) {
-  return encoding >= Encoding::same_as_base && encoding <= Encoding::low_rank_delta;
+  return encoding >= Encoding::same_as_base && encoding <= Encoding::step_delta;
 }
 
 /// @throws UnsupportedError naming the encoding.

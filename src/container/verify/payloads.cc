@@ -16,6 +16,7 @@
 #include "container/read/low_rank_arrays.h"
 #include "container/read/quantized_arrays.h"
 #include "container/read/sparse_delta.h"
+#include "container/read/step_delta.h"
 #include "container/read/tensor_reading.h"
 #include "container/verify/elements.h"
 #include "container/verify/payload_scan.h"
@@ -142,6 +143,12 @@ class PayloadCheck {
       io::MemoryBudget budget(options_.input.limits, entry.stored_length);
       budget.take("payload", logical.size());
       read_low_rank(entry, logical, budget);
+      return;
+    }
+    if (encoding == Encoding::step_delta) {
+      // Chunks decode by the classes of the base's elements: not here, where there is no base.
+      io::MemoryBudget budget(options_.input.limits, entry.stored_length);
+      read_step_delta(entry, logical.first(step_head_bytes(entry)), budget);
       return;
     }
     if (quantized) return check_quantized(file_, entry, logical);

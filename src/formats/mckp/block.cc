@@ -26,6 +26,7 @@
 #include "codec/lossy/quantize.h"
 #include "codec/rans/plane_entropy.h"
 #include "container/read/low_rank_arrays.h"
+#include "container/read/step_delta.h"
 #include "format/little_endian.h"
 #include "formats/mckp/format.h"
 #include "formats/source/byte_grouping.h"
@@ -176,7 +177,7 @@ void encode_mckp_piece(const MckpTensor& tensor, int level, ByteSpan raw, ByteSp
 
 MckpBlock::MckpBlock(const MckpTensor& tensor, ByteSpan payload)
     : tensor_(tensor), length_(mckp_coded_length(tensor)) {
-  if (tensor.method.low_rank) {
+  if (tensor.method.low_rank || tensor.method.steps) {
     pieces_.push_back({payload, 0, length_});
     return;
   }
@@ -285,8 +286,27 @@ void MckpBlock::add_products(MutableByteSpan raw, unsigned threads,
   });
 }
 
+// Chunk by chunk, each in the place of its base.
+void MckpBlock::add_steps(MutableByteSpan raw, unsigned threads, io::MemoryBudget& budget) const {
+  const ByteSpan stored = pieces_.front().stored;
+  const std::uint64_t width = dtype_bits(tensor_.dtype) / 8;
+  format::TensorEntry entry{};
+  entry.dtype = tensor_.dtype;
+  entry.ndim = 1;
+  entry.shape[0] = raw.size() / width;
+  entry.logical_length = stored.size();
+  const codec::StepDecoder decoder =
+      container::read_step_delta(entry, stored.first(container::step_head_bytes(entry)), budget);
+  parallel_for(decoder.chunks(), threads, [&](std::size_t i) {
+    const auto chunk = decoder.chunk(i);
+    const MutableByteSpan part = raw.subspan(chunk.first * width, chunk.elements * width);
+    container::decode_steps(decoder, stored.subspan(chunk.offset, chunk.length), part, part);
+  });
+}
+
 void MckpBlock::decode(MutableByteSpan raw, unsigned threads, io::MemoryBudget& budget) const {
   if (tensor_.method.low_rank) return add_products(raw, threads, budget);
+  if (tensor_.method.steps) return add_steps(raw, threads, budget);
   if (pieces_.size() <= 1) threads = 1;
   parallel_for(pieces_.size(), threads, [&](std::size_t i) { decode_piece(pieces_[i], raw); });
 }

@@ -53,6 +53,7 @@ class MckpBlock {
   void decode_piece(const Piece& piece, MutableByteSpan raw) const;
   void decode_codec(const Piece& piece, MutableByteSpan out) const;
   void add_products(MutableByteSpan raw, unsigned threads, io::MemoryBudget& budget) const;
+  void add_steps(MutableByteSpan raw, unsigned threads, io::MemoryBudget& budget) const;
 
   const MckpTensor& tensor_;
   std::uint64_t length_;  ///< of the coded form

@@ -11,6 +11,7 @@
 
 #include "base/fail.h"
 #include "codec/lossy/code_packing.h"
+#include "codec/step/step_kind.h"
 #include "format/payload.h"
 #include "formats/source/dtype_names.h"
 
@@ -24,10 +25,11 @@ constexpr std::uint32_t kGrouped = 1 << 9;
 constexpr std::uint32_t kQuantized = 1 << 10;
 constexpr std::uint32_t kSparse = 1 << 11;
 constexpr std::uint32_t kLowRank = 1 << 12;
+constexpr std::uint32_t kSteps = 1 << 13;
 constexpr unsigned kWidthShift = 16;
 constexpr std::uint32_t kWidthMask = 0xf << kWidthShift;
 constexpr std::uint32_t kKnown =
-    kCodecMask | kDelta | kGrouped | kQuantized | kSparse | kLowRank | kWidthMask;
+    kCodecMask | kDelta | kGrouped | kQuantized | kSparse | kLowRank | kSteps | kWidthMask;
 
 [[noreturn]] void fail_method(std::uint32_t bits, std::string bound, std::string message) {
   throw FormatError(
@@ -53,6 +55,7 @@ std::uint32_t pack_method(const MckpMethod& method) noexcept {
   if (method.quantized) bits |= kQuantized;
   if (method.sparse) bits |= kSparse;
   if (method.low_rank) bits |= kLowRank;
+  if (method.steps) bits |= kSteps;
   return bits;
 }
 
@@ -63,14 +66,15 @@ MckpMethod unpack_method(std::uint32_t bits, DType dtype) {
     throw UnsupportedError(ErrorCode::unsupported_feature, "this version has no such method",
                            {.field = "method",
                             .value = fmt::format("{:#x}", bits),
-                            .bound = "codecs 0 to 4, flags 0x1f00"});
+                            .bound = "codecs 0 to 4, flags 0x3f00"});
   }
   MckpMethod method{.codec = static_cast<Codec>(codec),
                     .delta = (bits & kDelta) != 0,
                     .plane_width = (bits & kWidthMask) >> kWidthShift,
                     .quantized = (bits & kQuantized) != 0,
                     .sparse = (bits & kSparse) != 0,
-                    .low_rank = (bits & kLowRank) != 0};
+                    .low_rank = (bits & kLowRank) != 0,
+                    .steps = (bits & kSteps) != 0};
   const bool grouped = (bits & kGrouped) != 0;
   if (grouped != (method.plane_width != 0)) {
     fail_method(bits, "a plane width where bytes are grouped, and nowhere else", {});
@@ -92,6 +96,14 @@ MckpMethod unpack_method(std::uint32_t bits, DType dtype) {
   }
   if (method.low_rank && !mckp_can_quantize(dtype)) {
     fail_method(bits, "f32, f16, bf16 or f64", fmt::format("{} of low rank", dtype_name(dtype)));
+  }
+  if (method.steps && (!method.delta || method.codec != Codec::none || grouped ||
+                       method.quantized || method.sparse || method.low_rank)) {
+    fail_method(bits, "a delta with no codec, and nothing else", "of steps");
+  }
+  if (method.steps && !codec::step_kind(dtype)) {
+    fail_method(bits, "floats or integers of 8 or 16 bits",
+                fmt::format("{} as steps", dtype_name(dtype)));
   }
   if (grouped && method.codec != Codec::none && method.codec != Codec::zstd &&
       method.codec != Codec::lz4) {
@@ -136,7 +148,7 @@ std::uint64_t mckp_codes_length(std::uint64_t count, unsigned bits) noexcept {
 }
 
 std::uint64_t mckp_coded_length(const MckpTensor& tensor) noexcept {
-  if (tensor.method.low_rank) return tensor.compressed_size;
+  if (tensor.method.low_rank || tensor.method.steps) return tensor.compressed_size;
   if (!tensor.method.quantized) return tensor.original_size;
   return mckp_codes_length(tensor.original_size / (dtype_bits(tensor.dtype) / 8),
                            tensor.quantization->bits);

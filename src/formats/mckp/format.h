@@ -18,7 +18,8 @@ inline constexpr std::uint32_t kMckpFlagGrouped = 1 << 1;
 inline constexpr std::uint32_t kMckpFlagQuantized = 1 << 2;
 inline constexpr std::uint32_t kMckpFlagSparse = 1 << 3;
 inline constexpr std::uint32_t kMckpFlagLowRank = 1 << 4;
-inline constexpr std::uint32_t kMckpKnownFlags = 31;
+inline constexpr std::uint32_t kMckpFlagSteps = 1 << 5;
+inline constexpr std::uint32_t kMckpKnownFlags = 63;
 
 struct MckpPrelude {
   char magic[4];

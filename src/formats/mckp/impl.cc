@@ -129,6 +129,7 @@ std::uint32_t flags_of(const std::vector<MckpTensor>& tensors) {
     if (tensor.method.quantized) flags |= kMckpFlagQuantized;
     if (tensor.method.sparse) flags |= kMckpFlagSparse;
     if (tensor.method.low_rank) flags |= kMckpFlagLowRank;
+    if (tensor.method.steps) flags |= kMckpFlagSteps;
   }
   return flags;
 }

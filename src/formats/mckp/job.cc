@@ -10,7 +10,10 @@
 #include "formats/mckp/block.h"
 #include "formats/mckp/content_hash_list.h"
 #include "integrity/content_hash.h"
+#include "state/delta/change.h"
 #include "state/delta/low_rank_change.h"
+#include "state/delta/partwise_bytes.h"
+#include "state/delta/step_change.h"
 #include "state/precision/glob.h"
 #include "state/quantize/quantizer.h"
 #include "thalia/types.h"
@@ -142,6 +145,23 @@ std::optional<state::LowRankChange> low_rank_of(const std::string& name, const T
   return change;
 }
 
+// The payload of a delta of steps; nullopt where a difference may take less, or nothing is to be
+// compressed.
+std::optional<std::vector<std::byte>> steps_of(const Tensor& tensor, const Tensor& base,
+                                               Codec codec, const MckpWriteOptions& options) {
+  const auto kind = codec::step_kind(tensor.dtype());
+  if (!kind || !tensor.is_dense() || codec == Codec::none) return std::nullopt;
+  const state::TensorBytes now(tensor), before(base);
+  const DeltaOptions delta{.save = {.work = options.work}};
+  const state::DeltaChange change(now, before, {0, tensor.dtype()}, delta);
+  state::StepChange steps(change, *kind);
+  if (steps.expected_bytes() > tensor.bytes().size() / 2) return std::nullopt;
+  std::vector<std::byte> out;
+  out.reserve(steps.encode(tensor.bytes().size()));
+  steps.write([&](ByteSpan part) { out.insert(out.end(), part.begin(), part.end()); });
+  return out;
+}
+
 }  // namespace
 
 // As quantize does: what an optimizer keeps, and what is small, stays exact.
@@ -177,10 +197,17 @@ std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
     if (auto change = low_rank_of(stored.name, tensor, *base, options, generation)) {
       stored.method = {.delta = true, .low_rank = true};
       stored.compressed_size = change->payload.size();
-      work->products = std::move(change->payload);
+      work->payload = std::move(change->payload);
       work->largest_error = change->report.max_error;
       const auto result = std::make_shared<const std::vector<std::byte>>(std::move(change->result));
       work->tensor = Tensor::adopt(tensor.layout(), *result, result);
+      return work;
+    }
+    if (auto steps = steps_of(tensor, *base, stored.method.codec, options)) {
+      stored.method = {.delta = true, .steps = true};
+      stored.compressed_size = steps->size();
+      work->payload = *std::move(steps);
+      work->tensor = std::move(tensor);
       return work;
     }
     stored.method.delta = true;
@@ -203,8 +230,8 @@ std::shared_ptr<MckpWork> plan_mckp_tensor(std::string name, Tensor tensor,
 void MckpJob::run(int level) {
   MckpWork& work = *tensor;
   const ByteSpan raw = work.tensor.bytes();
-  if (work.stored.method.low_rank) {
-    const ByteSpan piece = ByteSpan(work.products).subspan(begin, end - begin);
+  if (work.stored.method.low_rank || work.stored.method.steps) {
+    const ByteSpan piece = ByteSpan(work.payload).subspan(begin, end - begin);
     out.assign(piece.begin(), piece.end());
     if (begin == 0) work.digest.advance(work.stored, raw, 0, raw.size());
     return;

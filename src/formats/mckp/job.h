@@ -53,9 +53,9 @@ struct MckpWork {
 
   MckpTensor stored;  ///< all but what compressing tells
   Tensor tensor;
-  Tensor base;  ///< where stored.method.delta, but of low rank
-  /// The payload of a delta of low rank, of which `tensor` is what comes out.
-  std::vector<std::byte> products{};
+  Tensor base;  ///< where stored.method.delta, but of low rank or of steps
+  /// The payload of a delta of low rank or of steps; `tensor` is what comes out.
+  std::vector<std::byte> payload{};
   double largest_error = 0;  ///< of that
   MckpDigest digest;
 };

@@ -38,8 +38,9 @@ class OpenedMckp final : public OpenedFile {
                   .checksum = "xxh64"};
       // A sparse one stays what it is: only so its count is that of what is stored.
       if (tensor.method.delta && !tensor.method.sparse)
-        reported.stored_encoding =
-            tensor.method.low_rank ? Encoding::low_rank_delta : Encoding::xor_base;
+        reported.stored_encoding = tensor.method.low_rank ? Encoding::low_rank_delta
+                                   : tensor.method.steps  ? Encoding::step_delta
+                                                          : Encoding::xor_base;
       if (!tensor.quantization) continue;
       reported.stored_encoding = Encoding::quantized;
       reported.bits = tensor.quantization->bits;

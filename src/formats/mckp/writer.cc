@@ -298,6 +298,7 @@ std::vector<std::byte> MckpWriter::Impl::front() {
     if (tensor.method.plane_width != 0) flags |= formats::kMckpFlagGrouped;
     if (tensor.method.sparse) flags |= formats::kMckpFlagSparse;
     if (tensor.method.low_rank) flags |= formats::kMckpFlagLowRank;
+    if (tensor.method.steps) flags |= formats::kMckpFlagSteps;
   }
   MckpPrelude prelude{.magic = {},
                       .version = formats::kMckpVersion,

@@ -26,6 +26,13 @@ class BaseTensor {
   /// The bytes, which stay valid as long as what is returned lives. @throws UsageError for memory
   /// that is not what the digest says; what reading throws.
   virtual std::shared_ptr<const PartwiseBytes> open() = 0;
+  /// The same before they are held against the digest: for a guess, or for who reads all of them
+  /// and calls check() before anything that came of them is used.
+  virtual std::shared_ptr<const PartwiseBytes> open_unchecked() { return open(); }
+  /// Whether check() is still to be called for the bytes of open_unchecked().
+  virtual bool needs_check() const noexcept { return false; }
+  /// @param digest of the bytes as they are now. @throws UsageError if it is not the tensor's.
+  virtual void check(const integrity::ContentDigest& digest) { static_cast<void>(digest); }
 
  protected:
   BaseTensor(const ChainTensor& tensor, std::uint32_t crc32) : tensor_(tensor), crc32_(crc32) {}

@@ -1,17 +1,21 @@
 // One change of a tensor, applied in place to bytes of its base. A stage works on any part, so that
 // a chain of any length passes over a buffer link by link and no intermediate tensor is ever made.
-// What a stage has to know of the whole (the pointers of a list, the factors of a product) is read
-// once, by the first thread that needs it, and checked there.
+// What a stage has to know of the whole (the pointers of a list, the factors of a product, the
+// tables of steps) is read once, by the first thread that needs it, and checked there. Chunks of
+// steps decode as a whole, so that a part is widened to them before it is made.
 
 #include "state/delta/chain_stage.h"
 
+#include <algorithm>
 #include <span>
 
 #include "base/byte_xor.h"
 #include "base/fail.h"
 #include "container/read/low_rank_arrays.h"
 #include "container/read/sparse_delta.h"
+#include "container/read/step_delta.h"
 #include "format/delta.h"
+#include "format/extent.h"
 #include "format/payload.h"
 #include "format/tensor.h"
 #include "io/memory/allocation_limit.h"
@@ -38,9 +42,67 @@ void ChainStage::apply(std::uint64_t begin, MutableByteSpan out,
     apply_list(begin, out);
   } else if (encoding_ == Encoding::low_rank_delta) {
     apply_low_rank(begin, out);
+  } else if (encoding_ == Encoding::step_delta) {
+    apply(begin, out, out, scratch);
   } else {
     apply_difference(begin, out, scratch);
   }
+}
+
+const codec::StepDecoder& ChainStage::steps() const {
+  once_.run([&] {
+    std::vector<std::byte> buffer;
+    const format::TensorEntry& entry = stored_.entry();
+    const ByteSpan head = stored_.part(0, container::step_head_bytes(entry), buffer);
+    steps_.emplace(container::read_step_delta(entry, head, stored_.budget()));
+    // A part is made in whole chunks: at most one more at either end.
+    const std::uint64_t chunk = steps_->chunk_elements() * (dtype_bits(entry.dtype) / 8);
+    stored_.budget().take("payload", std::min(2 * chunk, tensor_bytes()));
+  });
+  return *steps_;
+}
+
+std::uint64_t ChainStage::tensor_bytes() const {
+  const format::TensorEntry& entry = stored_.entry();
+  return *format::shape_of(entry).byte_length(entry.dtype);
+}
+
+void ChainStage::widen(std::uint64_t& begin, std::uint64_t& end) const {
+  if (encoding_ != Encoding::step_delta || begin == end) return;
+  const std::uint64_t chunk = steps().chunk_elements() * (dtype_bits(stored_.entry().dtype) / 8);
+  begin -= begin % chunk;
+  end = std::min(format::align_up(end, chunk), tensor_bytes());
+}
+
+// The part is of whole chunks.
+void ChainStage::apply(std::uint64_t begin, ByteSpan base, MutableByteSpan out,
+                       std::vector<std::byte>& scratch) const {
+  if (out.empty()) return;
+  const codec::StepDecoder& decoder = steps();
+  const std::uint64_t width = dtype_bits(stored_.entry().dtype) / 8;
+  std::uint64_t number = begin / width / decoder.chunk_elements();
+  for (std::uint64_t at = 0; at < out.size(); ++number) {
+    const auto chunk = decoder.chunk(number);
+    const std::uint64_t length = chunk.elements * width;
+    container::decode_steps(decoder, stored_.part(chunk.offset, chunk.length, scratch),
+                            base.subspan(at, length), out.subspan(at, length));
+    at += length;
+  }
+}
+
+void ChainStage::prefetch(std::uint64_t begin, std::uint64_t length) const {
+  if (encoding_ == Encoding::xor_base) return stored_.prefetch(begin, length);
+  if (encoding_ != Encoding::step_delta) {
+    if (begin == 0) stored_.prefetch(0, stored_.size());
+    return;
+  }
+  // Chunks are nearly alike: where they lie is near enough in proportion.
+  const double share = static_cast<double>(stored_.size()) /
+                       static_cast<double>(std::max<std::uint64_t>(tensor_bytes(), 1));
+  const auto place = [&](std::uint64_t at) {
+    return std::min(static_cast<std::uint64_t>(static_cast<double>(at) * share), stored_.size());
+  };
+  stored_.prefetch(place(begin), place(begin + length) - place(begin));
 }
 
 void ChainStage::apply_difference(std::uint64_t begin, MutableByteSpan out,

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "codec/lossy/low_rank.h"
+#include "codec/step/step_decoder.h"
 #include "io/system/process.h"
 #include "state/delta/stored_bytes.h"
 #include "thalia/tensor.h"
@@ -22,11 +24,15 @@ class ChainStage {
   /// Changes the bytes [begin, begin + out.size()) of the base to those of this link. `scratch` is
   /// memory that many calls share. @throws FormatError, IntegrityError.
   void apply(std::uint64_t begin, MutableByteSpan out, std::vector<std::byte>& scratch) const;
+  /// The same where the base's bytes lie elsewhere, for a stage that takes_base().
+  void apply(std::uint64_t begin, ByteSpan base, MutableByteSpan out,
+             std::vector<std::byte>& scratch) const;
+  bool takes_base() const noexcept { return encoding_ == Encoding::step_delta; }
+  /// Widens a part of the tensor to one that apply() takes: whole chunks of steps.
+  /// @throws FormatError, IntegrityError.
+  void widen(std::uint64_t& begin, std::uint64_t& end) const;
   /// As PartwiseBytes::prefetch(), for what apply() reads. Lists and factors are read at the begin.
-  void prefetch(std::uint64_t begin, std::uint64_t length) const {
-    if (encoding_ == Encoding::xor_base) return stored_.prefetch(begin, length);
-    if (begin == 0) stored_.prefetch(0, stored_.size());
-  }
+  void prefetch(std::uint64_t begin, std::uint64_t length) const;
   /// Bytes that are best asked for at a time.
   std::uint64_t piece_bytes() const noexcept {
     return encoding_ == Encoding::xor_base ? stored_.piece_bytes() : 1;
@@ -38,12 +44,15 @@ class ChainStage {
   void apply_list(std::uint64_t begin, MutableByteSpan out) const;
   void apply_low_rank(std::uint64_t begin, MutableByteSpan out) const;
   const std::vector<std::uint64_t>& pointers() const;
+  const codec::StepDecoder& steps() const;
+  std::uint64_t tensor_bytes() const;
 
   StoredTensorBytes stored_;
   Encoding encoding_;
   mutable io::Once once_;
   mutable std::vector<std::uint64_t> pointers_;  ///< of a list, checked
   mutable codec::LowRankFactors factors_;
+  mutable std::optional<codec::StepDecoder> steps_;
 };
 
 }  // namespace thalia::state

@@ -5,6 +5,7 @@
 #include "state/delta/change.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/byte_xor.h"
 #include "base/fail.h"
@@ -57,33 +58,68 @@ void DeltaChange::read_piece(std::uint64_t i, Pair& out) const {
   read_pair(i * kPiece, std::min(kPiece, size() - i * kPiece), out);
 }
 
+void DeltaChange::Hasher::update(std::size_t length, bool differs) {
+  now_.update(pair_.now.subspan(done_, length));
+  if (with_base_ && differs && !differs_) {
+    differs_ = true;
+    base_.update(pair_.base.first(done_));
+  }
+  if (differs_) base_.update(pair_.base.subspan(done_, length));
+  done_ += length;
+}
+
+void DeltaChange::Hasher::finish(integrity::PieceDigest& now, integrity::PieceDigest* base) {
+  now = now_.finish();
+  if (base != nullptr) *base = differs_ ? base_.finish() : now;
+}
+
+std::uint64_t DeltaChange::sample_length() const noexcept {
+  return std::min(size(), kSample);
+}
+
+// Evenly over the tensor, from its beginning to its end, at multiples of 64 so that elements are
+// whole.
+std::uint64_t DeltaChange::sample_begin(std::uint64_t i) const noexcept {
+  const std::uint64_t count = sample_count(size());
+  return count == 1 ? 0 : (size() - sample_length()) / (count - 1) * i / 64 * 64;
+}
+
+bool DeltaChange::samples_differ() const {
+  std::vector<std::byte> buffers[2];
+  for (std::uint64_t i = 0; i < sample_count(size()); ++i) {
+    stop_if_cancelled(options_.save.work.cancel);
+    const ByteSpan base = base_.part(sample_begin(i), sample_length(), buffers[0]);
+    const ByteSpan now = now_.part(sample_begin(i), sample_length(), buffers[1]);
+    if (std::memcmp(base.data(), now.data(), now.size()) != 0) return true;
+  }
+  return false;
+}
+
 DeltaChange::Estimate DeltaChange::estimate(unsigned width) const {
   const std::uint64_t count = sample_count(size());
-  const std::uint64_t length = std::min(size(), kSample);
+  const std::uint64_t length = sample_length();
   const Codec codec = options_.save.compression.codec.value();
   const int level = options_.save.compression.level;
   const codec::ElementLayout layout = codec::element_layout(within_.dtype);
+  const codec::ElementLayout differences = codec::of_difference(layout);
   Pair pair;
   std::vector<std::byte> difference;
   std::vector<std::byte> scratch;
   Estimate out;
   for (std::uint64_t i = 0; i < count; ++i) {
-    // Evenly over the tensor, from its beginning to its end, at multiples of 64 so that elements
-    // are whole.
-    const std::uint64_t last = size() - length;
-    const std::uint64_t begin = count == 1 ? 0 : last / (count - 1) * i / 64 * 64;
-    read_pair(begin, length, pair);
+    stop_if_cancelled(options_.save.work.cancel);
+    read_pair(sample_begin(i), length, pair);
     ListPart part;
     list_changes(pair.base, pair.now, width, part);
     const ByteSpan positions = as_byte_span(part.positions);
-    out.differs = out.differs || !part.positions.empty();
     out.list_raw += static_cast<double>(positions.size() + part.values.size());
     out.list += static_cast<double>(encoded_size(codec, level, kPositions, positions, scratch) +
                                     encoded_size(codec, level, layout, part.values, scratch));
     out.whole += static_cast<double>(encoded_size(codec, level, layout, pair.now, scratch));
-    difference.assign(pair.base.begin(), pair.base.end());
-    xor_into(difference, pair.now);
-    out.difference += static_cast<double>(encoded_size(codec, level, layout, difference, scratch));
+    difference.resize(length);
+    xor_of(pair.base, pair.now, difference);
+    out.difference +=
+        static_cast<double>(encoded_size(codec, level, differences, difference, scratch));
   }
   const double scale = static_cast<double>(size()) / static_cast<double>(count * length);
   for (double* value : {&out.list_raw, &out.list, &out.whole, &out.difference}) *value *= scale;

@@ -48,10 +48,11 @@ class DeltaChange {
     double list = 0;
     double list_raw = 0;  ///< before compression
     double whole = 0;
-    bool differs = false;  ///< a sample does: the tensor is not the base's
   };
   /// @param width bytes of an element.
   Estimate estimate(unsigned width) const;
+  /// Whether bytes of the samples differ, as given: the tensor is not the base's.
+  bool samples_differ() const;
 
   /// What comes out, and the base, at one place. The buffers are used where bytes do not lie in
   /// memory.
@@ -64,7 +65,31 @@ class DeltaChange {
   void read_pair(std::uint64_t begin, std::uint64_t length, Pair& out) const;
   void read_piece(std::uint64_t i, Pair& out) const;
 
+  /// Digests both sides of a piece part by part, while a part is in the cache. Up to the first part
+  /// that differs the base has the digest of the other side.
+  class Hasher {
+   public:
+    /// Borrows the pair. @param with_base whether the base's digest is wanted.
+    Hasher(const Pair& pair, bool with_base) : pair_(pair), with_base_(with_base) {}
+    /// The next `length` bytes. @param differs whether they may differ from the base's.
+    void update(std::size_t length, bool differs);
+    std::size_t done() const noexcept { return done_; }
+    /// Once, after all parts; `base` is written to if it is wanted.
+    void finish(integrity::PieceDigest& now, integrity::PieceDigest* base);
+
+   private:
+    const Pair& pair_;
+    bool with_base_;
+    bool differs_ = false;
+    std::size_t done_ = 0;
+    integrity::PieceHasher now_;
+    integrity::PieceHasher base_;
+  };
+
  private:
+  std::uint64_t sample_length() const noexcept;
+  std::uint64_t sample_begin(std::uint64_t i) const noexcept;
+
   const PartwiseBytes& now_;
   const PartwiseBytes& base_;
   KeptWithin within_;

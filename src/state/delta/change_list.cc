@@ -8,10 +8,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <mutex>
 
 #include "base/parallel.h"
+#include "codec/changes/changed_elements.h"
+#include "codec/cpu/scratch.h"
 #include "format/delta.h"
 #include "state/value/in_order.h"
 
@@ -22,25 +23,23 @@ using format::kDeltaBlockElements;
 
 static_assert(DeltaChange::kPiece % (16 * kDeltaBlockElements) == 0);
 
-// Bytes that are compared at once: most of a tensor did not change, and memcmp passes over it
-// quickly.
-constexpr std::size_t kStride = 4096;
-
 }  // namespace
 
 std::uint64_t list_block(ByteSpan base, ByteSpan now, unsigned width, ListPart& out) {
-  const std::size_t before = out.positions.size();
-  for (std::size_t at = 0; at < now.size(); at += kStride) {
-    const std::size_t end = std::min(at + kStride, now.size());
-    if (std::memcmp(base.data() + at, now.data() + at, end - at) == 0) continue;
-    for (std::size_t i = at; i < end; i += width) {
-      const std::byte* const element = now.data() + i;
-      if (std::memcmp(base.data() + i, element, width) == 0) continue;
-      out.positions.push_back(static_cast<std::uint16_t>(i / width));
-      out.values.insert(out.values.end(), element, element + width);
-    }
-  }
-  return out.positions.size() - before;
+  static_assert(kDeltaBlockElements == codec::kMostCompared);
+  // Room for a whole block without writing to it beforehand: mostly few elements changed.
+  thread_local codec::Scratch scratch;
+  const std::size_t position_bytes =
+      now.size() / width * sizeof(std::uint16_t) + codec::kChangedSlack;
+  const codec::Scratch::Lease memory =
+      scratch.take(position_bytes + now.size() + codec::kChangedSlack);
+  auto* const positions = reinterpret_cast<std::uint16_t*>(memory.bytes().data());
+  std::byte* const values = memory.bytes().data() + position_bytes;
+  const std::size_t count =
+      codec::find_changed(base, now, width, {.positions = positions, .values = values});
+  out.positions.insert(out.positions.end(), positions, positions + count);
+  out.values.insert(out.values.end(), values, values + count * width);
+  return count;
 }
 
 void list_changes(ByteSpan base, ByteSpan now, unsigned width, ListPart& out) {
@@ -52,12 +51,13 @@ void list_changes(ByteSpan base, ByteSpan now, unsigned width, ListPart& out) {
 }
 
 ChangeList::ChangeList(const DeltaChange& change, unsigned width, std::uint64_t most,
-                       std::uint64_t kept)
+                       std::uint64_t kept, bool with_base)
     : change_(change), width_(width) {
   const std::uint64_t pieces = change.pieces();
   const std::uint64_t block = kDeltaBlockElements * width;
   const std::uint64_t blocks_a_piece = DeltaChange::kPiece / block;
   std::vector<integrity::PieceDigest> digests(pieces);
+  std::vector<integrity::PieceDigest> base_digests(with_base ? pieces : 0);
   if (most != 0) counts_.resize(change.size() / block + (change.size() % block != 0));
   parts_.resize(most != 0 ? pieces : 0);
   std::atomic<std::uint64_t> listed{0};
@@ -65,18 +65,25 @@ ChangeList::ChangeList(const DeltaChange& change, unsigned width, std::uint64_t 
   parallel_for(pieces, change.options().save.work.threads, [&](std::size_t i) {
     DeltaChange::Pair pair;
     change.read_piece(i, pair);
-    integrity::PieceHasher hasher;
-    hasher.update(pair.now);
-    digests[i] = hasher.finish();
-    // Already too long: only the digest is still wanted.
-    if (listed.load(std::memory_order_relaxed) >= most) return;
+    // Once it is too long only the digests are still wanted.
+    const bool lists = listed.load(std::memory_order_relaxed) < most;
+    DeltaChange::Hasher hasher(pair, with_base);
     ListPart part;
     std::uint64_t number = i * blocks_a_piece;
-    for (std::uint64_t at = 0; at < pair.now.size(); at += block) {
-      const std::uint64_t length = std::min<std::uint64_t>(block, pair.now.size() - at);
-      counts_[number++] = static_cast<std::uint32_t>(
-          list_block(pair.base.subspan(at, length), pair.now.subspan(at, length), width, part));
+    // A block is compared while it is in the cache, and then digested.
+    while (hasher.done() < pair.now.size()) {
+      const std::size_t at = hasher.done();
+      const std::size_t length = std::min<std::size_t>(block, pair.now.size() - at);
+      std::uint64_t count = 1;
+      if (lists) {
+        count =
+            list_block(pair.base.subspan(at, length), pair.now.subspan(at, length), width, part);
+        counts_[number++] = static_cast<std::uint32_t>(count);
+      }
+      hasher.update(length, count != 0);
     }
+    hasher.finish(digests[i], with_base ? &base_digests[i] : nullptr);
+    if (!lists) return;
     const std::uint64_t bytes = part.positions.size() * (2 + width);
     const std::uint64_t sum = listed.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     // Once one thread drops the parts they stay empty: all or none are kept.
@@ -88,6 +95,7 @@ ChangeList::ChangeList(const DeltaChange& change, unsigned width, std::uint64_t 
     }
   });
   digest_ = integrity::join_pieces(digests);
+  if (with_base) base_digest_ = integrity::join_pieces(base_digests);
   complete_ = listed < most;
   if (listed > kept) parts_.clear();
   for (const std::uint32_t count : counts_) count_ += count;

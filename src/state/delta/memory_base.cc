@@ -1,6 +1,7 @@
 // A state in memory as a delta's base, which spares reading the file that was saved from it. Memory
 // may have changed since, and a delta against other bytes could never be resolved: each tensor
-// whose bytes are used is first hashed and held against the digest of the save.
+// whose bytes are used is hashed, if it can be in the pass that uses them, and held against the
+// digest of the save.
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -23,21 +24,29 @@ class MemoryTensor final : public BaseTensor {
       : BaseTensor(tensor, crc32), source_(&source), work_(&work) {}
 
   std::shared_ptr<const PartwiseBytes> open() override {
-    if (bytes_) return bytes_;
-    bytes_ = open_tensor_bytes(*source_, size());
-    if (digest_of(*bytes_, work_->threads, work_->cancel).hash != digest().hash) {
+    if (needs_check()) check(digest_of(*open_unchecked(), work_->threads, work_->cancel));
+    return bytes_;
+  }
+  std::shared_ptr<const PartwiseBytes> open_unchecked() override {
+    if (!bytes_) bytes_ = open_tensor_bytes(*source_, size());
+    return bytes_;
+  }
+  bool needs_check() const noexcept override { return !checked_; }
+  void check(const integrity::ContentDigest& digest) override {
+    if (digest.hash != this->digest().hash) {
       fail_argument(ErrorCode::bad_argument, "base",
                     fmt::format("'{}' with other bytes", printable(source_->spec.name)),
                     "the tensors that were saved",
                     "the state in memory is not the one that its digests describe");
     }
-    return bytes_;
+    checked_ = true;
   }
 
  private:
   const TensorSource* source_ = nullptr;
   const Work* work_ = nullptr;
   std::shared_ptr<const PartwiseBytes> bytes_;
+  bool checked_ = false;
 };
 
 std::string text_of(const TensorKey& key) {

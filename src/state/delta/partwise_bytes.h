@@ -27,6 +27,8 @@ class PartwiseBytes {
     read(begin, buffer);
     return buffer;
   }
+  /// Whether part() costs no more than looking at memory, so that nothing is made for it.
+  virtual bool is_at_hand() const noexcept { return false; }
   /// Tells the kernel that these bytes are read soon. Never throws for what it cannot say.
   virtual void prefetch(std::uint64_t begin, std::uint64_t length) const {
     static_cast<void>(begin), static_cast<void>(length);
@@ -48,6 +50,7 @@ class TensorBytes final : public PartwiseBytes {
   void read(std::uint64_t begin, MutableByteSpan out) const override;
   ByteSpan part(std::uint64_t begin, std::uint64_t length,
                 std::vector<std::byte>& buffer) const override;
+  bool is_at_hand() const noexcept override { return true; }
 
  private:
   Tensor tensor_;

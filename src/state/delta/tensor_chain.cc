@@ -159,8 +159,9 @@ void check_base(const Description& base, const Description& upper, Encoding chan
                           .value = fmt::format("{:#010x}", upper.crc32),
                           .bound = fmt::format("{:#010x}", base.crc32)});
   }
-  // These two take the base as it is; the others may fit it, if it is dense.
-  const bool whole = change == Encoding::same_as_base || change == Encoding::low_rank_delta;
+  // These take the base as it is; the others may fit it, if it is dense.
+  const bool whole = change == Encoding::same_as_base || change == Encoding::low_rank_delta ||
+                     change == Encoding::step_delta;
   const bool fits =
       whole || result.encoding != Encoding::dense ? own == result : can_be_fitted(own, result);
   if (!fits) {
@@ -285,14 +286,28 @@ ByteSpan TensorChain::part(std::uint64_t begin, std::uint64_t length,
 }
 
 void TensorChain::read(std::uint64_t begin, MutableByteSpan out) const {
-  if (whole_) {
-    whole_->read(begin, out);
-  } else {
-    made_->read(begin, out);
-  }
+  // Chunks of all stages have powers of two of elements: where the widest ends, all end.
+  std::uint64_t from = begin, to = begin + out.size();
+  for (const auto& stage : stages_) stage->widen(from, to);
+  if (from == begin && to == begin + out.size()) return read_chunks(begin, out);
+  std::vector<std::byte> chunks(to - from);
+  read_chunks(from, chunks);
+  std::memcpy(out.data(), chunks.data() + (begin - from), out.size());
+}
+
+void TensorChain::read_chunks(std::uint64_t begin, MutableByteSpan out) const {
+  const PartwiseBytes& lowest = whole_ ? static_cast<const PartwiseBytes&>(*whole_) : *made_;
   std::vector<std::byte> scratch;
-  for (auto stage = stages_.rbegin(); stage != stages_.rend(); ++stage)
-    (*stage)->apply(begin, out, scratch);
+  auto stage = stages_.rbegin();
+  if (stage != stages_.rend() && (*stage)->takes_base()) {
+    // Where it lies, if that is in memory: it is not copied first.
+    std::vector<std::byte> base;
+    (*stage)->apply(begin, lowest.part(begin, out.size(), base), out, scratch);
+    ++stage;
+  } else {
+    lowest.read(begin, out);
+  }
+  for (; stage != stages_.rend(); ++stage) (*stage)->apply(begin, out, scratch);
 }
 
 void TensorChain::prefetch(std::uint64_t begin, std::uint64_t length) const {

@@ -46,6 +46,7 @@ class TensorChain final : public PartwiseBytes {
   std::uint64_t size() const noexcept override { return result_.logical_bytes; }
   /// True if it lies raw in one file; view() hands it out.
   bool is_in_place() const noexcept;
+  bool is_at_hand() const noexcept override { return is_in_place(); }
   ByteSpan view() const;
 
   /// Takes the part through all links, from the one that has it whole upwards.
@@ -70,6 +71,8 @@ class TensorChain final : public PartwiseBytes {
 
  private:
   TensorChain();
+  /// A part that the stages need not widen.
+  void read_chunks(std::uint64_t begin, MutableByteSpan out) const;
 
   std::shared_ptr<io::MemoryBudget> budget_;  ///< shared with what it is made of
   ChainTensor result_;

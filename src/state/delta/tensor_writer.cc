@@ -7,16 +7,19 @@
 #include "state/delta/tensor_writer.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/byte_xor.h"
 #include "base/parallel.h"
+#include "codec/step/step_kind.h"
 #include "format/delta.h"
 #include "format/payload.h"
 #include "state/delta/converted_base.h"
 #include "state/delta/low_rank_delta.h"
+#include "state/delta/step_change.h"
 #include "state/value/in_order.h"
 #include "thalia/error.h"
 #include "thalia/types.h"
@@ -28,8 +31,12 @@ namespace {
 constexpr double kListSlack = 2;
 // Bytes that a list may have in any case: a few elements that no sample met.
 constexpr std::uint64_t kSmallList = 64 << 10;
-// The part of the allowed memory that a list may take, a quarter; the rest is for chunks.
+// Bytes of a piece that are digested while they are in the cache.
+constexpr std::size_t kCached = 128 << 10;
+// The part of the allowed memory that a list or steps may take, a quarter; the rest is for chunks.
 constexpr std::uint64_t kListShare = 4;
+// Steps that take less than this part of a tensor need not be compared with the tensor itself.
+constexpr double kSureShare = 4;
 
 // Bytes of the list after compression, by the ratio that the samples had. Entries that no sample
 // met are few, and count uncompressed.
@@ -135,29 +142,36 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const KeyedTensor& source
       options_.loss.threshold > 0 && dense && has_threshold(spec.dtype) && may_keep_base(source);
   const bool listable = dense && !dtype_is_packed(spec.dtype);
   const unsigned width = listable ? dtype_bits(spec.dtype) / 8 : 1;
-  const auto fit = fitted(base.open(), base.layout(), spec.layout());
+  // A base of the same layout is held against its digest in the pass that compares it.
+  const bool alike = base.layout() == spec.layout();
+  const auto fit =
+      fitted(alike ? base.open_unchecked() : base.open(), base.layout(), spec.layout());
   const DeltaChange change(now, *fit, {lossy ? options_.loss.threshold : 0, spec.dtype}, options_);
+  if (dense && alike) {
+    const auto kind = codec::step_kind(spec.dtype);
+    if (kind && store_steps(id, source, now, change, *kind, base)) return;
+  }
+  if (may_be_same && !lossy) {
+    // Only the digest of all bytes makes it certain. It costs little beside a base that has to be
+    // decoded; if the base is at hand, samples say whether it is worth the pass.
+    const bool likely = (now.is_at_hand() && !fit->is_at_hand()) || !change.samples_differ();
+    if (likely && digest_of(now, options_.save.work.threads, options_.save.work.cancel).hash ==
+                      base.digest().hash)
+      return store_same(id, base);
+  }
   const DeltaChange::Estimate estimate = change.estimate(width);
-  // No sample differs: likely the base's tensor. Only the digest of all bytes makes it certain.
-  if (may_be_same && !lossy && !estimate.differs &&
-      digest_of(now, options_.save.work.threads, options_.save.work.cancel).hash ==
-          base.digest().hash)
-    return store_same(id, base);
   const double least = std::min(estimate.difference, estimate.whole);
-  if (base.layout() == spec.layout() &&
-      store_low_rank(id, source, now, base, std::min(least, estimate.list)))
-    return;
+  if (alike && store_low_rank(id, source, now, base, std::min(least, estimate.list))) return;
   if (lossy || (listable && estimate.list <= kListSlack * least)) {
     // Never more than the tensor itself, plus one so that a list of equal size still counts as
     // complete.
     const double most =
         std::min(kListSlack * estimate.list_raw + kSmallList, static_cast<double>(now.size()) + 1);
-    const ChangeList list(
-        change, width, listable ? static_cast<std::uint64_t>(most) : 0,
-        options_.save.work.memory_bytes.value_or(kDefaultMemoryBytes) / kListShare);
+    const ChangeList list(change, width, listable ? static_cast<std::uint64_t>(most) : 0,
+                          kept_bytes(), base.needs_check());
+    if (base.needs_check()) base.check(list.base_digest());
     // Under a threshold a changed tensor may come out as the base's.
-    if (list.digest().hash == base.digest().hash && base.layout() == spec.layout())
-      return store_same(id, base);
+    if (alike && list.digest().hash == base.digest().hash) return store_same(id, base);
     if (list.is_complete() && stored_bytes(list, estimate) <= least)
       return store_list(id, list, base);
   }
@@ -216,10 +230,12 @@ void DeltaTensorWriter::store_list(std::uint32_t id, const ChangeList& list,
 }
 
 void DeltaTensorWriter::store_difference(std::uint32_t id, const DeltaChange& change,
-                                         const BaseTensor& base) {
+                                         BaseTensor& base) {
   container::TensorPlan& plan = plan_.tensors[id];
   become(plan, Encoding::xor_base, base);
+  const bool with_base = base.needs_check();
   std::vector<integrity::PieceDigest> digests(change.pieces());
+  std::vector<integrity::PieceDigest> base_digests(with_base ? change.pieces() : 0);
   struct Piece {
     DeltaChange::Pair pair;
     std::vector<std::byte> difference;
@@ -228,16 +244,59 @@ void DeltaTensorWriter::store_difference(std::uint32_t id, const DeltaChange& ch
       change.pieces(), options_.save.work.threads,
       [&](std::size_t i, Piece& piece) {
         change.read_piece(i, piece.pair);
-        integrity::PieceHasher hasher;
-        hasher.update(piece.pair.now);
-        digests[i] = hasher.finish();
-        piece.difference.assign(piece.pair.base.begin(), piece.pair.base.end());
-        xor_into(piece.difference, piece.pair.now);
+        piece.difference.resize(piece.pair.now.size());
+        DeltaChange::Hasher hasher(piece.pair, with_base);
+        while (hasher.done() < piece.difference.size()) {
+          const std::size_t at = hasher.done();
+          const std::size_t length = std::min(kCached, piece.difference.size() - at);
+          const ByteSpan from = piece.pair.base.subspan(at, length);
+          const ByteSpan to = piece.pair.now.subspan(at, length);
+          xor_of(from, to, MutableByteSpan(piece.difference).subspan(at, length));
+          hasher.update(length, with_base && std::memcmp(from.data(), to.data(), length) != 0);
+        }
+        hasher.finish(digests[i], with_base ? &base_digests[i] : nullptr);
       },
       [&](const Piece& piece) { write(id, piece.difference); });
+  if (with_base) base.check(integrity::join_pieces(base_digests));
   set_digest(plan, integrity::join_pieces(digests));
   ++result_.differences;
   changed_.insert(id);
+}
+
+// What steps take is known from a count of all, and not only from samples. False: another way takes
+// less.
+bool DeltaTensorWriter::store_steps(std::uint32_t id, const KeyedTensor& source,
+                                    const PartwiseBytes& now, const DeltaChange& change,
+                                    const codec::StepKind& kind, BaseTensor& base) {
+  container::TensorPlan& plan = plan_.tensors[id];
+  StepChange steps(change, kind, base.needs_check());
+  if (base.needs_check()) base.check(steps.base_digest());
+  if (steps.digest().hash == base.digest().hash) {
+    store_same(id, base);
+    return true;
+  }
+  const auto bytes = static_cast<double>(steps.expected_bytes());
+  if (store_low_rank(id, source, now, base, bytes)) return true;
+  // As it is before compression, which finds little in a few elements.
+  const auto list = format::sparse_delta_parts(plan.spec.dtype, plan.spec.shape, steps.changed());
+  if (list && static_cast<double>(list->length) < bytes) return false;
+  // Weights never become much smaller by themselves.
+  if (bytes * kSureShare > static_cast<double>(now.size())) {
+    const DeltaChange::Estimate other = change.estimate(kind.bytes);
+    if (std::min(other.whole, other.difference) < bytes) return false;
+  }
+  become(plan, Encoding::step_delta, base);
+  plan.codec = Codec::none;
+  set_digest(plan, steps.digest());
+  plan.logical_length = steps.encode(kept_bytes());
+  steps.write([&](ByteSpan part) { write(id, part); });
+  ++result_.steps;
+  changed_.insert(id);
+  return true;
+}
+
+std::uint64_t DeltaTensorWriter::kept_bytes() const {
+  return options_.save.work.memory_bytes.value_or(kDefaultMemoryBytes) / kListShare;
 }
 
 void DeltaTensorWriter::write(std::uint32_t id, ByteSpan bytes) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <unordered_set>
 
+#include "codec/step/step_kind.h"
 #include "container/plan/file_plan.h"
 #include "container/write/payload_store.h"
 #include "state/delta/base_state.h"
@@ -48,7 +49,10 @@ class DeltaTensorWriter {
   bool store_low_rank(std::uint32_t id, const KeyedTensor& source, const PartwiseBytes& now,
                       BaseTensor& base, double most_bytes);
   void store_list(std::uint32_t id, const ChangeList& list, const BaseTensor& base);
-  void store_difference(std::uint32_t id, const DeltaChange& change, const BaseTensor& base);
+  void store_difference(std::uint32_t id, const DeltaChange& change, BaseTensor& base);
+  bool store_steps(std::uint32_t id, const KeyedTensor& source, const PartwiseBytes& now,
+                   const DeltaChange& change, const codec::StepKind& kind, BaseTensor& base);
+  std::uint64_t kept_bytes() const;
   void write(std::uint32_t id, ByteSpan bytes);
 
   container::FilePlan& plan_;

@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(tensors_of_every_type_come_back_to_the_bit) {
   save_full(before, folder.base);
   const DeltaResult result = save_delta(after, folder.base, folder.delta);
   BOOST_TEST(result.same == kTypes);
-  BOOST_TEST(result.lists + result.differences + result.whole == 2 * kTypes);
+  BOOST_TEST(result.steps + result.lists + result.differences + result.whole == 2 * kTypes);
   BOOST_TEST(result.depth == 1);
   BOOST_TEST((result.changed_regions == std::vector<std::string>{"all", "few"}));
   BOOST_TEST(verify(folder.delta).ok());

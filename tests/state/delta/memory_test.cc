@@ -106,6 +106,90 @@ BOOST_AUTO_TEST_CASE(memory_that_was_changed_in_place_is_never_saved_as_unchange
   BOOST_TEST(list_folder(folder.path()).size() == 1u);
 }
 
+// The pass that lists or takes the difference is the one that finds it, wherever the change is.
+BOOST_AUTO_TEST_CASE(memory_that_was_changed_in_place_is_no_base_of_a_list_or_a_difference) {
+  const Folder folder;
+  std::mt19937_64 random(2);
+  const Shape shape{(5u << 17) + 77};  // two pieces, half of one and a bit
+  const Tensor saved_as = normal_tensor(shape, random);
+  Tensor few = saved_as, all = saved_as;
+  few.mutable_as<float>()[3] = 3;
+  for (float& value : all.mutable_as<float>()) value *= 1.0001F;
+  const auto state_of = [](const Tensor& tensor) {
+    return SampleState{.regions = {{"a", {{"w", {tensor}}}}}};
+  };
+  const SaveResult result = save_full(state_of(saved_as), folder.base);
+  for (const Tensor& now : {few, all}) {
+    const auto write = [&](const Tensor& base) {
+      return write_delta(state_source(state_of(now)), saved(state_of(base), folder.base, result),
+                         folder.delta, kSteady);
+    };
+    for (const std::size_t place :
+         {std::size_t{9}, std::size_t{1} << 18, *shape.element_count() - 1}) {
+      Tensor changed = saved_as;
+      changed.mutable_as<float>()[place] += 1;
+      BOOST_CHECK_EXCEPTION(write(changed), UsageError, says(ErrorCode::bad_argument, "base", "w"));
+    }
+    BOOST_TEST(list_folder(folder.path()).size() == 1u);
+    write(saved_as);
+    check_chain(ChainReader::open(folder.delta), state_of(now));
+    fs::remove(folder.delta);
+  }
+}
+
+// Sizes around those of pieces and blocks, at addresses of no alignment; a NaN's payload and the
+// sign of zero are bits as others.
+BOOST_AUTO_TEST_CASE(each_kind_of_base_gives_the_same_delta_of_any_size_at_any_address) {
+  const Folder folder;
+  std::mt19937_64 random(3);
+  const auto compressed = folder / "compressed.thalia";
+  for (const std::uint64_t count : {1u, 31u, 65'537u, (1u << 19) - 1, (1u << 19) + 1, 3u << 18}) {
+    for (const std::uint64_t every : {0u, 1u, 20u, 70'001u}) {
+      std::vector<std::byte> before(count * 2 + 1);
+      for (std::byte& byte : before) byte = static_cast<std::byte>(random());
+      for (std::size_t i = 2; i < before.size(); i += 2) before[i] = std::byte{0x3C};
+      std::vector<std::byte> now = before;
+      for (std::uint64_t i = 0; every != 0 && i < count; i += every) now[1 + 2 * i] ^= std::byte{1};
+      // From 0 to -0 and from one NaN to another, at the end.
+      const auto put = [&](std::vector<std::byte>& bytes, std::uint64_t element, int low,
+                           int high) {
+        bytes[1 + 2 * element] = static_cast<std::byte>(low);
+        bytes[2 + 2 * element] = static_cast<std::byte>(high);
+      };
+      if (every > 1 && count > 2) {
+        put(before, count - 1, 0, 0), put(now, count - 1, 0, 0x80);
+        put(before, count - 2, 0xC1, 0x7F), put(now, count - 2, 0xC2, 0x7F);
+      }
+      const auto state_of = [&](const std::vector<std::byte>& bytes) {
+        return SampleState{
+            .regions = {
+                {"a",
+                 {{"w", {Tensor::borrow(DType::bf16, {count}, ByteSpan(bytes).subspan(1))}}}}}};
+      };
+      BOOST_TEST_CONTEXT(count << " elements, every " << every << "th changed") {
+        const SavedState base =
+            saved(state_of(before), folder.base, save_full(state_of(before), folder.base));
+        const DeltaResult from_memory =
+            write_delta(state_source(state_of(now)), base, folder.delta, kSteady);
+        const std::string bytes = read_file(folder.delta);
+        check_chain(ChainReader::open(folder.delta), state_of(now));
+        write_delta(state_source(state_of(now)), ChainReader::open(folder.base), folder.delta,
+                    kSteady);
+        BOOST_TEST((read_file(folder.delta) == bytes));
+        save_full(
+            state_of(before), compressed,
+            {.compression = {.codec = Codec::zstd}, .output = {.durability = Durability::none}});
+        const DeltaResult from_chunks = write_delta(
+            state_source(state_of(now)), ChainReader::open(compressed), folder.delta, kSteady);
+        BOOST_TEST(from_chunks.same == from_memory.same);
+        BOOST_TEST(from_chunks.same == (every == 0 ? 1u : 0u));
+        BOOST_TEST(from_chunks.listed_elements == from_memory.listed_elements);
+        check_chain(ChainReader::open(folder.delta), state_of(now));
+      }
+    }
+  }
+}
+
 // A base of 16 pieces, of which the stop that comes with the first is the last.
 BOOST_AUTO_TEST_CASE(a_stop_ends_the_look_at_a_base_in_memory) {
   const Folder folder;

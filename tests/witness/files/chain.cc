@@ -1,6 +1,7 @@
 // Two chains of deltas of one course of states, raw and compressed, and beside them the tensors of
 // each state.
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -21,6 +22,27 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kLinks = 4;
+
+// A tensor after some steps: two elements of five have moved, most of them by little.
+Tensor stepped(const Tensor& base, int link) {
+  Tensor out = base.owned();
+  const MutableByteSpan bytes = out.mutable_bytes();
+  const std::size_t width = dtype_bits(out.dtype()) / 8;
+  std::mt19937_64 random(static_cast<std::uint64_t>(link));
+  for (int step = 0; step < link; ++step) {
+    for (std::size_t i = 0; i < bytes.size(); i += width) {
+      const std::uint64_t chance = random();
+      if (chance % 5 > 1) continue;
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, bytes.data() + i, width);
+      const auto distance =
+          static_cast<std::uint16_t>(1 + (chance >> 8 & ((1u << (chance >> 4 & 7)) - 1)));
+      bits = static_cast<std::uint16_t>((chance & 0x8000) != 0 ? bits + distance : bits - distance);
+      std::memcpy(bytes.data() + i, &bits, width);
+    }
+  }
+  return out;
+}
 
 SampleState state(int link) {
   std::mt19937_64 random(3);
@@ -60,6 +82,13 @@ SampleState state(int link) {
   a["grown"] = {grown};
   a["csr"] = {sparse.to_csr()};
   a["spikes"] = {random_tensor(DType::binary, {77}, random), Role::region_state};
+  // One type of each kind, with NaNs and negative zeros, and steps of every size.
+  for (const auto& [name, dtype] :
+       {std::pair("bf16", DType::bf16), std::pair("f16", DType::f16),
+        std::pair("f8", DType::f8_e4m3), std::pair("f8 fnuz", DType::f8_e5m2fnuz),
+        std::pair("f8 e8m0", DType::f8_e8m0), std::pair("i8", DType::i8),
+        std::pair("u16", DType::u16)})
+    a[name] = {stepped(random_tensor(dtype, {90, 100}, random), link)};
   if (link == 2) a["only here"] = {random_tensor(DType::u8, {30}, random), Role::other};
   if (link >= 3)
     out.regions["c"]["counts"] = {random_tensor(DType::u32, {30}, random), Role::other};
