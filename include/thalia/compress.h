@@ -50,7 +50,8 @@ WrapResult compress_checkpoint(const std::filesystem::path& source,
                                const std::filesystem::path& target,
                                const CompressOptions& options = {});
 
-/// Writes what the frames of `source` hold to `target`, exactly, whole or not at all. With a seek
+/// Writes what the frames of `source` hold to `target`, exactly, whole or not at all; of a packed
+/// delta, the plain one. With a seek
 /// table frames are decoded on all threads; without one, from the front. Takes no more memory than
 /// compress_checkpoint(), whatever the file says.
 ///
@@ -63,6 +64,7 @@ WrapResult decompress_checkpoint(const std::filesystem::path& source,
 
 struct WrapperInfo {
   Codec codec = Codec::zstd;
+  bool packed = false;  ///< a packed delta, docs/format/packed.md, which has no frames
   bool has_seek_table = false;
   std::uint64_t frames = 0;         ///< 0 without a seek table
   std::uint64_t content_bytes = 0;  ///< of all frames; 0 without a seek table

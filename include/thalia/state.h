@@ -7,6 +7,7 @@
 #include "thalia/state/diff.h"
 #include "thalia/state/edit.h"
 #include "thalia/state/growth.h"
+#include "thalia/state/low_rank.h"
 #include "thalia/state/metadata.h"
 #include "thalia/state/precision.h"
 #include "thalia/state/quantization.h"

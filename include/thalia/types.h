@@ -329,7 +329,7 @@ struct FileIdentity {
 
 /// The digests of a tensor's logical bytes. docs/format/format.md, "CRC-32" and "Content hash".
 struct TensorDigest {
-  std::uint32_t crc32 = 0;
+  std::uint32_t crc32 = 0;  ///< 0 where it is not known: a delta need not state it
   Digest128 content_hash;
 };
 

@@ -16,6 +16,7 @@
 #include "base/fail.h"
 #include "container/file/delta_prefix.h"
 #include "container/file/meta_file.h"
+#include "container/wrap/packed.h"
 #include "container/wrap/seek_table.h"
 #include "convert/conversions.h"
 #include "convert/formats.h"
@@ -70,7 +71,7 @@ bool is_of_version_0_1(ByteSpan start) {
 
 bool begins_as_thalia(ByteSpan start) {
   return begins_with(start, "THAL") || container::is_delta(start) ||
-         container::begins_side_file(start);
+         container::begins_packed(start) || container::begins_side_file(start);
 }
 
 [[noreturn]] void refuse(const Path& path, std::string what) {

@@ -67,8 +67,9 @@ OpenedFacts facts_of(const Reader& reader, const io::FileBytes& file) {
   facts.debris_bytes = reader.debris_bytes();
   if (const auto wrapper = container::wrapper_of(file.fd(), file.path(), {});
       wrapper && !facts.is_side_file) {
-    facts.wrapper =
-        WrapperFacts{.codec = wrapper->codec, .has_seek_table = wrapper->has_seek_table};
+    facts.wrapper = WrapperFacts{.codec = wrapper->codec,
+                                 .packed = wrapper->packed,
+                                 .has_seek_table = wrapper->has_seek_table};
     if (wrapper->has_seek_table) facts.wrapper->frames = wrapper->frames;
   }
   facts.regions = reader.region_count();

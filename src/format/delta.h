@@ -14,6 +14,9 @@ inline constexpr std::uint32_t kDeltaReferenceLength = 64;
 inline constexpr std::uint32_t kDeltaTensorLength = 64;
 inline constexpr std::uint64_t kDeltaBlockElements = 65536;
 inline constexpr std::uint32_t kStepDeltaHeaderLength = 4;
+/// A bit of DeltaTensor::flags, beside kTensorWideIndices: crc32 and base_content_hash are not
+/// stated, and zero.
+inline constexpr std::uint8_t kDeltaBrief = 1 << 1;
 
 struct DeltaHeader {
   std::uint8_t magic[5];
@@ -95,5 +98,12 @@ THALIA_FIELD(StepDeltaHeader, table, 0x00, 1);
 THALIA_FIELD(StepDeltaHeader, first_class, 0x01, 1);
 THALIA_FIELD(StepDeltaHeader, lanes_log2, 0x02, 1);
 THALIA_FIELD(StepDeltaHeader, chunk_log2, 0x03, 1);
+
+/// States neither CRC-32 nor the base's content hash.
+inline void make_brief(DeltaTensor& side) noexcept {
+  side.flags |= kDeltaBrief;
+  side.crc32 = 0;
+  side.base_content_hash = {};
+}
 
 }  // namespace thalia::format

@@ -43,7 +43,7 @@ TensorLayout layout_of(const TensorEntry& entry) noexcept {
 }
 
 TensorLayout layout_of(const DeltaTensor& side, DType dtype, const Shape& shape) noexcept {
-  return {dtype, shape, side.encoding, side.nnz, side.flags != 0};
+  return {dtype, shape, side.encoding, side.nnz, (side.flags & kTensorWideIndices) != 0};
 }
 
 std::optional<SparseParts> sparse_parts(const TensorLayout& layout) noexcept {

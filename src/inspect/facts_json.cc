@@ -15,6 +15,7 @@ void add_wrapper(JsonWriter& json, const std::optional<WrapperFacts>& wrapper) {
     return;
   }
   json.begin_object().member("codec", codec_name(wrapper->codec));
+  json.member("packed", wrapper->packed);
   json.member("seek_table", wrapper->has_seek_table);
   add_known(json, "frames", wrapper->frames);
   add_known(json, "checksum_inside", wrapper->checksum_inside);

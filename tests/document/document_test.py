@@ -14,7 +14,7 @@ import unittest
 ROOT = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else ".")
 PAGES = {
     name: (ROOT / "docs/format" / f"{name}.md").read_text(encoding="utf-8")
-    for name in ("format", "deltas", "writing", "verifying", "examples", "states", "v01")
+    for name in ("format", "deltas", "packed", "writing", "verifying", "examples", "states", "v01")
 }
 DOCUMENT = "\n".join(PAGES.values())
 # The structures, and the enumerations that users name.

@@ -5,6 +5,7 @@ import re
 import struct
 
 import digests
+import packed
 import structures as s
 from structures import Refused
 
@@ -123,7 +124,9 @@ def unwrap(data):
 
 
 def unwrapped(data):
-    """The bytes of a file, whether wrapped or not."""
+    """The bytes of a file, whether wrapped, packed or not."""
+    if packed.is_packed(data):
+        return packed.unpack(data)
     return unwrap(data) if is_wrapped(data) else data
 
 

@@ -3,6 +3,7 @@
 Usage: chain_test.py WITNESS_FILES
 """
 
+import contextlib
 import pathlib
 import shutil
 import subprocess
@@ -11,11 +12,13 @@ import tempfile
 import unittest
 
 import digests
+import packed
 from chain import Chain
 from structures import Refused
 
 WITNESS_FILES = sys.argv[1]
 LINKS = 4  # deltas
+PACKED = ("packed",) if digests.xxhash and digests.zstandard else ()
 
 
 def decode_with_program(stored, raw_length):
@@ -46,7 +49,7 @@ class Chains(unittest.TestCase):
 
     def test_every_state_is_what_was_saved(self):
         encodings = set()
-        for codec in ("raw", "zstd"):
+        for codec in ("raw", "zstd", *PACKED):
             for i in range(LINKS + 1):
                 with self.subTest(codec=codec, link=i):
                     chain = Chain(self.path(f"{codec}-{i}.thalia"))
@@ -57,6 +60,19 @@ class Chains(unittest.TestCase):
                     encodings |= {t.encoding for t in chain.links[0].file.tensors}
         wanted = {"same_as_base", "xor_base", "sparse_delta", "step_delta", "dense", "csr"}
         self.assertLessEqual(wanted, encodings)
+
+    def test_what_a_packed_delta_stands_for_is_made_of_it_or_refused(self):
+        for name in PACKED:
+            for i in range(1, LINKS + 1):
+                data = self.path(f"{name}-{i}.thalia").read_bytes()
+                self.assertTrue(packed.is_packed(data))
+                contents = packed.unpack(data)
+                self.assertGreater(len(contents), len(data))
+                end = len(data) if i == 1 else 16
+                for at in range(0, end, 1 if end < 1000 else 7):
+                    changed = data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :]
+                    with self.subTest(link=i, at=at), contextlib.suppress(Refused):
+                        self.assertEqual(packed.unpack(changed), contents)
 
     def test_another_base_is_refused(self):
         with tempfile.TemporaryDirectory() as name:

@@ -67,11 +67,14 @@ class Tensor:
         side = s.DELTA_TENSOR.read(self.file.data, base + entry.side_data_offset)
         side.require_zero()
         side.require("encoding", side.encoding <= 2, "dense, csr or coo")
-        side.require("flags", side.flags <= int(side.encoding > 0), "bit 0, csr and coo only")
+        side.require("flags", side.flags & ~2 <= int(side.encoding > 0), "bit 0, csr and coo only; bit 1")
+        if side.flags & 2:
+            side.require("crc32", side.crc32 == 0, "0, of brief side data")
+            side.require("base_content_hash", side.base_content_hash == bytes(16), "zero, of brief side data")
         side.require("nnz", side.nnz <= (self.count if side.encoding else 0), self.count)
         if side.encoding:
             self.stored_elements = side.nnz
-        if self.encoding == "same_as_base":
+        if self.encoding == "same_as_base" and not side.flags & 2:
             same = side.content_hash == side.base_content_hash
             side.require("content_hash", same, side.base_content_hash.hex(" "))
         return side

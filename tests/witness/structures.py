@@ -280,6 +280,7 @@ STEP_DELTA_HEADER = Layout("payload", "u8 table", "u8 first_class", "u8 lanes_lo
 SKIPPABLE_HEADER = Layout("wrapper", "u8[4] magic", "u32 length")
 SEEK_ENTRY = Layout("wrapper", "u32 stored_length", "u32 content_length")
 SEEK_FOOTER = Layout("wrapper", "u32 frame_count", "u8 descriptor", "u8[4] magic")
+PACKED_HEADER = Layout("wrapper", "u8[4] magic", "u32 packed_version", "u32 contents_length", "u32 frame_length")
 META_HEADER = Layout(
     "side_file",
     "u8[4] magic",

@@ -85,9 +85,10 @@ std::string region_for_name(std::string_view tensor_name, const RegionGrouping& 
 
 // What files of all formats say about themselves, next to their tensors.
 
-/// A frame around the whole file.
+/// A frame around the whole file, or a packed delta.
 struct WrapperFacts {
   Codec codec = Codec::zstd;
+  bool packed = false;
   bool has_seek_table = false;
   std::optional<std::uint64_t> frames{};
   std::optional<bool> checksum_inside{};  ///< of version 0.1

@@ -16,6 +16,7 @@
 #include "thalia/reader.h"
 #include "thalia/region.h"
 #include "thalia/result.h"
+#include "thalia/state/low_rank.h"
 #include "thalia/state/tensor_value.h"
 #include "thalia/stream.h"
 #include "thalia/tensor.h"
@@ -24,41 +25,6 @@
 #include "thalia/writer.h"
 
 namespace thalia {
-
-// Changes of matrices as a few products of vectors: lossy deltas. What to ask write_delta() for,
-// and what it says of each. docs/format/deltas.md, "low_rank_delta".
-
-/// The singular value decomposition of a matrix's change tells which of it matters: leading pairs
-/// of vectors get up to 8 bits a number, those after them fewer, the tail none, each bit where it
-/// takes most of the squared error away. After ImPart (arXiv:2504.13237) and Delta-CoMe
-/// (arXiv:2406.08903), which choose widths by rank.
-///
-/// Only dense matrices of f32, f16, f64 or bf16 with finite numbers whose base has the same type
-/// and shape, and only where it takes fewer bytes than an exact way. All else is stored exactly.
-struct LowRankOptions {
-  /// Bits of codes that a matrix may have, an element; above 0.
-  double bits_per_element = 0.5;
-  std::uint32_t max_rank = 64;  ///< products at most; 1 or more
-  /// A matrix is stored exactly where more than this of its change is lost: the root of the sum of
-  /// squared errors, divided by that of the change. 0 to 1.
-  double max_relative_error = 1;
-  /// Patterns as in QuantizationOptions: which tensors; by default weights and embeddings
-  /// (likely_role() of thalia/types.h). DeltaLossOptions::exclude counts before it.
-  std::vector<std::string> include{};
-  std::uint64_t min_elements = 4096;  ///< smaller matrices are stored exactly
-  /// As QuantizationOptions'. Deltas over each other do not add to the count, as each starts from
-  /// what the one below it makes.
-  std::optional<std::uint16_t> max_generations{};
-};
-
-/// What became of a matrix. `relative_error` is that of the change: 1 where nothing of it comes
-/// back.
-struct LowRankReport : TensorLoss {
-  std::uint64_t rows = 0;
-  std::uint64_t columns = 0;
-  std::uint32_t rank = 0;          ///< products that are stored
-  std::uint64_t stored_bytes = 0;  ///< before compression
-};
 
 // Deltas: what changed since another checkpoint, chains of them, and the full file again.
 //
@@ -228,6 +194,12 @@ struct DeltaOptions {
   /// The memory is for chunks and lists, whatever the size of a tensor. Beside them there is what a
   /// source's load() makes, one tensor at a time. Progress is in logical bytes of the state.
   SaveOptions save{};
+  /// A small delta is stored without what follows from the rest of it, where that makes the file
+  /// smaller: docs/format/packed.md. Readers take it as any delta; decompress_checkpoint() gives
+  /// the plain one. Not where the save asks for a SHA-256, or for a checksum of another type than
+  /// the block tree, nor of a state of more bytes than save.work.memory_bytes, by default 512 MiB:
+  /// the delta is in memory before it is packed.
+  bool pack = false;
 };
 
 /// The file that was saved, and how it differs from its base. `payload_bytes` are those of the
@@ -248,6 +220,7 @@ struct DeltaResult : SaveResult {
   /// Tensors, of all these kinds, whose base has another floating point type. Its values were
   /// converted before they were compared, and are again when the tensor is restored.
   std::uint32_t converted = 0;
+  bool packed = false;                    ///< the file is
   std::uint64_t listed_elements = 0;      ///< of all lists
   std::vector<LowRankReport> low_rank{};  ///< of matrices that were stored so, in the file's order
   /// The regions of the state, in its order, that have a tensor, or a connection at either end,

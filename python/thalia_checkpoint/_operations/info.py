@@ -20,10 +20,12 @@ __all__ = ["ChecksumFacts", "DTypeTotal", "DeltaBase", "Info", "LossyFacts", "Wr
 
 @dataclass(frozen=True)
 class WrapperFacts:
-    """Frames around a whole file."""
+    """Frames around a whole file, or a packed delta."""
 
     codec: str
     """"zstd" or "lz4"."""
+    packed: bool
+    """A packed delta, which has no frames around it."""
     seek_table: bool
     """Parts can be read alone."""
     frames: int | None

@@ -86,6 +86,7 @@ std::string compression_text(const inspect::TensorTotals& totals) {
 
 std::string wrapper_text(const WrapperFacts& wrapper) {
   const std::string_view codec = codec_name(wrapper.codec);
+  if (wrapper.packed) return "packed";
   if (wrapper.checksum_inside) {
     return fmt::format("{}, checksum {} the frame", codec,
                        *wrapper.checksum_inside ? "inside" : "after");
@@ -107,7 +108,8 @@ void add_sizes(FactLines& out, const inspect::DescribedFile& facts) {
   }
   if (facts.is_side_file) out.line("side file of", exact_bytes(facts.file_bytes));
   if (facts.wrapper) out.line("wrapper", wrapper_text(*facts.wrapper));
-  if (facts.wrapper && facts.wrapper->frames) out.line("unwrapped", exact_bytes(facts.file_bytes));
+  if (facts.wrapper && (facts.wrapper->frames || facts.wrapper->packed))
+    out.line("unwrapped", exact_bytes(facts.file_bytes));
   if (!facts.totals) return;
   if (facts.totals->value_bytes()) {
     out.line("values", exact_bytes(*facts.totals->value_bytes()));

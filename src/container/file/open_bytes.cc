@@ -1,5 +1,5 @@
-// What a file is, its first bytes decide and never its name. The order: a side file; then frames,
-// which may hold a delta but no further frames; then a delta. All else is taken for a plain file,
+// What a file is, its first bytes decide and never its name. The order: a side file; then a packed
+// delta; then frames, which may hold a delta but no further frames; then a delta. All else is taken for a plain file,
 // and its header is refused later if it is not one. Each layer is an io::FileBytes over the one
 // below, which it keeps alive if it still reads from it.
 #include "container/file/open_bytes.h"
@@ -9,6 +9,7 @@
 #include "codec/frame/frame.h"
 #include "container/file/delta_prefix.h"
 #include "container/file/meta_file.h"
+#include "container/wrap/packed.h"
 #include "container/file/wrapped.h"
 #include "container/wrap/seek_table.h"
 #include "thalia/error.h"
@@ -38,6 +39,7 @@ std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileB
   const std::uint64_t size = file->bytes().size();
   const ByteSpan start = file->touched(0, std::min(size, kMagicLength));
   if (begins_side_file(start)) return MetaFile::open(*file, limits);
+  if (begins_packed(start)) return container_of(open_packed(*file, limits));
   if (codec::frame_kind(start) == codec::FrameKind::none) return container_of(std::move(file));
   const auto front = find_wrapper(file->fd(), file->path(), size);
   // It begins with a frame to skip and has no other after it: the header check refuses it.
@@ -60,7 +62,7 @@ void require_plain(ByteSpan start, const std::filesystem::path& path) {
   if (begins_side_file(start)) fail_not_plain(path, io::Backing::partial);
   if (codec::frame_kind(start) != codec::FrameKind::none)
     fail_not_plain(path, io::Backing::decoded);
-  if (is_delta(start)) {
+  if (is_delta(start) || begins_packed(start)) {
     throw UnsupportedError(ErrorCode::unsupported_feature,
                            "a delta is not changed in place, make it anew",
                            {.path = path.string(), .section = "delta"});

@@ -1,10 +1,10 @@
-// Restores the file that frames hold. With a seek table all threads decode, and the calling thread
-// writes the contents in their order. Without one, or where frames are too large for that, one
-// thread decodes from the front in pieces of 256 KiB, whatever the frames say of their size. Either
-// way the frames have to be those of the table, if there is one. The
-// target is committed as a whole at the end. Every claim of the file is checked against the limits
-// first: the table against max_allocation_bytes, its content against max_file_bytes, and without a
-// table each piece.
+// Restores the file that frames hold, or a packed delta stands for. With a seek table all threads
+// decode, and the calling thread writes the contents in their order. Without one, or where frames
+// are too large for that, one thread decodes from the front in pieces of 256 KiB, whatever the
+// frames say of their size. Either way the frames have to be those of the table, if there is one.
+// The target is committed as a whole at the end. Every claim of the file is checked against the
+// limits first: the table against max_allocation_bytes, its content against max_file_bytes, and
+// without a table each piece.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -14,8 +14,10 @@
 #include "base/stopwatch.h"
 #include "container/wrap/frame_memory.h"
 #include "container/wrap/frame_stream.h"
+#include "container/wrap/packed.h"
 #include "container/wrap/seek_table.h"
 #include "io/file/posix_file.h"
+#include "io/memory/allocation_limit.h"
 #include "thalia/compress.h"
 #include "thalia/files.h"
 
@@ -124,13 +126,41 @@ class Decompression {
   std::optional<FramedFile> source_;
 };
 
+WrapResult unpack_file(int fd, const std::filesystem::path& source,
+                       const std::filesystem::path& target, const DecompressOptions& options) {
+  const Stopwatch watch;
+  container::check_not_the_source(source, target);
+  const ReadLimits& limits = options.input.limits;
+  const std::vector<std::byte> packed = container::read_packed(fd, source);
+  const std::uint64_t length = container::packed_contents_length(packed);
+  if (limits.max_file_bytes != 0 && length > limits.max_file_bytes)
+    fail_limit("wrapper", "max_file_bytes", length, limits.max_file_bytes);
+  io::MemoryBudget budget(limits, packed.size());
+  auto contents = budget.vector<std::byte>("wrapper", length);
+  container::unpack(packed, contents, limits);
+  OutputFile out(target, options.output, options.work.cancel);
+  out.write(contents);
+  stop_if_cancelled(options.work.cancel);
+  out.commit();
+  if (options.work.progress) options.work.progress(packed.size(), packed.size());
+  return {.codec = Codec::zstd,
+          .frames = 1,
+          .input_bytes = packed.size(),
+          .output_bytes = length,
+          .seconds = watch.seconds()};
+}
+
 }  // namespace
 
 WrapResult decompress_checkpoint(const std::filesystem::path& source,
                                  const std::filesystem::path& target,
                                  const DecompressOptions& options) {
-  return with_path(source.native(),
-                   [&] { return Decompression(source, target, options).run(target); });
+  return with_path(source.native(), [&] {
+    const io::UniqueFd fd = io::open_for_reading(source);
+    if (container::is_packed(fd.get(), source))
+      return unpack_file(fd.get(), source, target, options);
+    return Decompression(source, target, options).run(target);
+  });
 }
 
 std::optional<WrapperInfo> read_wrapper(const std::filesystem::path& path,
@@ -141,6 +171,12 @@ std::optional<WrapperInfo> read_wrapper(const std::filesystem::path& path,
 std::optional<WrapperInfo> container::wrapper_of(int fd, const std::filesystem::path& path,
                                                  const ReadLimits& limits) {
   const std::uint64_t size = io::file_size(fd, path);
+  if (is_packed(fd, path)) {
+    return with_path(path.native(), [&] {
+      const std::uint64_t length = packed_contents_length(read_packed(fd, path));
+      return WrapperInfo{.packed = true, .frames = 1, .content_bytes = length};
+    });
+  }
   const auto front = find_wrapper(fd, path, size);
   if (!front) return std::nullopt;
   return with_path(path.native(), [&] {

@@ -11,7 +11,7 @@
 #include "formats/mckp/content_hash_list.h"
 #include "integrity/content_hash.h"
 #include "state/delta/change.h"
-#include "state/delta/low_rank_change.h"
+#include "state/low_rank/low_rank_change.h"
 #include "state/delta/partwise_bytes.h"
 #include "state/delta/step_change.h"
 #include "state/precision/glob.h"

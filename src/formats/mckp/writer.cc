@@ -30,7 +30,7 @@
 #include "io/output/spool.h"
 #include "json/reader.h"
 #include "json/writer.h"
-#include "state/delta/low_rank_change.h"
+#include "state/low_rank/low_rank_change.h"
 #include "state/quantize/quantizer.h"
 #include "state/value/value_json.h"
 #include "thalia/files.h"

@@ -14,7 +14,7 @@
 #include "base/fail.h"
 #include "base/parallel.h"
 #include "codec/float/conversion.h"
-#include "state/delta/matrix_change.h"
+#include "state/low_rank/matrix_change.h"
 #include "thalia/types.h"
 
 namespace thalia::formats::weight_sync {

@@ -23,8 +23,8 @@
 #include "formats/weight_sync/weight_writers.h"
 #include "io/folder/folder.h"
 #include "io/output/atomic_file.h"
-#include "state/delta/matrix_change.h"
-#include "state/delta/truncated_svd.h"
+#include "state/low_rank/matrix_change.h"
+#include "state/low_rank/truncated_svd.h"
 #include "thalia/formats/safetensors.h"
 
 namespace thalia::formats {

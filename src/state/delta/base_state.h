@@ -22,7 +22,12 @@ class BaseTensor {
   virtual ~BaseTensor() = default;
   const TensorLayout& layout() const noexcept { return tensor_.layout; }
   std::uint64_t size() const noexcept { return tensor_.logical_bytes; }
-  integrity::ContentDigest digest() const noexcept { return {crc32_, tensor_.content_hash}; }
+  /// The CRC-32 is 0 where crc32() is not known.
+  integrity::ContentDigest digest() const noexcept {
+    return {crc32_.value_or(0), tensor_.content_hash};
+  }
+  /// nullopt where the base does not state it.
+  std::optional<std::uint32_t> crc32() const noexcept { return crc32_; }
   /// The bytes, which stay valid as long as what is returned lives. @throws UsageError for memory
   /// that is not what the digest says; what reading throws.
   virtual std::shared_ptr<const PartwiseBytes> open() = 0;
@@ -35,11 +40,12 @@ class BaseTensor {
   virtual void check(const integrity::ContentDigest& digest) { static_cast<void>(digest); }
 
  protected:
-  BaseTensor(const ChainTensor& tensor, std::uint32_t crc32) : tensor_(tensor), crc32_(crc32) {}
+  BaseTensor(const ChainTensor& tensor, std::optional<std::uint32_t> crc32)
+      : tensor_(tensor), crc32_(crc32) {}
 
  private:
   ChainTensor tensor_;
-  std::uint32_t crc32_;
+  std::optional<std::uint32_t> crc32_;
 };
 
 /// The names of what is in a base, to find what a state no longer has.

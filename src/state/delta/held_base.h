@@ -15,7 +15,7 @@ namespace thalia::state {
 
 struct HeldBytes {
   ChainTensor tensor;
-  std::uint32_t crc32 = 0;
+  std::optional<std::uint32_t> crc32{};  ///< if it is known
   std::shared_ptr<const PartwiseBytes> bytes;
 };
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "state/delta/low_rank_change.h"
+#include "state/low_rank/low_rank_change.h"
 #include "state/delta/state_plan.h"
 
 namespace thalia::state {

@@ -2,6 +2,7 @@
 // may have changed since, and a delta against other bytes could never be resolved: each tensor
 // whose bytes are used is hashed, if it can be in the pass that uses them, and held against the
 // digest of the save.
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -19,8 +20,8 @@ namespace {
 class MemoryTensor final : public BaseTensor {
  public:
   // The bytes now have to be those that were saved then, which the digest tells.
-  MemoryTensor(const ChainTensor& tensor, std::uint32_t crc32, const TensorSource& source,
-               const Work& work)
+  MemoryTensor(const ChainTensor& tensor, std::optional<std::uint32_t> crc32,
+               const TensorSource& source, const Work& work)
       : BaseTensor(tensor, crc32), source_(&source), work_(&work) {}
 
   std::shared_ptr<const PartwiseBytes> open() override {
@@ -109,7 +110,9 @@ class MemoryBase final : public BaseState {
     tensor.logical_bytes = *length;
     const TensorDigest& digest = saved_.digests[place->second];
     tensor.content_hash = digest.content_hash;
-    return std::make_unique<MemoryTensor>(tensor, digest.crc32, source, work_);
+    // 0 says that it is not known; a delta does not state it then, which harms no other 0.
+    const auto crc32 = digest.crc32 != 0 ? std::optional(digest.crc32) : std::nullopt;
+    return std::make_unique<MemoryTensor>(tensor, crc32, source, work_);
   }
 
  private:

@@ -11,9 +11,9 @@ namespace thalia::state {
 
 inline constexpr int kMostReplacements = 10;
 
-/// A delta takes another form before its base does: whoever opened the old one and finds that its
-/// base is another file opens it again. @param open_top of what is at the path now. @param bytes_of
-/// what it returned. @param make the chain of it. @throws what the two throw.
+/// A delta takes another form before its base does: a reader that opened the old one and finds that
+/// its base is another file opens it again. @param open_top of what is at the path now. @param
+/// bytes_of what it returned. @param make the chain of it. @throws what the two throw.
 template <typename OpenTop, typename BytesOf, typename Make>
 auto open_unreplaced(const std::filesystem::path& path, const OpenTop& open_top,
                      const BytesOf& bytes_of, const Make& make) {

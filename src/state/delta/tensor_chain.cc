@@ -107,16 +107,15 @@ void RestoredBytes::read(std::uint64_t begin, MutableByteSpan out) const {
 // What comes out of one file's tensor, whether or not its payload is in that file.
 struct Description {
   ChainTensor tensor;
-  std::uint32_t crc32;
-  Digest128 base_hash;  ///< if it needs a base
+  std::optional<std::uint32_t> crc32;    ///< if it is stated
+  std::optional<Digest128> base_hash{};  ///< if it needs a base, and says which
 };
 
 Description describe(const detail::OpenFile& file, const TensorView& view, std::uint32_t number) {
   Description out{.tensor = {.layout = view.layout(),
                              .logical_bytes = view.logical_bytes(),
                              .content_hash = view.content_hash()},
-                  .crc32 = view.crc32(),
-                  .base_hash = {}};
+                  .crc32 = view.crc32()};
   if (container::is_plain(view.encoding())) return out;
   if (view.encoding() == Encoding::quantized) {  // dense, as it comes out
     const format::QuantizedSideData& side = file.quantized_tensor(file.tensor_entry(number));
@@ -132,6 +131,10 @@ Description describe(const detail::OpenFile& file, const TensorView& view, std::
   out.tensor.layout = format::layout_of(side, view.dtype(), view.shape());
   out.tensor.logical_bytes = side.logical_length;
   out.tensor.content_hash = side.content_hash;
+  out.crc32.reset();
+  // Nothing else says of what an unchanged tensor is the same.
+  if (view.encoding() == Encoding::same_as_base) out.base_hash = side.content_hash;
+  if ((side.flags & format::kDeltaBrief) != 0) return out;
   out.base_hash = side.base_content_hash;
   out.crc32 = side.crc32;
   return out;
@@ -146,18 +149,19 @@ std::string layout_text(const TensorLayout& layout) {
 void check_base(const Description& base, const Description& upper, Encoding change) {
   const TensorLayout& own = base.tensor.layout;
   const TensorLayout& result = upper.tensor.layout;
-  if (base.tensor.content_hash != upper.base_hash) {
+  if (upper.base_hash && base.tensor.content_hash != *upper.base_hash) {
     throw IntegrityError(ErrorCode::checksum_mismatch,
                          "the base's tensor is not the one that the delta was taken against",
                          {.section = "directory", .field = "base_content_hash"});
   }
-  if (change == Encoding::same_as_base && base.crc32 != upper.crc32) {
+  const bool both = base.crc32 && upper.crc32;
+  if (change == Encoding::same_as_base && both && *base.crc32 != *upper.crc32) {
     throw IntegrityError(ErrorCode::checksum_mismatch,
                          "unchanged, with another CRC-32 than its base",
                          {.section = "directory",
                           .field = "crc32",
-                          .value = fmt::format("{:#010x}", upper.crc32),
-                          .bound = fmt::format("{:#010x}", base.crc32)});
+                          .value = fmt::format("{:#010x}", *upper.crc32),
+                          .bound = fmt::format("{:#010x}", *base.crc32)});
   }
   // These take the base as it is; the others may fit it, if it is dense.
   const bool whole = change == Encoding::same_as_base || change == Encoding::low_rank_delta ||
@@ -242,7 +246,7 @@ std::optional<TensorChain> TensorChain::find(const FileChain& files, std::size_t
         throw FormatError(ErrorCode::inconsistent, "the base has no such tensor",
                           {.section = "directory"});
       }
-      const Description base{.tensor = found->tensor, .crc32 = found->crc32, .base_hash = {}};
+      const Description base{.tensor = found->tensor, .crc32 = found->crc32};
       check_base(base, *upper, change);
       const TensorLayout& layout = upper->tensor.layout;
       chain.made_ = base.tensor.layout == layout ? found->bytes
@@ -348,7 +352,7 @@ void TensorChain::check(std::span<const integrity::PieceDigest> digests) const {
                          {.section = "payload", .field = field});
   };
   if (made.hash != result_.content_hash) fail("content_hash");
-  if (made.crc32 != crc32_) fail("crc32");
+  if (crc32_ && made.crc32 != *crc32_) fail("crc32");
 }
 
 void TensorChain::read_all(MutableByteSpan out, unsigned threads, bool check) const {

@@ -42,7 +42,8 @@ class TensorChain final : public PartwiseBytes {
   /// What reading this tensor may take, whatever it is made of: against the bytes of all files of
   /// the chain, as a small delta may well change a large tensor.
   io::MemoryBudget& budget() const noexcept { return *budget_; }
-  std::uint32_t crc32() const noexcept { return crc32_; }
+  /// nullopt where a delta does not state it.
+  std::optional<std::uint32_t> crc32() const noexcept { return crc32_; }
   std::uint64_t size() const noexcept override { return result_.logical_bytes; }
   /// True if it lies raw in one file; view() hands it out.
   bool is_in_place() const noexcept;
@@ -76,7 +77,7 @@ class TensorChain final : public PartwiseBytes {
 
   std::shared_ptr<io::MemoryBudget> budget_;  ///< shared with what it is made of
   ChainTensor result_;
-  std::uint32_t crc32_ = 0;
+  std::optional<std::uint32_t> crc32_;
   std::vector<std::unique_ptr<ChainStage>> stages_;  ///< the lowest last
   std::unique_ptr<StoredTensorBytes> whole_;         ///< what the lowest stage changes,
   std::shared_ptr<const PartwiseBytes> made_;  ///< or this if it is of another shape, or quantized

@@ -109,6 +109,7 @@ void DeltaTensorWriter::store_same(std::uint32_t id, const BaseTensor& base) {
   container::TensorPlan& plan = plan_.tensors[id];
   become(plan, Encoding::same_as_base, base);
   set_digest(plan, base.digest());
+  if (!base.crc32()) format::make_brief(*plan.delta);
   plan.logical_length = 0;
   plan.streamed = false;
   plan.digest = integrity::content_digest({}, 1);

@@ -5,24 +5,25 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <set>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "base/fail.h"
 #include "base/stopwatch.h"
 #include "base/utf8.h"
 #include "container/file/delta_prefix.h"
-#include "container/file/short_name.h"
+#include "container/pack/pack.h"
 #include "container/plan/file_plan.h"
 #include "container/write/file_save.h"
 #include "format/constants.h"
 #include "format/delta.h"
+#include "io/file/memory_file.h"
 #include "io/file/posix_file.h"
 #include "io/path/base_file.h"
+#include "io/system/unique_fd.h"
 #include "state/delta/base_state.h"
+#include "state/delta/changed_regions.h"
 #include "state/delta/low_rank_delta.h"
 #include "state/delta/save_state.h"
 #include "state/delta/state_plan.h"
@@ -30,108 +31,13 @@
 #include "thalia/files.h"
 #include "thalia/state/delta.h"
 
-namespace thalia::state {
-namespace {
-
-// Which regions of a state are not as its base has them.
-//
-// Which regions of a state differ from the base, for a report. A region counts as changed if one of
-// its tensors is not the base's, if it lost one, or if a connection at it changed, came or went.
-// Nothing is read for this: which tensors differ was found while they were stored.
-
-using Pair = std::pair<std::string, std::string>;
-
-class Changes {
- public:
-  Changes(const container::FilePlan& plan, const BaseNames& base,
-          const std::unordered_set<std::uint32_t>& changed)
-      : plan_(plan), base_(base), changed_(changed) {
-    for (const BaseNames::Region& region : base.regions) regions_.emplace(region.name, &region);
-  }
-
-  std::vector<std::string> changed_regions() {
-    find_changed_ends();
-    std::vector<std::string> out;
-    for (const container::RegionPlan& region : plan_.regions) {
-      if (is_changed(region)) out.push_back(region.spec.name);
-    }
-    return out;
-  }
-
-  // Whatever is left of the base's regions; this empties the index, and so comes last.
-  std::vector<std::string> removed_regions() {
-    for (const container::RegionPlan& region : plan_.regions) regions_.erase(region.spec.name);
-    std::vector<std::string> out;
-    for (const BaseNames::Region& region : base_.regions) {
-      if (regions_.contains(region.name)) out.push_back(region.name);
-    }
-    return out;
-  }
-
- private:
-  bool is_changed(const container::RegionPlan& region) const {
-    const auto found = regions_.find(region.spec.name);
-    if (found == regions_.end()) return true;
-    const auto has = [&](std::uint32_t tensor) { return changed_.contains(tensor); };
-    const auto lost = [&](const std::string& name) { return !plan_.has_tensor(region, name); };
-    const auto& tensors = found->second->tensors;
-    return std::any_of(region.tensors.begin(), region.tensors.end(), has) ||
-           std::any_of(tensors.begin(), tensors.end(), lost) ||
-           ends_.contains(container::short_name_string(region.spec.name));
-  }
-
-  // The regions at both ends of connections that are not the base's.
-  void find_changed_ends() {
-    constexpr std::uint32_t kNone = container::ConnectionPlan::kNone;
-    std::set<Pair> kept;
-    std::set<Pair> had_delays;
-    for (const BaseNames::Connection& connection : base_.connections) {
-      if (connection.delays) had_delays.emplace(connection.source, connection.target);
-    }
-    for (const container::ConnectionPlan& connection : plan_.connections) {
-      Pair pair(container::short_name_string(connection.source),
-                container::short_name_string(connection.target));
-      const bool has_delays = connection.delays != kNone;
-      if (changed_.contains(connection.weights) ||
-          (has_delays && changed_.contains(connection.delays)) ||
-          // Delays that are new are in `changed_` too; delays that were dropped show only here.
-          had_delays.contains(pair) != has_delays)
-        add(pair);
-      kept.insert(std::move(pair));
-    }
-    for (const BaseNames::Connection& connection : base_.connections) {
-      if (Pair pair(connection.source, connection.target); !kept.contains(pair)) add(pair);
-    }
-  }
-
-  void add(const Pair& pair) {
-    ends_.insert(pair.first);
-    ends_.insert(pair.second);
-  }
-
-  const container::FilePlan& plan_;
-  const BaseNames& base_;
-  const std::unordered_set<std::uint32_t>& changed_;
-  std::unordered_map<std::string, const BaseNames::Region*> regions_;
-  std::set<std::string> ends_;  ///< short names
-};
-
-/// Fills in changed_regions and removed_regions. @param changed tensors of the plan that are not
-/// the base's.
-void note_changed_regions(const container::FilePlan& plan, const BaseNames& base,
-                          const std::unordered_set<std::uint32_t>& changed, DeltaResult& result) {
-  Changes changes(plan, base, changed);
-  result.changed_regions = changes.changed_regions();
-  result.removed_regions = changes.removed_regions();
-}
-
-}  // namespace
-}  // namespace thalia::state
-
 namespace thalia {
 namespace {
 
 namespace fs = std::filesystem;
+
+// A state up to which a delta is made in memory, where the caller sets no limit.
+constexpr std::uint64_t kMostUnpacked = 512ull << 20;
 
 // The estimates need to know the codec that will be used.
 DeltaOptions with_codec(DeltaOptions options) {
@@ -194,19 +100,57 @@ class DeltaWriter {
 
   /// @param place of the file; its base is named as from `target`.
   DeltaResult run(const fs::path& place, const fs::path& target) {
-    container::FileSave file(place, save_, std::move(plan_));
-    return run(file, place == target ? file.path() : target);
+    if (may_pack()) {
+      save_packed(place, target);
+    } else {
+      container::FileSave file(place, save_, std::move(plan_));
+      save(file, place == target ? file.path() : target);
+    }
+    return finish();
   }
-  /// Into an empty file that is open.
+  /// Into an empty file that is open; as it is.
   DeltaResult run(int fd, const fs::path& target) {
     container::FileSave file(fd, target, save_, std::move(plan_));
-    return run(file, target);
+    save(file, target);
+    return finish();
   }
 
  private:
-  DeltaResult run(container::FileSave& file, const fs::path& target) {
+  DeltaResult finish() {
+    result_.payload_bytes = logical_bytes_;
+    result_.identity.depth = result_.depth;
+    if (options_.save.io == IoMode::direct)
+      result_.io_fallback = "what a delta writes is little beside what it reads";
+    result_.seconds = watch_.seconds();
+    return std::move(result_);
+  }
+
+  // A delta takes no more than the state, and what it takes is in memory until it is packed.
+  bool may_pack() const {
+    return options_.pack && !options_.save.sha256 &&
+           options_.save.checksum == ChecksumType::block_tree &&
+           logical_bytes_ <= options_.save.work.memory_bytes.value_or(kMostUnpacked);
+  }
+
+  // The file is made in memory, and written once: packed, or as it is where that does not pay.
+  void save_packed(const fs::path& place, const fs::path& target) {
+    OutputFile out(place, options_.save.output, options_.save.work.cancel);
+    const io::UniqueFd memory = io::create_memory_file();
+    container::FileSave file(memory.get(), out.path(), save_, std::move(plan_));
+    packing_ = true;
+    save(file, place == target ? out.path() : target);
+    const io::MemoryMapping plain(memory.get(), result_.file_bytes);
+    const auto packed =
+        container::pack(file.plan(), file.store().layout().file_order(), plain.bytes());
+    result_.packed = packed.has_value();
+    out.write(packed ? ByteSpan(*packed) : ByteSpan(plain.bytes()));
+    result_.file_bytes = out.size();
+    result_.sync_seconds = out.commit();
+  }
+
+  void save(container::FileSave& file, const fs::path& named) {
     container::FilePlan& plan = file.plan();
-    plan.delta = {.prefix = build_prefix(target, plan.training_steps),
+    plan.delta = {.prefix = build_prefix(named, plan.training_steps),
                   .base_checksum = identity_.closing_checksum,
                   .base_step = identity_.training_steps};
     io::pwrite_all(file.fd(), 0, plan.delta->prefix, file.path());
@@ -215,16 +159,26 @@ class DeltaWriter {
       stop_if_cancelled(options_.save.work.cancel);
       store_tensor(tensors, id, plan.tensors[id].logical_length);
     }
+    const std::vector<std::uint32_t> crcs =
+        packing_ ? make_brief(plan) : std::vector<std::uint32_t>();
     static_cast<SaveResult&>(result_) = file.commit();
+    for (std::size_t i = 0; i < crcs.size(); ++i) {
+      if (plan.tensors[i].delta) result_.digests[i].crc32 = crcs[i];
+    }
     // The save knows the container, and nothing of what it stands for.
     result_.file_bytes += plan.delta->prefix.size();
-    result_.payload_bytes = logical_bytes_;
-    result_.identity.depth = result_.depth;
-    if (options_.save.io == IoMode::direct)
-      result_.io_fallback = "what a delta writes is little beside what it reads";
     state::note_changed_regions(plan, base_.names(), tensors.changed(), result_);
-    result_.seconds = watch_.seconds();
-    return std::move(result_);
+  }
+
+  // What comes out has a content hash, and the base is known by its checksum: the rest of what a
+  // delta can say of a tensor would be most of a small one. @return the CRC-32 of each.
+  static std::vector<std::uint32_t> make_brief(container::FilePlan& plan) {
+    std::vector<std::uint32_t> crcs;
+    for (container::TensorPlan& tensor : plan.tensors) {
+      crcs.push_back(tensor.delta ? std::uint32_t{tensor.delta->crc32} : 0);
+      if (tensor.delta) format::make_brief(*tensor.delta);
+    }
+    return crcs;
   }
 
   std::vector<std::byte> build_prefix(const fs::path& target, std::uint64_t steps) const {
@@ -268,6 +222,7 @@ class DeltaWriter {
   state::LossyGeneration generation_;
   std::uint64_t logical_bytes_ = 0;  ///< of the state's tensors
   std::uint64_t done_ = 0;
+  bool packing_ = false;
   DeltaResult result_;
 };
 

@@ -34,11 +34,11 @@ struct PatchedPiece {
 
 struct FollowedValue {
   FollowedTensor facts;
-  std::uint32_t crc32 = 0;
-  Tensor value{};                      ///< of its own memory, or a view of the server's
-  MutableByteSpan memory{};            ///< the server's; empty: the follower holds it
-  bool is_changed = false;             ///< against the state before
-  std::vector<PatchedPiece> pieces{};  ///< of the server's memory, until they are applied
+  std::optional<std::uint32_t> crc32{};  ///< if it is known
+  Tensor value{};                        ///< of its own memory, or a view of the server's
+  MutableByteSpan memory{};              ///< the server's; empty: the follower holds it
+  bool is_changed = false;               ///< against the state before
+  std::vector<PatchedPiece> pieces{};    ///< of the server's memory, until they are applied
 };
 
 /// In the order of regions, then names.

@@ -113,7 +113,7 @@ void write_expected(const fs::path& folder, const SampleState& state) {
     write(folder / (pair.first + ">" + pair.second + "+weights"), tensor.bytes());
 }
 
-void write_chain(const fs::path& folder, const std::string& name, Codec codec) {
+void write_chain(const fs::path& folder, const std::string& name, Codec codec, bool pack = false) {
   const auto path = [&](int link) {
     return folder / (name + "-" + std::to_string(link) + ".thalia");
   };
@@ -122,7 +122,7 @@ void write_chain(const fs::path& folder, const std::string& name, Codec codec) {
                             .timestamp = 1};
   save_full(state(0), path(0), options);
   for (int link = 1; link <= kLinks; ++link)
-    save_delta(state(link), path(link - 1), path(link), {.save = options});
+    save_delta(state(link), path(link - 1), path(link), {.save = options, .pack = pack});
 }
 
 }  // namespace
@@ -130,6 +130,7 @@ void write_chain(const fs::path& folder, const std::string& name, Codec codec) {
 void run(const std::filesystem::path& folder) {
   write_chain(folder, "raw", Codec::none);
   write_chain(folder, "zstd", Codec::zstd);
+  write_chain(folder, "packed", Codec::zstd, true);
   for (int link = 0; link <= kLinks; ++link)
     write_expected(folder / (std::to_string(link) + ".expected"), state(link));
 }

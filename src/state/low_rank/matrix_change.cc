@@ -1,4 +1,4 @@
-#include "state/delta/matrix_change.h"
+#include "state/low_rank/matrix_change.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "state/delta/truncated_svd.h"
+#include "state/low_rank/truncated_svd.h"
 
 #include <Eigen/QR>
 #include <Eigen/SVD>

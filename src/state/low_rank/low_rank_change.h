@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "state/quantize/quantizer.h"
-#include "thalia/state/delta.h"
+#include "thalia/state/low_rank.h"
 #include "thalia/types.h"
 
 namespace thalia::state {

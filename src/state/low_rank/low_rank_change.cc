@@ -4,7 +4,7 @@
 // arithmetic: the errors that the file records, and the digest, are those of what will come out.
 // Unlike other changes, the matrix and its base are whole in memory here.
 
-#include "state/delta/low_rank_change.h"
+#include "state/low_rank/low_rank_change.h"
 
 #include <algorithm>
 #include <bit>
@@ -19,8 +19,8 @@
 #include "codec/lossy/quantize.h"
 #include "format/extent.h"
 #include "format/low_rank.h"
-#include "state/delta/matrix_change.h"
-#include "state/delta/truncated_svd.h"
+#include "state/low_rank/matrix_change.h"
+#include "state/low_rank/truncated_svd.h"
 #include "state/quantize/bit_allocation.h"
 
 namespace thalia::state {
