@@ -39,21 +39,21 @@ struct WrapResult {
   double seconds = 0;
 };
 
-/// Writes the bytes of `source`, any file, as frames with a seek table, and puts them at `target`
+/// Writes the bytes of `source`, any file but a packed delta, as frames with a seek table, and puts them at `target`
 /// as a save does: whole or not at all. A file of version 0.1 becomes one frame without a table, as
 /// its readers expect it. Takes memory for a few frames a thread, all together at
 /// most 512 MiB, or what one frame takes.
 ///
 /// @throws IoError; UsageError (bad_argument) for an option out of range, a target whose name tells
-/// no codec, a target that is the source, and a source of version 0.1 above 1 GiB; CancelledError.
+/// no codec, a target that is the source, and a source of version 0.1 above 1 GiB; UnsupportedError
+/// for a packed delta; CancelledError.
 WrapResult compress_checkpoint(const std::filesystem::path& source,
                                const std::filesystem::path& target,
                                const CompressOptions& options = {});
 
 /// Writes what the frames of `source` hold to `target`, exactly, whole or not at all; of a packed
-/// delta, the plain one. With a seek
-/// table frames are decoded on all threads; without one, from the front. Takes no more memory than
-/// compress_checkpoint(), whatever the file says.
+/// delta, the plain one. With a seek table frames are decoded on all threads; without one, from the
+/// front. Takes no more memory than compress_checkpoint(), whatever the file says.
 ///
 /// @throws FormatError: (bad_magic) for a file that begins with no frame, (bad_value, truncated)
 /// for damaged frames and seek tables and for bytes after the frames, (limit_exceeded); otherwise

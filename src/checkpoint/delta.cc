@@ -30,6 +30,7 @@ TensorSource source_of(const state::StoredTensor& stored) {
 DeltaOptions delta_options(const BrainDeltaOptions& options, bool is_wrapped) {
   DeltaOptions delta{.loss = options.loss, .save = options.brain.save};
   if (!is_wrapped) return delta;
+  delta.pack = false;  // a packed delta is not wrapped
   // The codec and level that were asked for are for the frames around the delta. The delta itself
   // compresses with its own default: a difference takes less room, and is stored as one, only once
   // it was compressed.

@@ -149,7 +149,7 @@ class ThaliaFile final : public OpenedFile {
       links.push_back({{.is_delta = reader.delta_base().has_value(),
                         .training_steps = header.training_steps,
                         .timestamp = header.timestamp,
-                        .disk_bytes = container::bytes_on_disk(files.file(i).mapping())},
+                        .disk_bytes = files.file(i).mapping().disk_bytes()},
                        reader.path().string()});
     }
     return links;

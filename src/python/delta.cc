@@ -30,9 +30,10 @@ using Paths = std::vector<Path>;
 
 DeltaResult run_delta(const Path& base, const Path& input, const Path& target, double threshold,
                       std::vector<std::string> exclude, const std::optional<Members>& low_rank,
-                      const std::string& access, Paths search, const Members& save) {
+                      bool pack, const std::string& access, Paths search, const Members& save) {
   DeltaOptions options{.loss = {.threshold = threshold, .exclude = std::move(exclude)},
-                       .save = save_options(save)};
+                       .save = save_options(save),
+                       .pack = pack};
   if (low_rank) options.loss.low_rank = low_rank_options(*low_rank);
   ChainOptions chain = chain_options(access, std::move(search), options.save.work.threads);
   return interruptible([&](const std::stop_token& stop) {
@@ -134,6 +135,7 @@ void bind_delta_results(nb::module_& module) {
             "nothing can be taken from."),
       field("converted", &DeltaResult::converted,
             "Tensors that the base has in another floating point type."),
+      field("packed", &DeltaResult::packed, "Whether the file is a packed delta."),
       field("listed_elements", &DeltaResult::listed_elements, "Elements of all lists."),
       field("low_rank", &DeltaResult::low_rank, "Matrices that were stored as products."),
       field("changed_regions", &DeltaResult::changed_regions),
@@ -194,7 +196,7 @@ void bind_delta_results(nb::module_& module) {
 void bind_delta(nb::module_& module) {
   bind_delta_results(module);
   module.def("delta", run_delta, nb::arg("base"), nb::arg("input"), nb::arg("target"),
-             nb::arg("threshold"), nb::arg("exclude"), nb::arg("low_rank").none(),
+             nb::arg("threshold"), nb::arg("exclude"), nb::arg("low_rank").none(), nb::arg("pack"),
              nb::arg("access"), nb::arg("search"), nb::arg("save"));
   module.def("weight_delta", run_weight_delta, nb::arg("base"), nb::arg("input"), nb::arg("target"),
              nb::arg("kind"), nb::arg("encoding"), nb::arg("checksum"), nb::arg("access"),

@@ -94,7 +94,7 @@ constexpr thalia_dtype kDTypeNumbers[] = {
     THALIA_DTYPE_C128};
 static_assert(std::size(kDTypes) == kDTypeCount && std::size(kDTypeNumbers) == kDTypeCount);
 static_assert(THALIA_ROLE_EMBEDDING + 1 == kRoleCount && THALIA_ROLE_BUFFER == 7);
-static_assert(THALIA_ENCODING_LOW_RANK_DELTA + 1 == kEncodingCount && THALIA_ENCODING_COO == 2);
+static_assert(THALIA_ENCODING_STEP_DELTA + 1 == kEncodingCount && THALIA_ENCODING_COO == 2);
 static_assert(THALIA_CODEC_PACKED_EXPONENTS + 1 == kCodecCount && THALIA_CODEC_LZ4 == 2);
 static_assert(THALIA_MAX_RANK == Shape::kMaxRank);
 

@@ -147,6 +147,9 @@ class Head:
         names = iter(c.texts(named))
         roles = iter(c.numbers(named))
         self.tensors = [Made(r, next(names), next(roles)) for r, n in enumerate(self.numbers) for _ in range(n[4])]
+        for tensor in self.tensors:
+            if tensor.name[:1] == b"\0":
+                tensor.name = self.names[tensor.region] + tensor.name[1:]
         for i, (_, _, delays) in enumerate(self.connections):
             self.tensors.append(Made(None, f"{i}.weights".encode(), 0))
             if delays:

@@ -78,6 +78,7 @@ def delta(
     threshold: float = 0.0,
     exclude: Iterable[str] = (),
     low_rank: bool | LowRank = False,
+    pack: bool = False,
     access: Access = "mapped",
     search: Iterable[Path] = (),
     compression: Literal["none", "plane_entropy", "packed_exponents", "zstd", "lz4"] | None = None,
@@ -99,6 +100,7 @@ def delta(
 
     threshold: weights that moved by less keep the base's value.
     exclude: patterns of tensors that are stored exactly all the same.
+    pack: a small delta is stored without what follows from the rest of it, docs/format/packed.md.
     search: folders in which bases are looked for that are not where their delta says.
     compression: by itself plane_entropy, or with a level zstd. This and the arguments after it are
         those of SaveOptions; a file at `out` is not replaced unless asked for.
@@ -130,6 +132,7 @@ def delta(
             threshold,
             texts(exclude),
             None if products is None else asdict(products),
+            pack,
             access,
             paths(search),
             save_options(given, out, (base, new)),

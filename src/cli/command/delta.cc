@@ -76,6 +76,7 @@ void print_delta(const Session& session, const DeltaArguments& arguments,
     add_low_rank(json, result.low_rank);
     add_list(json, "changed_regions", result.changed_regions);
     add_list(json, "removed_regions", result.removed_regions);
+    json.member("packed", result.packed);
     json.member("base_bytes", result.base_bytes).member("output_bytes", result.file_bytes);
     json.member("ratio", result.ratio()).member("seconds", result.seconds);
   });

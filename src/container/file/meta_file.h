@@ -28,7 +28,7 @@ class MetaFile final : public io::FileBytes {
   void populate(std::uint64_t offset, std::uint64_t length) const override { fill(offset, length); }
   void advise(std::uint64_t, std::uint64_t, io::Advice) const noexcept override {}
   std::uint64_t resident_bytes() const override { return resident_; }
-  std::uint64_t file_bytes() const noexcept { return file_bytes_; }  ///< of the side file
+  std::uint64_t disk_bytes() const noexcept override { return file_bytes_; }
   /// The extents of the source, ascending and apart.
   const std::vector<format::Extent>& extents() const noexcept { return extents_; }
 

@@ -1,7 +1,7 @@
 // What a file is, its first bytes decide and never its name. The order: a side file; then a packed
-// delta; then frames, which may hold a delta but no further frames; then a delta. All else is taken for a plain file,
-// and its header is refused later if it is not one. Each layer is an io::FileBytes over the one
-// below, which it keeps alive if it still reads from it.
+// delta; then frames, which may hold a delta but no further frames; then a delta. All else is taken
+// for a plain file, and its header is refused later if it is not one. Each layer is an
+// io::FileBytes over the one below, which it keeps alive if it still reads from it.
 #include "container/file/open_bytes.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 #include "codec/frame/frame.h"
 #include "container/file/delta_prefix.h"
 #include "container/file/meta_file.h"
-#include "container/wrap/packed.h"
 #include "container/file/wrapped.h"
+#include "container/wrap/packed.h"
 #include "container/wrap/seek_table.h"
 #include "thalia/error.h"
 
@@ -45,13 +45,6 @@ std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileB
   // It begins with a frame to skip and has no other after it: the header check refuses it.
   if (!front) return file;
   return container_of(WrappedFile::open(std::move(file), front->codec, limits));
-}
-
-std::uint64_t bytes_on_disk(const io::FileBytes& file) noexcept {
-  if (const auto* wrapped = dynamic_cast<const WrappedFile*>(&file))
-    return wrapped->wrapped_bytes();
-  if (const auto* side_file = dynamic_cast<const MetaFile*>(&file)) return side_file->file_bytes();
-  return file.begin() + file.bytes().size();
 }
 
 void require_plain(const io::FileBytes& file) {

@@ -22,9 +22,6 @@ std::shared_ptr<const io::FileBytes> open_bytes(const io::InputFile& input, Acce
 std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileBytes> file,
                                                  const ReadLimits& limits);
 
-/// Bytes that the file has on disk, by which ReadLimits measure what it may take in memory.
-std::uint64_t bytes_on_disk(const io::FileBytes& file) noexcept;
-
 /// To be called before a file is changed in place. @throws UnsupportedError if it is not plain.
 void require_plain(const io::FileBytes& file);
 /// The same by a file's first bytes.

@@ -111,7 +111,7 @@ OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptio
   // Resolved once, against the bytes on disk. Later checks then hold to this number, whatever size
   // they pass.
   options_.input.limits.max_allocation_bytes =
-      io::allocation_limit(options.input.limits, container::bytes_on_disk(*mapping_));
+      io::allocation_limit(options.input.limits, mapping_->disk_bytes());
   const bool partial = mapping_->backing() == io::Backing::partial;
   // A side file was checked as a whole, and has no bytes of most blocks.
   if (partial) options_.verification = Verification::off;
@@ -130,7 +130,7 @@ OpenFile::OpenFile(std::shared_ptr<const io::FileBytes> mapping, const ReadOptio
   header_ = checked_header(*mapping_, options_);
   // The header was held against the limit. What lies after its end, and before its beginning,
   // is of the file too.
-  io::check_file_bytes("header", container::bytes_on_disk(*mapping_), options_.input.limits);
+  io::check_file_bytes("header", mapping_->disk_bytes(), options_.input.limits);
   if (partial && (header_.flags & format::kFlagDelta) != 0) {
     fail_field(ErrorCode::inconsistent, "header", "flags", offsetof(format::Header, flags),
                "those of a delta's container", "bit 6 clear in a side file");

@@ -33,8 +33,7 @@ class WrappedFile final : public io::FileBytes {
   void advise(std::uint64_t, std::uint64_t, io::Advice) const noexcept override {}
   std::uint64_t resident_bytes() const override { return resident_.load(); }
 
-  /// The length of the wrapped file, frames and all.
-  std::uint64_t wrapped_bytes() const noexcept { return file_->bytes().size(); }
+  std::uint64_t disk_bytes() const noexcept override { return file_->bytes().size(); }
   /// Frames that were decoded so far; all of them in a file without seek table.
   std::uint64_t decoded_frames() const noexcept { return decoded_frames_.load(); }
 

@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "container/pack/columns.h"
@@ -16,6 +17,7 @@
 #include "format/chunk.h"
 #include "format/constants.h"
 #include "format/delta.h"
+#include "format/directory.h"
 #include "format/payload.h"
 #include "format/quantized.h"
 #include "format/tensor.h"
@@ -23,6 +25,8 @@
 namespace thalia::container {
 namespace {
 
+// What a tensor takes of the contents at least: its entry, and the header before its payload.
+constexpr std::uint64_t kTensorBytes = sizeof(format::TensorEntry) + sizeof(format::TensorHeader);
 constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
 
 bool has_count(Encoding encoding) {
@@ -160,9 +164,30 @@ void visit_chunks(Columns& columns, std::vector<TensorPlan*>& tensors) {
   }
 }
 
+// In a name that begins with its region's, a byte of zero is in place of that.
+template <typename Columns>
+void visit_names(Columns& columns, PackedHead& head, std::uint64_t named, std::uint64_t most) {
+  std::uint64_t sum = 0;  // of at most 2^26 names of less than 2^27 bytes each
+  for (std::uint64_t i = 0; i < named; ++i) {
+    std::string& name = head.tensors[i]->spec.name;
+    const std::string& region = head.plan->regions[head.tensors[i]->region].spec.name;
+    if constexpr (Columns::kReads) {
+      columns.text(name);
+      const bool is_cut = name.starts_with('\0');
+      sum += name.size() + (is_cut ? region.size() : 0);
+      if (sum > most)
+        columns.fail(fmt::format("names of {} bytes", sum), fmt::format("at most {}", most));
+      if (is_cut) name.replace(0, 1, region);
+    } else {
+      std::string text = name;
+      if (text.starts_with(region)) text.replace(0, region.size(), 1, '\0');
+      columns.text(text);
+    }
+  }
+}
+
 template <typename Columns>
 void visit_tensors(Columns& columns, std::vector<TensorPlan*>& tensors, std::uint64_t named) {
-  for (std::uint64_t i = 0; i < named; ++i) columns.text(tensors[i]->spec.name);
   for (std::uint64_t i = 0; i < named; ++i) columns.number(tensors[i]->spec.role, kRoleCount - 1);
   for (TensorPlan* tensor : tensors) columns.number(tensor->spec.encoding, kEncodingCount - 1);
   for (TensorPlan* tensor : tensors) columns.number(tensor->spec.dtype, kDTypeCount - 1);
@@ -202,7 +227,8 @@ void make_tensors(PackedHead& head, const Counts& counts) {
 }
 
 template <typename Columns>
-void visit(Columns& columns, PackedHead& head, std::uint64_t most_tensors) {
+void visit(Columns& columns, PackedHead& head, std::uint64_t contents_length) {
+  const std::uint64_t most_tensors = contents_length / kTensorBytes;
   FilePlan& plan = *head.plan;
   columns.number(head.block_log2, format::kMaxBlockLog2);
   columns.number(head.leaves, 255);
@@ -239,6 +265,7 @@ void visit(Columns& columns, PackedHead& head, std::uint64_t most_tensors) {
       columns.fail(fmt::format("{} tensors of all regions", sum), std::to_string(counts.named));
     make_tensors(head, counts);
   }
+  visit_names(columns, head, counts.named, contents_length);
   visit_tensors(columns, head.tensors, counts.named);
 }
 
@@ -318,9 +345,9 @@ std::vector<std::byte> write_digests(PackedHead& head) {
   return std::move(columns).finish();
 }
 
-void read_head(PackedHead& head, ByteSpan bytes, std::uint64_t most_tensors) {
+void read_head(PackedHead& head, ByteSpan bytes, std::uint64_t contents_length) {
   ColumnReader columns(bytes, "head");
-  visit(columns, head, most_tensors);
+  visit(columns, head, contents_length);
   columns.finish();
   for (TensorPlan* tensor : head.tensors) derive(*tensor, columns);
 }

@@ -35,9 +35,9 @@ struct PackedHead {
 std::vector<std::byte> write_head(PackedHead& head);
 std::vector<std::byte> write_digests(PackedHead& head);
 
-/// Fills head.plan, which is empty. @param most_tensors that the contents can hold.
-/// @throws FormatError.
-void read_head(PackedHead& head, ByteSpan columns, std::uint64_t most_tensors);
+/// Fills head.plan, which is empty. @throws FormatError for what contents of that length cannot
+/// hold.
+void read_head(PackedHead& head, ByteSpan columns, std::uint64_t contents_length);
 /// @return how many bytes of `bytes` they take. @throws FormatError.
 std::uint64_t read_digests(PackedHead& head, ByteSpan bytes);
 

@@ -40,8 +40,6 @@ using format::PackedHeader;
 // Beside the contents there are the head, and the plan of it, whose entries are in memory two to
 // three times as large as in the contents.
 constexpr std::uint64_t kMemoryFactor = 8;
-// What a tensor takes of the contents at least: its entry, and the header before its payload.
-constexpr std::uint64_t kTensorBytes = sizeof(format::TensorEntry) + sizeof(format::TensorHeader);
 
 const PackedHeader& checked_packed_header(ByteSpan file) {
   const auto& header = format::overlay<PackedHeader>(file, 0, kPackedSection);
@@ -100,7 +98,7 @@ class Unpacking {
     const PackedHeader& header = checked_packed_header(file);
     const ByteSpan frame = file.subspan(sizeof header, header.frame_length);
     head_.plan = &plan_;
-    read_head(head_, decoded_head(frame, contents.size(), budget), contents.size() / kTensorBytes);
+    read_head(head_, decoded_head(frame, contents.size(), budget), contents.size());
     digests_at_ = sizeof header + header.frame_length;
     payloads_at_ = digests_at_ + read_digests(head_, file.subspan(digests_at_));
     take_payloads(file.subspan(payloads_at_));
@@ -241,7 +239,8 @@ class PackedFile final : public io::FileBytes {
  public:
   PackedFile(const std::filesystem::path& path, ByteSpan file, const ReadLimits& limits)
       : FileBytes(Access::copied, path, io::create_memory_file()),
-        memory_(fd(), packed_contents_length(file)) {
+        memory_(fd(), packed_contents_length(file)),
+        disk_bytes_(file.size()) {
     unpack(file, memory_.bytes(), limits);
     bytes_ = memory_.bytes();
   }
@@ -250,11 +249,13 @@ class PackedFile final : public io::FileBytes {
   void populate(std::uint64_t, std::uint64_t) const override {}
   void advise(std::uint64_t, std::uint64_t, io::Advice) const noexcept override {}
   std::uint64_t resident_bytes() const override { return bytes_.size(); }
+  std::uint64_t disk_bytes() const noexcept override { return disk_bytes_; }
 
  private:
   void fill(std::uint64_t, std::uint64_t) const override {}
 
   io::MemoryMapping memory_;
+  std::uint64_t disk_bytes_;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "codec/chunk/codec.h"
 #include "container/wrap/frame_memory.h"
 #include "container/wrap/frame_writer.h"
+#include "container/wrap/packed.h"
 #include "container/wrap/unwrap.h"
 #include "format/header.h"
 #include "format/v01.h"
@@ -52,6 +53,11 @@ class WholeFile {
                         .bound = fmt::format("at most {}", container::kMostFrameBytes)});
     }
     container::check_not_the_source(source, target);
+    if (container::is_packed(fd_.get(), source)) {
+      throw UnsupportedError(ErrorCode::unsupported_feature,
+                             "a packed delta is not wrapped, decompress it first",
+                             {.path = source.string(), .section = "wrapper"});
+    }
   }
 
   WrapResult run(const std::filesystem::path& target) {

@@ -84,6 +84,9 @@ class FileBytes {
     const ReadAhead::Extent ahead = ahead_.before(offset, length);
     if (ahead.length() > 0) advise(ahead.begin, ahead.length(), Advice::will_need);
   }
+  /// The length of the file on the disk, from which these bytes come. By it ReadLimits measure what
+  /// the file may take in memory.
+  virtual std::uint64_t disk_bytes() const noexcept { return bytes_.size(); }
   /// Bytes of this object that are in memory, in whole pages or, for a copied file, pieces.
   virtual std::uint64_t resident_bytes() const = 0;
 

@@ -23,6 +23,7 @@ class FileWindow final : public FileBytes {
     whole_->advise(begin_ + offset, length, advice);
   }
   std::uint64_t resident_bytes() const override { return whole_->resident_bytes(); }
+  std::uint64_t disk_bytes() const noexcept override { return whole_->disk_bytes(); }
   Backing backing() const noexcept override { return whole_->backing(); }
 
  private:

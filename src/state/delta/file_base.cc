@@ -34,10 +34,7 @@ class FileBase final : public BaseState {
 
   FileIdentity identity() const override { return identity_of(top_, chain_.depth()); }
 
-  // What is before the container counts: the base may be a delta itself.
-  std::uint64_t file_bytes() const override {
-    return top_.mapping().begin() + top_.mapping().bytes().size();
-  }
+  std::uint64_t file_bytes() const override { return top_.mapping().disk_bytes(); }
   std::vector<std::filesystem::path> files() const override { return chain_.paths(); }
 
   BaseNames names() const override {

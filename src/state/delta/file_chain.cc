@@ -199,11 +199,7 @@ FileChain::FileChain(std::shared_ptr<const detail::OpenFile> top_file, const Cha
 
 std::uint64_t FileChain::disk_bytes() const {
   std::uint64_t sum = 0;
-  for (const auto& link : links_) {
-    const io::FileBytes& mapping = link->file()->mapping();
-    // With the prefix before the container.
-    sum += mapping.begin() + mapping.bytes().size();
-  }
+  for (const auto& link : links_) sum += link->file()->mapping().disk_bytes();
   return sum;
 }
 

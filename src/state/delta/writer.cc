@@ -108,10 +108,17 @@ class DeltaWriter {
     }
     return finish();
   }
-  /// Into an empty file that is open; as it is.
+  /// Into an empty file that is open.
   DeltaResult run(int fd, const fs::path& target) {
-    container::FileSave file(fd, target, save_, std::move(plan_));
-    save(file, target);
+    if (may_pack()) {
+      pack(target, target, [&](ByteSpan bytes) {
+        io::pwrite_all(fd, 0, bytes, target);
+        return bytes.size();
+      });
+    } else {
+      container::FileSave file(fd, target, save_, std::move(plan_));
+      save(file, target);
+    }
     return finish();
   }
 
@@ -132,20 +139,28 @@ class DeltaWriter {
            logical_bytes_ <= options_.save.work.memory_bytes.value_or(kMostUnpacked);
   }
 
-  // The file is made in memory, and written once: packed, or as it is where that does not pay.
   void save_packed(const fs::path& place, const fs::path& target) {
     OutputFile out(place, options_.save.output, options_.save.work.cancel);
+    pack(out.path(), place == target ? out.path() : target, [&](ByteSpan bytes) {
+      out.write(bytes);
+      return out.size();
+    });
+    result_.sync_seconds = out.commit();
+  }
+
+  // The file is made in memory, and written once: packed, or as it is where that does not pay.
+  // @param name for messages. @param write returns the length of the file.
+  template <typename Write>
+  void pack(const fs::path& name, const fs::path& target, Write write) {
     const io::UniqueFd memory = io::create_memory_file();
-    container::FileSave file(memory.get(), out.path(), save_, std::move(plan_));
+    container::FileSave file(memory.get(), name, save_, std::move(plan_));
     packing_ = true;
-    save(file, place == target ? out.path() : target);
+    save(file, target);
     const io::MemoryMapping plain(memory.get(), result_.file_bytes);
     const auto packed =
         container::pack(file.plan(), file.store().layout().file_order(), plain.bytes());
     result_.packed = packed.has_value();
-    out.write(packed ? ByteSpan(*packed) : ByteSpan(plain.bytes()));
-    result_.file_bytes = out.size();
-    result_.sync_seconds = out.commit();
+    result_.file_bytes = write(packed ? ByteSpan(*packed) : ByteSpan(plain.bytes()));
   }
 
   void save(container::FileSave& file, const fs::path& named) {

@@ -97,12 +97,12 @@ class Comparison {
 // Into a file that has no name yet. What was written is read again, through its base, before the
 // file may take the old one's name.
 RewrittenFile write_form(const ChainReader& chain, const std::optional<ChainReader>& base, int fd,
-                         const SaveOptions& save) {
+                         const SaveOptions& save, bool pack) {
   const fs::path target = chain.reader().path();
   const StateSource state = state_source(chain);
   RewrittenFile written;
   if (base) {
-    DeltaOptions options{.save = save};
+    DeltaOptions options{.save = save, .pack = pack};
     // A difference is packed as all deltas are.
     options.save.compression = {};
     const DeltaResult delta = write_delta_at(state, *base, fd, target, options);
@@ -158,10 +158,10 @@ RewrittenFile rewrite(const ChainReader& chain, const std::optional<ChainReader>
   if (!save.timestamp) save.timestamp = chain.reader().header().timestamp;
   RewrittenFile written;
   const auto wrapper = read_wrapper(target);
-  if (wrapper) {
+  if (wrapper && !wrapper->packed) {
     // First as it is, in a file that goes; then in frames.
     const io::TemporaryFile plain(target, save.output.within);
-    written = write_form(chain, base, io::open_for_update(plain.path()).get(), save);
+    written = write_form(chain, base, io::open_for_update(plain.path()).get(), save, false);
     if (has_digest) container::remove_sha256_file(target, save.output);
     written.bytes =
         compress_checkpoint(plain.path(), target,
@@ -171,7 +171,7 @@ RewrittenFile rewrite(const ChainReader& chain, const std::optional<ChainReader>
             .output_bytes;
   } else {
     io::AtomicFile file(target, {.output = save.output, .cancel = save.work.cancel});
-    written = write_form(chain, base, file.fd(), save);
+    written = write_form(chain, base, file.fd(), save, true);
     if (has_digest) container::remove_sha256_file(target, save.output);
     file.commit();
   }

@@ -396,8 +396,8 @@ def test_ctrl_c_ends_a_wait_and_the_follower_goes_on(training):
 import signal, threading, os
 import thalia_checkpoint as thalia
 follower = thalia.Follower({str(training.folder)!r})
-print("waits", flush=True)
 try:
+    print("waits", flush=True)
     follower.wait()
 except KeyboardInterrupt:
     print("ended", flush=True)

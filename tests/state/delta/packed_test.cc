@@ -181,6 +181,27 @@ BOOST_AUTO_TEST_CASE(a_state_in_memory_is_a_base_whatever_digests_it_has) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_chain_that_is_turned_has_packed_deltas) {
+  Files files;
+  DeltaOptions exact = packed();
+  exact.loss = {};
+  files.save(1, exact);
+  const RebaseResult result =
+      rebase({files.delta}, {.save = {.output = {.durability = Durability::none}}});
+  BOOST_TEST_REQUIRE(result.files.size() == 2u);
+  BOOST_TEST(!read_wrapper(files.delta).has_value());
+  BOOST_TEST_REQUIRE(read_wrapper(files.base).has_value());
+  BOOST_TEST(read_wrapper(files.base)->packed);
+  BOOST_TEST(result.files[1].bytes == fs::file_size(files.base));
+  check_chain(ChainReader::open(files.delta), sample(1));
+  check_chain(ChainReader::open(files.base), sample(0));
+  BOOST_TEST(verify_chain(files.base).ok());
+  // And back: what was packed is full again.
+  rebase({files.base}, {.save = {.output = {.durability = Durability::none}}});
+  check_chain(ChainReader::open(files.delta), sample(1));
+  check_chain(ChainReader::open(files.base), sample(0));
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_packed_or_does_not_pay_is_plain) {
   Files files;
   DeltaOptions options = packed();
@@ -211,6 +232,12 @@ BOOST_AUTO_TEST_CASE(a_packed_delta_is_described_and_not_changed_in_place) {
   BOOST_TEST(info->packed);
   BOOST_TEST(info->content_bytes == contents_of(read_file(files.delta)).size());
   BOOST_CHECK_THROW(Appender{files.delta}, UnsupportedError);
+  // Readers take no packed delta in frames.
+  const fs::path frames = files.folder / "1.delta.thalia.zst";
+  BOOST_CHECK_THROW(compress_checkpoint(files.delta, frames), UnsupportedError);
+  BOOST_TEST(!fs::exists(frames));
+  BOOST_TEST(ChainReader::open(files.delta).disk_bytes() ==
+             fs::file_size(files.delta) + fs::file_size(files.base));
   DecompressOptions options;
   options.input.limits.max_file_bytes = 1000;
   BOOST_CHECK_THROW(decompress_checkpoint(files.delta, files.folder / "out", options), FormatError);

@@ -169,7 +169,9 @@ BOOST_AUTO_TEST_CASE(a_file_in_frames_and_one_with_a_digest_stay_so) {
   rebase({chain.file(2)}, quick());
   for (unsigned step = 0; step < 3; ++step) {
     check_file(chain.file(step), step, 2 - step);
-    BOOST_TEST(read_wrapper(chain.file(step)).has_value() == (step != 1));
+    const auto wrapper = read_wrapper(chain.file(step));
+    BOOST_TEST_REQUIRE(wrapper.has_value());
+    BOOST_TEST(wrapper->packed == (step == 1));
   }
   for (const unsigned step : {0u, 2u}) {
     const std::string line = read_file(chain.file(step).native() + ".sha256");

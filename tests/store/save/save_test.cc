@@ -17,7 +17,7 @@ using namespace thalia;
 using namespace thalia::test;
 using boost::test_tools::per_element;
 using Steps = std::vector<std::uint64_t>;
-using Names = std::vector<std::string>;
+using FileNames = std::vector<std::string>;
 
 BOOST_AUTO_TEST_SUITE(store_save)
 
@@ -33,10 +33,11 @@ BOOST_AUTO_TEST_CASE(a_save_leaves_file_digest_journal_and_links) {
   const TemporaryRun run;
   RunWriter writer(run.path());  // with its waits for the disk
   const StoredCheckpoint stored = save_step(writer, 7, {.metric = 0.5});
-  BOOST_TEST(list_folder(run.phase()) ==
-                 (Names{"best.meta.json", "best.thalia", "ckpt_train_step00000007.thalia",
-                        "ckpt_train_step00000007.thalia.sha256", "journal.jsonl", "latest.thalia"}),
-             per_element());
+  BOOST_TEST(
+      list_folder(run.phase()) ==
+          (FileNames{"best.meta.json", "best.thalia", "ckpt_train_step00000007.thalia",
+                     "ckpt_train_step00000007.thalia.sha256", "journal.jsonl", "latest.thalia"}),
+      per_element());
   BOOST_TEST(stored.path == run.phase() / "ckpt_train_step00000007.thalia");
   BOOST_TEST(stored.is_best);
   BOOST_TEST(stored.entry.metric.value() == 0.5);
@@ -91,14 +92,14 @@ BOOST_AUTO_TEST_CASE(the_best_is_strictly_better_and_a_number) {
 BOOST_AUTO_TEST_CASE(steps_are_told_in_their_order_and_stopping_at_one_leaves_all_or_nothing) {
   for (const RunConfig& config : {small_config(), bytes_config()}) {
     const TemporaryRun run(config);
-    Names told;
+    FileNames told;
     {
       RunWriter writer =
           run.writer({.on_step = [&](SaveStep step) { told.emplace_back(save_step_name(step)); }});
       save_step(writer, 1, {.metric = 1.0});
     }
     // A .thalia file has its name and its digest where `write` ends.
-    Names all{"write", "sync_folder", "journal", "latest", "best", "retain"};
+    FileNames all{"write", "sync_folder", "journal", "latest", "best", "retain"};
     if (!config.is_thalia()) {
       all.insert(all.begin(), {"serialize", "digest"});
       all.insert(all.begin() + 3, {"sync", "rename", "sidecar"});
@@ -136,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_stream_is_the_same_as_bytes_and_its_error_leaves_nothing)
     for (const char* const piece : {"some", "", " bytes"}) sink(bytes_of(piece));
   });
   BOOST_TEST(text_of(run.run().load_bytes("train").bytes.bytes) == "some bytes");
-  const Names before = list_folder(run.phase());
+  const FileNames before = list_folder(run.phase());
   BOOST_CHECK_THROW(writer.save_stream("train", 2,
                                        [](const ByteSink& sink) {
                                          sink(bytes_of("half"));
@@ -347,7 +348,7 @@ BOOST_AUTO_TEST_CASE(what_a_killed_save_left_is_swept_and_its_checkpoint_is_the_
 BOOST_AUTO_TEST_CASE(works_without_links_and_locks_and_says_so) {
   const TemporaryRun run(bytes_config());
   const Outcome outcome = run_with_faults({{SYS_symlinkat, EPERM}, {SYS_flock, ENOLCK}}, [&] {
-    Names warnings;
+    FileNames warnings;
     RunWriter writer = run.writer(
         {.on_warning = [&](const std::string& sentence) { warnings.push_back(sentence); }});
     save_step(writer, 1, {.metric = 2.0});
