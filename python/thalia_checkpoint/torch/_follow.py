@@ -28,9 +28,12 @@ def module_tensors(module: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 def own_elements(name: str, tensor: torch.Tensor) -> tuple[str, tuple[int, ...], Any]:
     """The dtype and the shape that a file has of it, and its bytes in place. Raises UsageError; as stored_as()."""
+    wanted = "a tensor that has its elements itself"
+    if torch.nn.parameter.is_lazy(tensor):  # it cannot be detached
+        raise unfit(name, f"a {type(tensor).__qualname__}", wanted)
     plain = tensor.detach()  # the same memory, without what autograd would record
-    if torch.nn.parameter.is_lazy(tensor) or type(plain) is not torch.Tensor:
-        raise unfit(name, f"a {type(tensor).__qualname__}", "a tensor that has its elements itself")
+    if type(plain) is not torch.Tensor:
+        raise unfit(name, f"a {type(tensor).__qualname__}", wanted)
     dtype, shape = stored_as(name, tensor)
     if not plain.is_cpu:
         raise unfit(name, f"a tensor on {plain.device}", "one on the CPU; hold the state, and copy_() of it")

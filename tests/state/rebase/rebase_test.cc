@@ -45,7 +45,7 @@ SampleState state_of(unsigned step) {
   return {
       .regions = {{"cortex",
                    {{"grown", {grown}}, {"still", {still, Role::other}}, {"w", {weights}}}},
-                  {"other", {{"step", {normal_tensor({3}, random, float(step)), Role::other}}}}},
+                  {"other", {{"step", {normal_tensor({3}, random, float(step + 1)), Role::other}}}}},
       .connections = {{{"cortex", "other"}, weights}},
       .steps = step,
       .metadata = "{\"step\":" + std::to_string(step) + "}"};
