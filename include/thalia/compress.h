@@ -39,10 +39,10 @@ struct WrapResult {
   double seconds = 0;
 };
 
-/// Writes the bytes of `source`, any file but a packed delta, as frames with a seek table, and puts them at `target`
-/// as a save does: whole or not at all. A file of version 0.1 becomes one frame without a table, as
-/// its readers expect it. Takes memory for a few frames a thread, all together at
-/// most 512 MiB, or what one frame takes.
+/// Writes the bytes of `source`, any file but a packed delta, as frames with a seek table, and puts
+/// them at `target` as a save does: whole or not at all. A file of version 0.1 becomes one frame
+/// without a table, as its readers expect it. Takes memory for a few frames a thread, all together
+/// at most 512 MiB, or what one frame takes.
 ///
 /// @throws IoError; UsageError (bad_argument) for an option out of range, a target whose name tells
 /// no codec, a target that is the source, and a source of version 0.1 above 1 GiB; UnsupportedError

@@ -13,8 +13,8 @@ constexpr std::array<std::string_view, kRoleCount> kRoles{
     "weights",   "homeostatic", "region_state", "learning_state", "oscillator",    "neuromodulator",
     "optimizer", "buffer",      "other",        "bias",           "normalization", "embedding"};
 constexpr std::array<std::string_view, kEncodingCount> kEncodings{
-    "dense",        "csr",      "coo",          "quantized",
-    "same_as_base", "xor_base", "sparse_delta", "low_rank_delta", "step_delta"};
+    "dense",          "csr",       "coo", "quantized", "same_as_base", "xor_base", "sparse_delta",
+    "low_rank_delta", "step_delta"};
 constexpr std::array<std::string_view, kCodecCount> kCodecs{"none", "zstd", "lz4", "plane_entropy",
                                                             "packed_exponents"};
 constexpr std::array<std::string_view, 3> kNeuronTypes{"lif", "conductance_lif", "none"};

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "state/low_rank/low_rank_change.h"
 #include "state/delta/state_plan.h"
+#include "state/low_rank/low_rank_change.h"
 
 namespace thalia::state {
 

@@ -42,13 +42,13 @@ SampleState state_of(unsigned step) {
     for (int moved = 0; moved < 100; ++moved)
       weights.mutable_as<float>()[own() % (200 * 64)] += 0.01f;
   }
-  return {
-      .regions = {{"cortex",
-                   {{"grown", {grown}}, {"still", {still, Role::other}}, {"w", {weights}}}},
-                  {"other", {{"step", {normal_tensor({3}, random, float(step + 1)), Role::other}}}}},
-      .connections = {{{"cortex", "other"}, weights}},
-      .steps = step,
-      .metadata = "{\"step\":" + std::to_string(step) + "}"};
+  return {.regions = {{"cortex",
+                       {{"grown", {grown}}, {"still", {still, Role::other}}, {"w", {weights}}}},
+                      {"other",
+                       {{"step", {normal_tensor({3}, random, float(step + 1)), Role::other}}}}},
+          .connections = {{{"cortex", "other"}, weights}},
+          .steps = step,
+          .metadata = "{\"step\":" + std::to_string(step) + "}"};
 }
 
 struct Chain {
