@@ -53,8 +53,9 @@ struct ServerMemory {
   ServerMemory() = default;
   /// For any tensor of so many bytes.
   template <std::convertible_to<MutableByteSpan> Bytes>
-  ServerMemory(Bytes&& memory)  // NOLINT(google-explicit-constructor): a span is memory
-      : bytes(std::forward<Bytes>(memory)) {}
+  // A span is memory, and a ServerMemory is no span.
+  // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
+  ServerMemory(Bytes&& memory) : bytes(std::forward<Bytes>(memory)) {}
   /// For a dense one of this type and shape alone.
   ServerMemory(MutableByteSpan memory, DType type, const Shape& extents)
       : bytes(memory), dtype(type), shape(extents) {}

@@ -43,8 +43,10 @@ Code code_at(Code ordinal, bool is_float) noexcept {
 }
 
 template <typename Code>
-std::make_signed_t<Code> step_of(Code base, Code next, bool is_float) noexcept {
-  return static_cast<std::make_signed_t<Code>>(ordinal(next, is_float) - ordinal(base, is_float));
+int step_of(Code base, Code next, bool is_float) noexcept {
+  const auto step = static_cast<Code>(ordinal(next, is_float) - ordinal(base, is_float));
+  constexpr int kCodes = 1 << (8 * sizeof(Code));
+  return step < kCodes / 2 ? step : step - kCodes;
 }
 
 unsigned exponent_of(unsigned code, const StepKind& kind) noexcept {

@@ -152,7 +152,7 @@ std::shared_ptr<const OpenedFile> open_or_as_stored(
 }
 
 std::filesystem::path named_folder(const std::filesystem::path& file) {
-  const std::filesystem::path folder = folder_of(file);
+  std::filesystem::path folder = folder_of(file);
   const std::string name = folder.filename().string();
   if (!name.empty() && name != "." && name != "..") return folder;
   return resolved_path(folder);
