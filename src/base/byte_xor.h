@@ -8,21 +8,8 @@
 
 namespace thalia {
 
-/// out ^= other, byte by byte. `other` has at least as many bytes as `out`.
-inline void xor_into(MutableByteSpan out, ByteSpan other) noexcept {
-  std::size_t i = 0;
-  for (; i + 8 <= out.size(); i += 8) {
-    std::uint64_t a;
-    std::uint64_t b;
-    std::memcpy(&a, out.data() + i, sizeof a);
-    std::memcpy(&b, other.data() + i, sizeof b);
-    a ^= b;
-    std::memcpy(out.data() + i, &a, sizeof a);
-  }
-  for (; i < out.size(); ++i) out[i] ^= other[i];
-}
-
-/// out = a ^ b, byte by byte. Both have at least as many bytes as `out`.
+/// out = a ^ b, byte by byte. Both have at least as many bytes as `out`, which may be
+/// one of them.
 inline void xor_of(ByteSpan a, ByteSpan b, MutableByteSpan out) noexcept {
   std::size_t i = 0;
   for (; i + 8 <= out.size(); i += 8) {
@@ -34,6 +21,11 @@ inline void xor_of(ByteSpan a, ByteSpan b, MutableByteSpan out) noexcept {
     std::memcpy(out.data() + i, &x, sizeof x);
   }
   for (; i < out.size(); ++i) out[i] = a[i] ^ b[i];
+}
+
+/// out ^= other, byte by byte. `other` has at least as many bytes as `out`.
+inline void xor_into(MutableByteSpan out, ByteSpan other) noexcept {
+  xor_of(out, other, out);
 }
 
 }  // namespace thalia
