@@ -223,6 +223,14 @@ static void holds_a_file(void) {
   thalia_run_writer_close(run);
 }
 
+static thalia_status newest_of(const char* path, thalia_checkpoint_info* info) {
+  thalia_run* run = NULL;
+  thalia_status status = thalia_run_open(path, &run);
+  if (status == THALIA_OK) status = thalia_run_latest(run, "train", info);
+  thalia_run_close(run);
+  return status;
+}
+
 // A process that saves without an end, and is killed; then another goes on.
 static void outlives_a_training_that_is_killed(void) {
   thalia_run_writer_close(training_of("killed_followed"));
@@ -233,10 +241,16 @@ static void outlives_a_training_that_is_killed(void) {
   for (int round = 0; round < 3; ++round) {
     const pid_t child = fork();
     if (child == 0) {
-      thalia_run_writer* run = NULL;
-      if (thalia_run_writer_open(folder, NULL, &run) != THALIA_OK) _exit(1);
-      for (uint64_t step = last + 1;; ++step)
-        if (save(run, step) != THALIA_OK) _exit(1);
+      // The writer takes over a file whose training was killed before it was made the latest.
+      thalia_run_writer* writer = NULL;
+      thalia_checkpoint_info info = {.size = sizeof info};
+      uint64_t step = 0;
+      if (thalia_run_writer_open(folder, NULL, &writer) != THALIA_OK) _exit(1);
+      if (newest_of(folder, &info) == THALIA_OK) step = info.step;
+      while (save(writer, ++step) == THALIA_OK) {
+      }
+      fprintf(stderr, "the training ended: %s\n", thalia_last_error()->text);
+      _exit(1);
     }
     for (int i = 0; i < 3; ++i) {
       thalia_followed_state* state = NULL;
@@ -250,11 +264,8 @@ static void outlives_a_training_that_is_killed(void) {
     }
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    thalia_run* run = NULL;
     thalia_checkpoint_info info = {.size = sizeof info};
-    OK(thalia_run_open(folder, &run));
-    OK(thalia_run_latest(run, "train", &info));
-    thalia_run_close(run);
+    OK(newest_of(folder, &info));
     while (last < info.step) {
       thalia_follow_update update = {.size = sizeof update};
       OK(thalia_follower_wait(follower, kSoonMs, &update));
