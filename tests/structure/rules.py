@@ -212,6 +212,11 @@ CALLS = (
         "thalia/files.h asks the file system, and its errors are IoErrors",
     ),
     (
+        r"\b(?:fs|filesystem)::canonical\(",
+        ("src/io/path/real_path.cc",),
+        "io/path/real_path.h tells a path that is not there from memory that is out",
+    ),
+    (
         r"thalia-tmp|\.tmp\b|mkstemp|tmpfile|tempnam",
         ("src/io/output/temporary_file.", "src/io/output/atomic_file.h"),
         "io/output/temporary_file.h makes temporary names",

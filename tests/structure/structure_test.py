@@ -214,6 +214,14 @@ class BrokenTrees(unittest.TestCase):
                     self.assertEqual(len(found), count, f"{line} in {path}: {found}")
                     self.assertTrue(all(f.startswith(f"{path}:2: ") for f in found))
 
+    def test_one_place_asks_where_a_path_leads(self):
+        for path, count in (("src/io/path/real_path.cc", 0), ("src/io/path/base_file.cc", 1)):
+            with tempfile.TemporaryDirectory() as folder:
+                file = Path(folder, path)
+                file.parent.mkdir(parents=True)
+                file.write_text("fs::canonical(path, error);\n", encoding="utf-8")
+                self.assertEqual(len(rules.call_violations(Path(folder))), count)
+
     def test_ways_past_the_files_of_a_run_are_found_in_the_store(self):
         for line in (
             "const io::Folder folder(run.path());",

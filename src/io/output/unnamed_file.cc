@@ -23,7 +23,7 @@ UniqueFd create_unnamed_file(const std::filesystem::path& folder) {
     return ::open(at.c_str(), O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
   }));
   if (fd) return fd;
-  if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOSPC || errno == EDQUOT)
+  if (is_out_of_resources(errno) || errno == ENOSPC || errno == EDQUOT)
     throw_errno("open with O_TMPFILE", at);
   return create_memory_file();
 }

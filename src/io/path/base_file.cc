@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -31,15 +33,16 @@ namespace fs = std::filesystem;
 
 // If the folder is not there, nothing lies in it.
 bool is_below(const fs::path& real, const fs::path& folder) {
-  std::error_code error;
-  const fs::path real_folder = fs::canonical(folder, error);
-  return !error && lies_in(real, real_folder);
+  const std::optional<fs::path> real_folder = find_real_path(folder);
+  return real_folder && lies_in(real, *real_folder);
 }
 
 // Asks for the file that is open, whatever its name has come to mean since.
 bool is_below(int fd, const fs::path& folder) {
   std::error_code error;
-  const fs::path file = fs::read_symlink(fmt::format("/proc/self/fd/{}", fd), error);
+  const std::string name = fmt::format("/proc/self/fd/{}", fd);
+  const fs::path file = fs::read_symlink(name, error);
+  if (is_out_of_resources(error.value())) throw_errno("readlink", name, {}, error.value());
   return !error && is_below(file, folder);
 }
 
@@ -65,11 +68,11 @@ std::vector<fs::path> base_places(const fs::path& from, std::string_view named,
   };
   const fs::path base(named);
   std::vector<fs::path> folders{from.parent_path()};
-  std::error_code unknown;
   // A link's file has neighbours of its own: its folder counts too if it is another one.
-  const fs::path real = fs::weakly_canonical(from, unknown).parent_path();  // of a link's file
-  if (!unknown && !fs::equivalent(real, folders[0].empty() ? "." : folders[0], unknown) && !unknown)
-    folders.push_back(real);
+  if (const std::optional<fs::path> real = find_real_path(from)) {
+    const fs::path folder = real->parent_path();
+    if (!is_same_file(folder, folder_of(from))) folders.push_back(folder);
+  }
   if (!base.is_absolute() || policy.absolute) {
     for (const fs::path& folder : folders) add(folder / base);  // an absolute one stays itself
   }
@@ -87,14 +90,13 @@ BaseFile open_base(const fs::path& place, Access access, const BasePolicy& polic
     return {nullptr, errno == ENOENT || errno == ENOTDIR ? "" : text_of(errno)};
   if (!S_ISREG(status.st_mode)) return {nullptr, not_a_file(status.st_mode)};
   if (!policy.folder.empty()) {
-    std::error_code error;
-    const fs::path real = fs::canonical(place, error);
-    if (error || !is_below(real, policy.folder)) return {nullptr, kOutside, true};
+    const std::optional<fs::path> real = find_real_path(place);
+    if (!real || !is_below(*real, policy.folder)) return {nullptr, kOutside, true};
   }
   UniqueFd fd(retry_interrupted(
       [&] { return ::open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
   if (!fd) {
-    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) throw_errno("open", place);
+    if (is_out_of_resources(errno)) throw_errno("open", place);
     return {nullptr, errno == ENOENT ? "" : text_of(errno)};
   }
   if (::fstat(fd.get(), &status) != 0) throw_errno("fstat", place);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "io/system/posix_error.h"
 
@@ -14,9 +15,13 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxLinks = 40;  // as many as the kernel follows
 
+fs::path canonical_path(const fs::path& path, std::error_code& error) {
+  return fs::canonical(path.empty() ? fs::path(".") : path, error);
+}
+
 fs::path canonical_path(const fs::path& path) {
   std::error_code error;
-  fs::path real = fs::canonical(path.empty() ? fs::path(".") : path, error);
+  fs::path real = canonical_path(path, error);
   if (error) throw_errno("realpath", path, {}, error.value());
   return real;
 }
@@ -43,6 +48,13 @@ fs::path real_path(const fs::path& path) {
   // These name a folder, so all of the path has to exist.
   if (name.empty() || name == "." || name == "..") return canonical_path(target);
   return canonical_path(target.parent_path()) / name;
+}
+
+std::optional<fs::path> find_real_path(const fs::path& path) {
+  std::error_code error;
+  fs::path real = canonical_path(path, error);
+  if (is_out_of_resources(error.value())) throw_errno("realpath", path, {}, error.value());
+  return error ? std::nullopt : std::optional(std::move(real));
 }
 
 bool lies_in(const fs::path& real, const fs::path& real_folder) {

@@ -76,7 +76,8 @@ std::optional<std::filesystem::path> where_inside(const std::filesystem::path& r
   try {
     std::filesystem::path real = io::real_path(entry.path());
     return io::lies_in(real, root) ? std::optional(std::move(real)) : std::nullopt;
-  } catch (const IoError&) {
+  } catch (const IoError& error) {
+    if (io::is_out_of_resources(error)) throw;
     return std::nullopt;
   }
 }

@@ -13,6 +13,11 @@ void throw_errno(std::string_view operation, const std::filesystem::path& path,
   throw IoError(operation, errno_value, {.path = path.string(), .offset = offset});
 }
 
+bool is_out_of_resources(const Error& error) noexcept {
+  const auto* const io = dynamic_cast<const IoError*>(&error);
+  return io != nullptr && is_out_of_resources(io->errno_value());
+}
+
 void throw_mapping(const std::filesystem::path& path, std::uint64_t size, int errno_value) {
   rlimit bound{};
   if (errno_value == ENOMEM && ::getrlimit(RLIMIT_AS, &bound) == 0 &&

@@ -7,6 +7,10 @@
 #include <optional>
 #include <string_view>
 
+namespace thalia {
+class Error;
+}
+
 namespace thalia::io {
 
 /// @throws IoError with the operation's name, `path` and, where given, the offset.
@@ -38,6 +42,12 @@ constexpr bool is_final(int errno_value) noexcept {
       return false;
   }
 }
+
+/// True if the process has no descriptor or memory left: another file would not fare better.
+constexpr bool is_out_of_resources(int errno_value) noexcept {
+  return errno_value == EMFILE || errno_value == ENFILE || errno_value == ENOMEM;
+}
+bool is_out_of_resources(const Error& error) noexcept;
 
 /// Calls `call` again for as long as a signal interrupts it (-1 with EINTR).
 template <typename Call>

@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "container/read/reader_of.h"
 #include "io/output/temporary_file.h"
+#include "io/system/posix_error.h"
 #include "state/delta/replaced_top.h"
 #include "store/load/checked_file.h"
 #include "store/run/pointer.h"
@@ -113,7 +114,7 @@ std::optional<std::uint64_t> FollowedFolder::step_of(const std::string& name,
   } catch (const CancelledError&) {
     throw;
   } catch (const Error& error) {
-    if (is_out_of_resources(error)) throw;
+    if (io::is_out_of_resources(error)) throw;
   }
   known_[name] = {facts, step};
   return step;

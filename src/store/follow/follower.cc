@@ -17,6 +17,7 @@
 #include "base/utf8.h"
 #include "container/read/reader_of.h"
 #include "io/folder/watch.h"
+#include "io/system/posix_error.h"
 #include "io/system/process.h"
 #include "store/follow/choice.h"
 #include "store/follow/held_tensors.h"
@@ -252,7 +253,7 @@ bool FollowerImpl::try_choice(const FollowChoice& choice, const io::EntryFacts& 
       // The file's next state, if one was prepared, is gone.
       into_.discard();
       if (has_file()) pending_.reset();
-      if (is_of_caller(error) || is_out_of_resources(error)) throw;
+      if (is_of_caller(error) || io::is_out_of_resources(error)) throw;
       if (is_of_output(error)) throw;
       if (reason.empty()) reason = error.what();
       warn(fmt::format("passed over: {}", error.what()));

@@ -9,6 +9,7 @@
 #include "base/inside.h"
 #include "base/utf8.h"
 #include "container/read/reader_of.h"
+#include "io/system/posix_error.h"
 #include "state/delta/save_state.h"
 #include "state/delta/tensor_chain.h"
 #include "store/load/checked_file.h"
@@ -95,7 +96,7 @@ void IntoFile::find() {
     throw;
   } catch (const Error& error) {
     // It is written anew.
-    if (is_out_of_resources(error)) throw;
+    if (io::is_out_of_resources(error)) throw;
   }
 }
 

@@ -46,8 +46,6 @@ ChainReader open_chain_checked(const RunFiles& files, const std::filesystem::pat
 /// The checkpoints of a phase as they are tried: the latest, then what is older, the newest first,
 /// then what was left behind by going back.
 std::vector<CheckpointEntry> loading_order(const RunListing& listing);
-/// Another file would not fare better.
-bool is_out_of_resources(const Error& error) noexcept;
 /// @throws UsageError (wrong_state) where a run's files are no .thalia files.
 void require_thalia(const RunConfig& config);
 

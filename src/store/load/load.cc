@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "io/system/posix_error.h"
 #include "store/load/checked_file.h"
 #include "store/run/gate_meta.h"
 #include "store/run/names.h"
@@ -55,7 +56,7 @@ auto load_first(const store::RunFolder& run, std::string_view phase, const LoadO
         throw;
       } catch (const Error& error) {
         const auto* const io = dynamic_cast<const IoError*>(&error);
-        if (store::is_out_of_resources(error)) throw;
+        if (io::is_out_of_resources(error)) throw;
         attempts.back().failure = error.what();
         attempts.back().is_damaged = dynamic_cast<const IntegrityError*>(&error) != nullptr ||
                                      dynamic_cast<const FormatError*>(&error) != nullptr;
@@ -132,13 +133,6 @@ std::vector<CheckpointEntry> store::loading_order(const RunListing& listing) {
     return std::pair(entry.left_behind, kMaxStep - entry.step);
   });
   return found;
-}
-
-bool store::is_out_of_resources(const Error& error) noexcept {
-  const auto* const io = dynamic_cast<const IoError*>(&error);
-  if (io == nullptr) return false;
-  const int code = io->errno_value();
-  return code == EMFILE || code == ENFILE || code == ENOMEM;
 }
 
 void store::require_thalia(const RunConfig& config) {

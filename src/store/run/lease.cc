@@ -15,6 +15,7 @@
 
 #include "base/fail.h"
 #include "io/output/temporary_file.h"
+#include "io/system/posix_error.h"
 #include "io/system/process.h"
 #include "io/system/random.h"
 #include "store/run/config_text.h"
@@ -56,7 +57,8 @@ std::optional<Lease> read_lease(const io::Folder& folder, const std::string& nam
     Lease lease = parse_lease(*text);
     lease.name = name;
     return lease;
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (io::is_out_of_resources(error)) throw;
     // What is no lease holds nothing.
     return std::nullopt;
   }
