@@ -196,10 +196,11 @@ struct DeltaOptions {
   SaveOptions save{};
   /// A small delta is stored without what follows from the rest of it, where that makes the file
   /// smaller: docs/format/packed.md. Readers take it as any delta; decompress_checkpoint() gives
-  /// the plain one. Not where the save asks for a SHA-256, or for a checksum of another type than
-  /// the block tree, nor of a state of more bytes than save.work.memory_bytes, by default 512 MiB:
-  /// the delta is in memory before it is packed.
-  bool pack = false;
+  /// the plain one, which has every byte
+  /// where docs/format/format.md has it. Not where the save asks for a SHA-256, or for a checksum
+  /// of another type than the block tree, nor of a state of more bytes than save.work.memory_bytes,
+  /// by default 512 MiB: the delta is in memory before it is packed.
+  bool pack = true;
 };
 
 /// The file that was saved, and how it differs from its base. `payload_bytes` are those of the

@@ -78,7 +78,7 @@ def delta(
     threshold: float = 0.0,
     exclude: Iterable[str] = (),
     low_rank: bool | LowRank = False,
-    pack: bool = False,
+    pack: bool = True,
     access: Access = "mapped",
     search: Iterable[Path] = (),
     compression: Literal["none", "plane_entropy", "packed_exponents", "zstd", "lz4"] | None = None,

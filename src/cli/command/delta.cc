@@ -27,7 +27,7 @@ struct DeltaArguments {
   std::string input;
   std::string output;
   double threshold = 0;
-  bool pack = false;
+  bool plain = false;
   bool low_rank = false;
   std::vector<std::string> exclude;
   LowRankOptions low_rank_options;
@@ -128,7 +128,7 @@ int run_delta(const DeltaArguments& arguments, const Session& session) {
   const ChainOptions chain = session.options<ChainOptions>();
   auto options = session.options<DeltaOptions>();
   options.loss.threshold = arguments.threshold;
-  options.pack = arguments.pack;
+  options.pack = !arguments.plain;
   options.loss.exclude = arguments.exclude;
   if (arguments.low_rank) options.loss.low_rank = arguments.low_rank_options;
   options.save.compression = arguments.compression.compression(std::nullopt);
@@ -200,8 +200,8 @@ Run declare_delta(CLI::App& app) {
   CLI::Option* const exclude = add_option(
       app, "--exclude PATTERN", arguments->exclude,
       "With --threshold and --low-rank: store tensors that fit exactly; may be repeated");
-  app.add_flag("--pack", arguments->pack,
-               "Leave out what follows from the rest of the file, where it is small");
+  app.add_flag("--plain", arguments->plain,
+               "Every byte where the format of files has it; else a small delta is packed");
   arguments->compression.declare(app, all_codecs(),
                                  "plane_entropy, or zstd where a level is given");
   arguments->published.declare(
