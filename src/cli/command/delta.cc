@@ -13,6 +13,7 @@
 #include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
+#include "cli/print/rebased.h"
 #include "cli/terminal/escape.h"
 #include "thalia/files.h"
 #include "thalia/formats/any_file.h"
@@ -200,13 +201,12 @@ Run declare_delta(CLI::App& app) {
   CLI::Option* const exclude = add_option(
       app, "--exclude PATTERN", arguments->exclude,
       "With --threshold and --low-rank: store tensors that fit exactly; may be repeated");
-  app.add_flag("--plain", arguments->plain,
-               "Every byte where the format of files has it; else a small delta is packed");
+  CLI::Option* const plain = add_plain(app, arguments->plain);
   arguments->compression.declare(app, all_codecs(),
                                  "plane_entropy, or zstd where a level is given");
-  arguments->published.declare(
-      app, wanted,
-      {threshold, bits, exclude, app.get_option("--codec"), app.get_option("--compression-level")});
+  arguments->published.declare(app, wanted,
+                               {threshold, bits, exclude, plain, app.get_option("--codec"),
+                                app.get_option("--compression-level")});
   return [arguments](const Session& session) { return run_delta(*arguments, session); };
 }
 
