@@ -28,7 +28,7 @@ TensorSource source_of(const state::StoredTensor& stored) {
 }
 
 DeltaOptions delta_options(const BrainDeltaOptions& options, bool is_wrapped) {
-  DeltaOptions delta{.loss = options.loss, .save = options.brain.save};
+  DeltaOptions delta{.loss = options.loss, .save = options.brain.save, .pack = options.pack};
   if (!is_wrapped) return delta;
   delta.pack = false;  // a packed delta is not wrapped
   // The codec and level that were asked for are for the frames around the delta. The delta itself

@@ -12,7 +12,9 @@
 #include "base/stopwatch.h"
 #include "base/utf8.h"
 #include "checkpoint/packing.h"
+#include "container/file/delta_prefix.h"
 #include "container/read/reader_of.h"
+#include "container/wrap/packed.h"
 #include "container/wrap/unwrap.h"
 #include "convert/conversions.h"
 #include "convert/migrations.h"
@@ -97,6 +99,11 @@ FormatVersion version_of(const io::InputFile& source, Access access) {
       formats::read_file_start(source.bytes(access)->fd(), source.path());
   if (const auto version = formats::version_in(start)) return *version;
   if (formats::begins_as_v01_delta(start)) formats::refuse_v01_delta(path);
+  if (container::is_delta(start) || container::begins_packed(start)) {
+    throw UnsupportedError(ErrorCode::unsupported_feature,
+                           "a delta is of no other version, resolve it first",
+                           {.path = path, .section = "delta"});
+  }
   throw FormatError(ErrorCode::bad_magic, "no .thalia file",
                     {.path = path, .section = "header", .field = "magic", .offset = 0});
 }

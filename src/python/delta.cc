@@ -54,10 +54,12 @@ ResolveResult run_resolve(const Path& delta, const Path& target, const std::stri
   });
 }
 
-RebaseResult run_rebase(const Paths& files, Paths others, unsigned max_depth,
+RebaseResult run_rebase(const Paths& files, Paths others, unsigned max_depth, bool pack,
                         const std::string& access, Paths search, const Members& save) {
-  RebaseOptions options{
-      .save = save_options(save), .others = std::move(others), .max_depth = max_depth};
+  RebaseOptions options{.save = save_options(save),
+                        .others = std::move(others),
+                        .max_depth = max_depth,
+                        .pack = pack};
   options.chain = chain_options(access, std::move(search), options.save.work.threads);
   return interruptible([&](const std::stop_token& stop) {
     options.save.work.cancel = stop;
@@ -207,7 +209,7 @@ void bind_delta(nb::module_& module) {
   module.def("resolve", run_resolve, nb::arg("delta"), nb::arg("target"), nb::arg("access"),
              nb::arg("search"), nb::arg("save"));
   module.def("rebase", run_rebase, nb::arg("files"), nb::arg("others"), nb::arg("max_depth"),
-             nb::arg("access"), nb::arg("search"), nb::arg("save"));
+             nb::arg("pack"), nb::arg("access"), nb::arg("search"), nb::arg("save"));
 }
 
 }  // namespace thalia::python

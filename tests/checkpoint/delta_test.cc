@@ -5,6 +5,7 @@
 #include "state/brain/brain_sample.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "thalia/compress.h"
 #include "thalia/formats/convert.h"
 #include "thalia/reader.h"
 #include "thalia/state/checkpoint.h"
@@ -134,6 +135,11 @@ BOOST_AUTO_TEST_CASE(a_file_and_a_snapshot_make_equal_deltas) {
                               {.brain = options});
   BrainCheckpoint::save_delta(brain, folder / "b.thalia", base, {.brain = options});
   BOOST_TEST((read_file(folder / "a.thalia") == read_file(folder / "b.thalia")));
+  BOOST_TEST(read_wrapper(folder / "a.thalia").has_value());
+  BOOST_TEST(!BrainCheckpoint::save_delta(brain, folder / "c.thalia", base,
+                                          {.brain = options, .pack = false})
+                  .packed);
+  BOOST_TEST(!read_wrapper(folder / "c.thalia").has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_snapshot_that_went_on_training_is_refused) {

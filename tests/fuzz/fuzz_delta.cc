@@ -77,7 +77,8 @@ struct Files {
     const DeltaOptions delta{.loss = {.low_rank = LowRankOptions{.bits_per_element = 2,
                                                                  .include = {"low_rank"},
                                                                  .min_elements = 1}},
-                             .save = save};
+                             .save = save,
+                             .pack = false};
     save_full(sample(0), folder / "base.thalia", save);
     save_delta(sample(1), folder / "base.thalia", lower_path, delta);
     save_delta(sample(2), lower_path, upper_path, delta);

@@ -37,6 +37,9 @@ def test_the_newest_is_full_and_each_older_one_a_delta_of_the_next(tmp_path):
         }
     assert not thalia.rebase(files[3]).files
     assert thalia.rebase(*reversed(files), max_depth=2).files
+    assert thalia.info(files[2]).wrapper is not None
+    assert thalia.rebase(files[2], *(files[step] for step in (3, 1, 0)), pack=False).files
+    assert [thalia.info(file).wrapper for file in files] == [None] * 4
     with pytest.raises(thalia.UsageError):
         thalia.rebase(files[3], files[3])
     with pytest.raises(thalia.UsageError):
@@ -54,3 +57,4 @@ def test_the_deltas_of_a_run_are_turned(tmp_path):
         assert [file.depth for file in run.rebase().files] == [0, 1, 2]
         assert [entry.depth for entry in run.run.list()] == [2, 1, 0]
         assert run.repair(dry_run=True).ok
+        assert [thalia.info(run.run.path_of(entry)).wrapper is None for entry in run.run.list()] == [False, False, True]

@@ -72,6 +72,11 @@ def test_deltas_are_chains_that_come_back(files, tmp_path):
         )
     thalia.resolve(delta, tmp_path / "full.thalia")
     assert thalia.diff(b, tmp_path / "full.thalia").same
+    assert not thalia.delta(a, b, tmp_path / "plain.delta.thalia", pack=False).packed
+    assert thalia.info(tmp_path / "plain.delta.thalia").wrapper is None
+    assert thalia.delta(a, a, tmp_path / "nothing.delta.thalia").packed
+    wrapper = thalia.info(tmp_path / "nothing.delta.thalia").wrapper
+    assert wrapper is not None and wrapper.packed
     moved = tmp_path / "elsewhere"
     moved.mkdir()
     os.rename(a, moved / "a.thalia")

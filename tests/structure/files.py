@@ -50,6 +50,7 @@ PARTS = {
         "container/file/verified_bytes",
         "container/read/quantized_reading",
     ),
+    "container/pack/head.h": ("container/pack/lengths",),
     "container/wrap/packed.h": ("container/pack/unpack",),
     "container/verify/structure.h": ("container/verify/padding",),
     "convert/conversions.h": ("convert/copy_thalia", "convert/ensemble", "convert/weight_delta"),

@@ -8,6 +8,7 @@ import elements
 import structures as s
 from around import SideFile, unwrap, unwrapped
 from chain import APPLY, Chain, Link
+from packed import is_packed
 
 from checkpoint import Checkpoint
 
@@ -96,6 +97,8 @@ def file_of(folder, content):
 def describe_valid(folder, path):
     name = path.relative_to(folder).as_posix()
     facts = {"file": name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    if is_packed(path.read_bytes()):
+        return facts | {"kind": "wrapper", "of": file_of(folder, unwrapped(path.read_bytes()))}
     if ".delta.thalia" in name and name.endswith(".thalia"):
         chain = Chain(path)
         link = chain.links[0]

@@ -17,6 +17,7 @@ from edits import Editor
 from refused_around import CHAIN, DELTA, SIDE, WRAPPER
 from refused_details import DETAILS
 from refused_header import HEADER, REGION
+from refused_packed import PACKED
 from refused_tensor import CHUNK, CONNECTIVITY, QUANTIZED, TENSOR
 from valid_edits import add_all
 
@@ -62,13 +63,17 @@ def torn_header(folder):
     }
 
 
+# Of files that are changed as they are, not as what is in them.
+WHOLE = (".zst", ".lz4", ".meta", "packed.delta.thalia")
+
+
 def base_file(valid, name):
-    return valid / (name if name.endswith((".zst", ".lz4", ".meta")) else f"{name}.thalia")
+    return valid / (name if name.endswith(WHOLE) else f"{name}.thalia")
 
 
 def refused_bytes(valid, case):
     sound = base_file(valid, case.base).read_bytes()
-    if case.base.endswith((".zst", ".lz4", ".meta")):
+    if case.base.endswith(WHOLE):
         return case.change(sound)
     editor = Editor(sound)
     given = case.change(editor)
@@ -132,7 +137,9 @@ def main():
     for path in sorted(valid.iterdir()):
         manifest["valid"].append(describe_valid(valid, path))
     manifest["valid"].append(torn_header(valid))
-    cases = HEADER + REGION + TENSOR + QUANTIZED + CHUNK + CONNECTIVITY + DELTA + CHAIN + WRAPPER + SIDE + DETAILS
+    cases = (
+        HEADER + REGION + TENSOR + QUANTIZED + CHUNK + CONNECTIVITY + DELTA + CHAIN + WRAPPER + PACKED + SIDE + DETAILS
+    )
     for case in cases:
         ending = "".join(pathlib.Path(base_file(valid, case.base).name).suffixes)
         ending = ending[ending.index(".thalia") :] if ".delta" not in ending else ".delta.thalia"

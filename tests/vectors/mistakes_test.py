@@ -29,6 +29,7 @@ MODULES = (
     "payloads",
     "regions",
     "checkpoint",
+    "packed",
     "around",
     "chain",
     "describe",

@@ -72,11 +72,13 @@ class File {
 };
 
 inline DeltaOptions delta_options() {
+  // Vectors are edited byte by byte.
   DeltaOptions out{.save = {.leaves = LeafAlgorithm::sha256,
                             .compression = {.codec = Codec::zstd},
                             .timestamp = 1'767'225'600,
                             .work = {.threads = 1}}};
   out.save.file_uuid.emplace();
+  out.pack = false;
   return out;
 }
 

@@ -135,11 +135,66 @@ void write_bases(const fs::path& folder) {
              delta_options());
 }
 
+// Numbers of 8 or 16 bits, some of which are another in their lowest bit.
+Tensor nudged(const Tensor& base, std::size_t each) {
+  Tensor out = base.owned();
+  const std::size_t width = dtype_bits(out.dtype()) / 8;
+  const MutableByteSpan bytes = out.mutable_bytes();
+  for (std::size_t i = 0; i < bytes.size(); i += each * width) bytes[i] ^= std::byte{1};
+  return out;
+}
+
+// A packed delta with values in every column, and what comes out of it.
+void write_brief(const fs::path& folder) {
+  std::mt19937_64 random(18);
+  SampleState now{.regions = {{"a", {}}, {"b", {}}}, .steps = 100};
+  auto& a = now.regions["a"];
+  auto& b = now.regions["b"];
+  const Tensor weights = normal_tensor({20, 30}, random);
+  for (const char* name : {"a.weight", "weight"})
+    a[name] = {random_tensor(DType::bf16, {7, 30}, random)};
+  a["bytes"] = {random_tensor(DType::i8, {210}, random)};
+  a["listed"] = {weights};
+  a["moved"] = {weights, Role::optimizer};
+  a["thresholds"] = {weights, Role::homeostatic};
+  b["low_rank"] = {weights};
+  b["same"] = {weights};
+  b["sparse"] = {Tensor::zeros(DType::f32, {9, 9}).to_csr()};
+  now.connections[{"a", "b"}] = weights;
+  save_full(now, folder / "brief_base.thalia", options());
+
+  for (const char* name : {"a.weight", "weight", "bytes"})
+    a[name].tensor = nudged(a[name].tensor, 9);
+  a["listed"].tensor = weights.owned();
+  a["listed"].tensor.mutable_as<float>()[7] = 1;
+  a["moved"].tensor = weights.owned();
+  for (float& value : a["moved"].tensor.mutable_as<float>()) value *= 1.001F;
+  b["low_rank"].tensor = weights.owned();
+  for (std::size_t i = 0; i < 600; ++i)
+    b["low_rank"].tensor.mutable_as<float>()[i] +=
+        static_cast<float>(i / 30) * static_cast<float>(i % 30);
+  Tensor sparse = Tensor::zeros(DType::f32, {9, 9});
+  sparse.mutable_as<float>()[40] = 1;
+  b["sparse"].tensor = sparse.to_csr();
+  b["whole"] = {random_tensor(DType::u8, {50}, random), Role::other};
+  now.steps = 101;
+  now.metadata = R"({"step":101})";
+  DeltaOptions delta = delta_options();
+  delta.pack = true;
+  delta.loss.low_rank.emplace(
+      LowRankOptions{.bits_per_element = 2, .include = {"low_rank"}, .min_elements = 1});
+  const fs::path packed = folder / "brief_packed.delta.thalia";
+  save_delta(now, folder / "brief_base.thalia", packed, delta);
+  decompress_checkpoint(packed, folder / "brief.delta.thalia",
+                        {.output = {.durability = Durability::none}});
+}
+
 }  // namespace
 
 void write_chains(const fs::path& folder) {
   write_changed(folder);
   write_bases(folder);
+  write_brief(folder);
 }
 
 }  // namespace thalia::test

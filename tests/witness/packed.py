@@ -65,6 +65,12 @@ class Columns:
     def texts(self, count):
         return [self.text() for _ in range(count)]
 
+    def name(self):
+        end = self.data.find(b"\xff", self.at)
+        if end < 0:
+            refuse(self.field, "a name", "its end")
+        return self.take(end + 1 - self.at)[:-1]
+
 
 class Made:
     """One tensor: what the head says of it, and what follows."""
@@ -73,6 +79,7 @@ class Made:
         self.region, self.name, self.role = region, name, role
         self.nnz = self.length = self.wide = 0
         self.side = self.quantized = None
+        self.payload = b""
         self.chunks, self.raw = [], 0
 
     @property
@@ -144,11 +151,11 @@ class Head:
         self.connections = [c.numbers(3) for _ in range(connections)]
         if sum(numbers[4] for numbers in self.numbers) != named:
             refuse("head", named, "the tensors of all regions")
-        names = iter(c.texts(named))
+        names = iter([c.name() for _ in range(named)])
         roles = iter(c.numbers(named))
         self.tensors = [Made(r, next(names), next(roles)) for r, n in enumerate(self.numbers) for _ in range(n[4])]
         for tensor in self.tensors:
-            if tensor.name[:1] == b"\0":
+            if tensor.name[:1] == b"\xfe":
                 tensor.name = self.names[tensor.region] + tensor.name[1:]
         for i, (_, _, delays) in enumerate(self.connections):
             self.tensors.append(Made(None, f"{i}.weights".encode(), 0))
@@ -188,6 +195,12 @@ class Head:
         for tensor, count in zip(self.tensors, counts, strict=True):
             tensor.chunks = [tuple(c.numbers(3)) for _ in range(count)]
             tensor.derive()
+        steps = [t for t in self.tensors if t.encoding == STEPS and not t.chunks]
+        columns = [c.take(len(steps)) for _ in range(4)]
+        for tensor, total, first_class, lanes, chunk in zip(steps, *columns, strict=True):
+            if tensor.length < 4:
+                refuse("head", tensor.length, "4 or more")
+            tensor.payload = bytes([(total - 2 * first_class) % 256, first_class, lanes, chunk])
 
     def read_digests(self, data):
         c = Columns(data, "digests")
@@ -207,9 +220,11 @@ class Head:
 
     def read_payloads(self, data):
         for tensor in self.tensors:
-            if tensor.stored > len(data):
-                refuse("payloads", len(data), tensor.stored)
-            tensor.payload, data = bytes(data[: tensor.stored]), data[tensor.stored :]
+            length = tensor.stored - len(tensor.payload)
+            if length > len(data):
+                refuse("payloads", len(data), length)
+            tensor.payload += bytes(data[:length])
+            data = data[length:]
             if not tensor.chunks:
                 tensor.crc, tensor.hash = digests.crc32(tensor.payload), digests.content_hash(tensor.payload)
         if len(data):

@@ -84,6 +84,7 @@ struct BrainDeltaOptions {
   ChainOptions chain{};
   /// As for save(); by itself its compression is what DeltaOptions' is, within frames too.
   BrainSaveOptions brain{};
+  bool pack = true;  ///< a small delta, as of DeltaOptions; within frames it is plain
 };
 
 /// A state that was saved and is still in memory, as training has its previous snapshot. A copy of

@@ -195,11 +195,12 @@ struct DeltaOptions {
   /// source's load() makes, one tensor at a time. Progress is in logical bytes of the state.
   SaveOptions save{};
   /// A small delta is stored without what follows from the rest of it, where that makes the file
-  /// smaller: docs/format/packed.md. Readers take it as any delta; decompress_checkpoint() gives
-  /// the plain one. Not where the save asks for a SHA-256, or for a checksum of another type than
-  /// the block tree, nor of a state of more bytes than save.work.memory_bytes, by default 512 MiB:
-  /// the delta is in memory before it is packed.
-  bool pack = false;
+  /// smaller: docs/format/packed.md. Readers take it as any delta; false asks for the plain form,
+  /// with every byte where docs/format/format.md has it, which decompress_checkpoint() gives later,
+  /// too. Plain all the same where the save asks for a SHA-256, or for a checksum of another type
+  /// than the block tree, and of a state of more bytes than save.work.memory_bytes, by default
+  /// 512 MiB: the delta is in memory before it is packed.
+  bool pack = true;
 };
 
 /// The file that was saved, and how it differs from its base. `payload_bytes` are those of the
@@ -274,6 +275,7 @@ struct RebaseOptions {
   std::vector<std::filesystem::path> others{};
   /// A file that would be deeper is a full one, and what is older a delta of that. 1 to 255.
   unsigned max_depth = 64;
+  bool pack = true;  ///< small deltas, as of DeltaOptions
 };
 
 /// A file that rebase() wrote anew.

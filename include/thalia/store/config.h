@@ -55,6 +55,7 @@ struct DeltaPolicy {
   /// What reading a checkpoint may cost, in full reads: the bytes of its chain by those of its full
   /// file, and the time of reading it, as measured, by that of the full file. More than 1.
   double max_cost = 1.5;
+  bool pack = true;  ///< small deltas, as of DeltaOptions
 
   friend bool operator==(const DeltaPolicy&, const DeltaPolicy&) = default;
 };

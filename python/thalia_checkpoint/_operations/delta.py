@@ -78,7 +78,7 @@ def delta(
     threshold: float = 0.0,
     exclude: Iterable[str] = (),
     low_rank: bool | LowRank = False,
-    pack: bool = False,
+    pack: bool = True,
     access: Access = "mapped",
     search: Iterable[Path] = (),
     compression: Literal["none", "plane_entropy", "packed_exponents", "zstd", "lz4"] | None = None,
@@ -169,6 +169,7 @@ def rebase(
     *older: Path,
     others: Iterable[Path] = (),
     max_depth: int = 64,
+    pack: bool = True,
     access: Access = "mapped",
     search: Iterable[Path] = (),
     durability: Literal["full", "data", "none"] | None = None,
@@ -183,6 +184,7 @@ def rebase(
     older: files that become deltas, full or deltas now; without them all that `path` is based on.
     others: deltas of these files in other folders, which keep their bases as those do that lie beside them.
     max_depth: a file that would be deeper is full. 1 to 255.
+    pack: small deltas, as delta() does.
     search: folders in which bases are looked for that are not where their delta says.
     Raises IoError where a base is missing, IntegrityError if it is another file, or damaged; FormatError;
     UnsupportedError for quantized tensors; UsageError: all before anything is changed. A checkpoint of a run is
@@ -190,7 +192,7 @@ def rebase(
     """
     given: dict[str, Any] = {"durability": durability, "threads": threads}
     result = _core.rebase(
-        [path, *older], paths(others), max_depth, access, paths(search), save_options(given, path, ())
+        [path, *older], paths(others), max_depth, pack, access, paths(search), save_options(given, path, ())
     )
     return _log.done("rebased", path, result)
 

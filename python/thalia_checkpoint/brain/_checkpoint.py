@@ -125,6 +125,7 @@ class BrainCheckpoint:
         include_homeostatic: bool = True,
         *,
         sparse: bool = True,
+        pack: bool = True,
         search: Iterable[Path] = (),
         **options: Unpack[PlainOptions],
     ) -> dict[str, Any]:
@@ -136,6 +137,8 @@ class BrainCheckpoint:
         threshold: 0 loses nothing; else weights that moved by less keep the base's value. (The
             specification's default is 1e-5.)
         precision_policy: by itself the base's; "keep" for none.
+        pack: a small delta is stored without what follows from the rest of it, docs/format/packed.md. In
+            frames it is plain.
         search: folders in which bases of the base are looked for.
         The other arguments are those of save().
 
@@ -155,6 +158,7 @@ class BrainCheckpoint:
             precision_policy,
             include_homeostatic,
             sparse=sparse,
+            pack=pack,
             search=search,
             options=options,
         )
@@ -215,6 +219,7 @@ class BrainCheckpoint:
         saver: AsyncSaver,
         snapshot: Literal["copy", "borrowed"] = "copy",
         sparse: bool = True,
+        pack: bool = True,
         search: Iterable[Path] = (),
         **options: Unpack[PlainOptions],
     ) -> BrainSaveHandle:
@@ -235,6 +240,7 @@ class BrainCheckpoint:
             precision_policy,
             include_homeostatic,
             sparse=sparse,
+            pack=pack,
             search=search,
             options=options,
         )
@@ -441,6 +447,7 @@ def _planned_delta(
     include_homeostatic: bool,
     *,
     sparse: bool,
+    pack: bool,
     search: Iterable[Path],
     options: Mapping[str, Any],
 ) -> tuple[_save.Plan, _core.BrainDeltaOptions]:
@@ -465,7 +472,7 @@ def _planned_delta(
         options=options,
     )
     keep = precision_policy is None
-    return plan, _save.delta_options(plan, keep_policy=keep, threshold=threshold, search=search)
+    return plan, _save.delta_options(plan, keep_policy=keep, threshold=threshold, pack=pack, search=search)
 
 
 def summary_of(

@@ -32,7 +32,8 @@ class StageOptions(BrainOptions, PlainOptions, total=False):
     """Those of BrainCheckpoint.save() and save_delta() that are alike for all checkpoints of a curriculum."""
 
     threshold: float
-    """Like `search`, an argument of save_delta() alone."""
+    """Like `pack` and `search`, an argument of save_delta() alone."""
+    pack: bool
     search: Iterable[Path]
 
 

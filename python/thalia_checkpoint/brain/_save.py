@@ -188,9 +188,9 @@ def encode(state: Mapping[str, Any], beside: Beside | None, loaded: BrainState |
 
 
 def delta_options(
-    plan: Plan, *, keep_policy: bool, threshold: float, search: Iterable[Path]
+    plan: Plan, *, keep_policy: bool, threshold: float, pack: bool, search: Iterable[Path]
 ) -> _core.BrainDeltaOptions:
-    return _core.BrainDeltaOptions(keep_policy, threshold, paths(search), plan.options)
+    return _core.BrainDeltaOptions(keep_policy, threshold, pack, paths(search), plan.options)
 
 
 def _parts(state: Mapping[str, Any], in_regions: bool) -> tuple[dict[str, Any], dict[str, Any], int]:

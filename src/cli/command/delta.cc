@@ -13,6 +13,7 @@
 #include "cli/print/json_result.h"
 #include "cli/print/print.h"
 #include "cli/print/progress.h"
+#include "cli/print/rebased.h"
 #include "cli/terminal/escape.h"
 #include "thalia/files.h"
 #include "thalia/formats/any_file.h"
@@ -27,7 +28,7 @@ struct DeltaArguments {
   std::string input;
   std::string output;
   double threshold = 0;
-  bool pack = false;
+  bool plain = false;
   bool low_rank = false;
   std::vector<std::string> exclude;
   LowRankOptions low_rank_options;
@@ -128,7 +129,7 @@ int run_delta(const DeltaArguments& arguments, const Session& session) {
   const ChainOptions chain = session.options<ChainOptions>();
   auto options = session.options<DeltaOptions>();
   options.loss.threshold = arguments.threshold;
-  options.pack = arguments.pack;
+  options.pack = !arguments.plain;
   options.loss.exclude = arguments.exclude;
   if (arguments.low_rank) options.loss.low_rank = arguments.low_rank_options;
   options.save.compression = arguments.compression.compression(std::nullopt);
@@ -200,13 +201,12 @@ Run declare_delta(CLI::App& app) {
   CLI::Option* const exclude = add_option(
       app, "--exclude PATTERN", arguments->exclude,
       "With --threshold and --low-rank: store tensors that fit exactly; may be repeated");
-  app.add_flag("--pack", arguments->pack,
-               "Leave out what follows from the rest of the file, where it is small");
+  CLI::Option* const plain = add_plain(app, arguments->plain);
   arguments->compression.declare(app, all_codecs(),
                                  "plane_entropy, or zstd where a level is given");
-  arguments->published.declare(
-      app, wanted,
-      {threshold, bits, exclude, app.get_option("--codec"), app.get_option("--compression-level")});
+  arguments->published.declare(app, wanted,
+                               {threshold, bits, exclude, plain, app.get_option("--codec"),
+                                app.get_option("--compression-level")});
   return [arguments](const Session& session) { return run_delta(*arguments, session); };
 }
 

@@ -19,6 +19,7 @@ struct RebaseArguments {
   std::vector<std::string> files;
   std::vector<std::string> also;
   unsigned max_depth = RebaseOptions{}.max_depth;
+  bool plain = false;
   CompressionArguments compression;
 };
 
@@ -28,6 +29,7 @@ int run_rebase(const RebaseArguments& arguments, const Session& session) {
   auto options = session.options<RebaseOptions>();
   options.others.assign(arguments.also.begin(), arguments.also.end());
   options.max_depth = arguments.max_depth;
+  options.pack = !arguments.plain;
   options.save.compression = arguments.compression.compression(Codec::none);
   const RebaseResult result = rebase(files, options);
   if (!session.common.json) {
@@ -56,6 +58,7 @@ Run declare_rebase(CLI::App& app) {
                    "A delta of one of these files in another folder; may be repeated"),
         kFile);
   add_max_depth(app, arguments->max_depth);
+  add_plain(app, arguments->plain);
   arguments->compression.declare(app, all_codecs(), "none, of full files");
   return [arguments](const Session& session) { return run_rebase(*arguments, session); };
 }

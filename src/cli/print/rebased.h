@@ -13,6 +13,12 @@ inline void add_max_depth(CLI::App& app, unsigned& depth) {
   add_option(app, "--max-depth N", depth, "A file that would be deeper is full; default 64");
 }
 
+/// Declares --plain.
+inline CLI::Option* add_plain(CLI::App& app, bool& plain) {
+  return app.add_flag("--plain", plain,
+                      "No packed deltas: every byte where the format of files has it");
+}
+
 /// A table of the files, and their bytes together.
 void print_rebased(Output& out, const RebaseResult& result);
 /// The members of an object that is begun.

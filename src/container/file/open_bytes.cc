@@ -12,12 +12,19 @@
 #include "container/file/wrapped.h"
 #include "container/wrap/packed.h"
 #include "container/wrap/seek_table.h"
+#include "io/file/posix_file.h"
 #include "thalia/error.h"
 
 namespace thalia::container {
 namespace {
 
 constexpr std::uint64_t kMagicLength = 4;
+
+[[noreturn]] void fail_delta(const std::filesystem::path& path) {
+  throw UnsupportedError(ErrorCode::unsupported_feature,
+                         "a delta is not changed in place, make it anew",
+                         {.path = path.string(), .section = "delta"});
+}
 
 [[noreturn]] void fail_not_plain(const std::filesystem::path& path, io::Backing backing) {
   const bool partial = backing == io::Backing::partial;
@@ -48,18 +55,18 @@ std::shared_ptr<const io::FileBytes> contents_of(std::shared_ptr<const io::FileB
 }
 
 void require_plain(const io::FileBytes& file) {
-  if (file.backing() != io::Backing::file) fail_not_plain(file.path(), file.backing());
+  if (file.backing() == io::Backing::file) return;
+  if (file.backing() == io::Backing::decoded &&
+      is_packed(io::open_for_reading(file.path()).get(), file.path()))
+    fail_delta(file.path());
+  fail_not_plain(file.path(), file.backing());
 }
 
 void require_plain(ByteSpan start, const std::filesystem::path& path) {
   if (begins_side_file(start)) fail_not_plain(path, io::Backing::partial);
   if (codec::frame_kind(start) != codec::FrameKind::none)
     fail_not_plain(path, io::Backing::decoded);
-  if (is_delta(start) || begins_packed(start)) {
-    throw UnsupportedError(ErrorCode::unsupported_feature,
-                           "a delta is not changed in place, make it anew",
-                           {.path = path.string(), .section = "delta"});
-  }
+  if (is_delta(start) || begins_packed(start)) fail_delta(path);
 }
 
 }  // namespace thalia::container

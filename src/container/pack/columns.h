@@ -17,6 +17,8 @@
 namespace thalia::container {
 
 inline constexpr const char* kPackedSection = "wrapper";
+/// After a tensor's name. No UTF-8 has it.
+inline constexpr std::byte kNameEnd{0xFF};
 
 /// Appends columns.
 class ColumnWriter {
@@ -35,6 +37,10 @@ class ColumnWriter {
     const std::size_t size = value.size();
     number(size);
     append(as_byte_span(value));
+  }
+  void name(const std::string& value) {
+    append(as_byte_span(value));
+    out_.push_back(kNameEnd);
   }
   template <typename T>
   void object(T& value) {
@@ -82,6 +88,14 @@ class ColumnReader {
       fail(fmt::format("a text of {} bytes", size), fmt::format("{} left", left()));
     const ByteSpan bytes = take(size);
     value.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  void name(std::string& value) {
+    const ByteSpan rest = bytes_.subspan(at_);
+    const auto end = std::ranges::find(rest, kNameEnd);
+    if (end == rest.end()) fail("a name", "its end");
+    const auto length = static_cast<std::uint64_t>(end - rest.begin());
+    value.assign(reinterpret_cast<const char*>(rest.data()), length);
+    take(length + 1);
   }
   template <typename T>
   void object(T& value) {

@@ -164,26 +164,49 @@ void visit_chunks(Columns& columns, std::vector<TensorPlan*>& tensors) {
   }
 }
 
-// In a name that begins with its region's, a byte of zero is in place of that.
+// In a name that begins with its region's, a byte is in place of that. No UTF-8 has it.
 template <typename Columns>
 void visit_names(Columns& columns, PackedHead& head, std::uint64_t named, std::uint64_t most) {
+  constexpr char kRegion = '\xFE';
   std::uint64_t sum = 0;  // of at most 2^26 names of less than 2^27 bytes each
   for (std::uint64_t i = 0; i < named; ++i) {
     std::string& name = head.tensors[i]->spec.name;
     const std::string& region = head.plan->regions[head.tensors[i]->region].spec.name;
     if constexpr (Columns::kReads) {
-      columns.text(name);
-      const bool is_cut = name.starts_with('\0');
+      columns.name(name);
+      const bool is_cut = name.starts_with(kRegion);
       sum += name.size() + (is_cut ? region.size() : 0);
       if (sum > most)
         columns.fail(fmt::format("names of {} bytes", sum), fmt::format("at most {}", most));
       if (is_cut) name.replace(0, 1, region);
     } else {
       std::string text = name;
-      if (text.starts_with(region)) text.replace(0, region.size(), 1, '\0');
-      columns.text(text);
+      if (text.starts_with(region)) text.replace(0, region.size(), 1, kRegion);
+      columns.name(text);
     }
   }
+}
+
+// A level falls by two where its first class is one more, so that their sum varies little.
+template <typename Columns>
+void visit_step_headers(Columns& columns, PackedHead& head) {
+  auto& headers = head.step_headers;
+  if constexpr (Columns::kReads) {
+    headers.resize(static_cast<std::size_t>(std::ranges::count_if(
+        head.tensors, [](const TensorPlan* t) { return has_step_header(*t); })));
+  }
+  std::vector<std::uint8_t> sums;
+  sums.reserve(headers.size());
+  for (const format::StepDeltaHeader& header : headers) {
+    std::uint8_t& sum =
+        sums.emplace_back(static_cast<std::uint8_t>(header.table + 2 * header.first_class));
+    columns.object(sum);
+  }
+  for (format::StepDeltaHeader& header : headers) columns.object(header.first_class);
+  for (format::StepDeltaHeader& header : headers) columns.object(header.lanes_log2);
+  for (format::StepDeltaHeader& header : headers) columns.object(header.chunk_log2);
+  for (std::size_t i = 0; i < headers.size(); ++i)
+    headers[i].table = static_cast<std::uint8_t>(sums[i] - 2 * headers[i].first_class);
 }
 
 template <typename Columns>
@@ -267,6 +290,7 @@ void visit(Columns& columns, PackedHead& head, std::uint64_t contents_length) {
   }
   visit_names(columns, head, counts.named, contents_length);
   visit_tensors(columns, head.tensors, counts.named);
+  visit_step_headers(columns, head);
 }
 
 template <typename Columns>
@@ -294,43 +318,6 @@ void visit_digests(Columns& columns, PackedHead& head) {
   }
 }
 
-// Lengths that follow from what was read.
-void derive(TensorPlan& tensor, const ColumnReader& columns) {
-  TensorSpec& spec = tensor.spec;
-  const auto refuse = [&] {
-    columns.fail(fmt::format("{} of shape {}", dtype_name(spec.dtype), spec.shape.to_string()),
-                 fmt::format("what {} can hold", encoding_name(spec.encoding)));
-  };
-  if (!spec.shape.byte_length(spec.dtype) || !spec.shape.element_count()) refuse();
-  std::optional<std::uint64_t> length = tensor.logical_length;
-  if (is_plain(spec.encoding)) length = format::payload_length(spec.layout());
-  if (tensor.delta) {
-    const auto result =
-        format::payload_length(format::layout_of(*tensor.delta, spec.dtype, spec.shape));
-    if (!result) refuse();
-    tensor.delta->logical_length = *result;
-    if (spec.encoding == Encoding::xor_base) length = result;
-    if (spec.encoding == Encoding::sparse_delta) {
-      const auto parts = format::sparse_delta_parts(spec.dtype, spec.shape, spec.nnz);
-      if (!parts) refuse();
-      length = parts->length;
-    }
-  }
-  if (!length) refuse();
-  tensor.logical_length = *length;
-  tensor.stored_length = *length;
-  if (tensor.chunks.empty()) return;
-  tensor.stored_length = 0;  // of at most 2^26 chunks of 2^32 bytes: it cannot wrap
-  std::uint64_t raw_left = tensor.logical_length;
-  const std::uint32_t raw = tensor.chunks.front().raw_length;
-  for (format::ChunkEntry& chunk : tensor.chunks) {
-    chunk.offset = tensor.stored_length;
-    chunk.raw_length = static_cast<std::uint32_t>(std::min<std::uint64_t>(raw, raw_left));
-    raw_left -= chunk.raw_length;
-    tensor.stored_length += chunk.stored_length;
-  }
-}
-
 }  // namespace
 
 std::vector<std::byte> write_head(PackedHead& head) {
@@ -349,7 +336,7 @@ void read_head(PackedHead& head, ByteSpan bytes, std::uint64_t contents_length) 
   ColumnReader columns(bytes, "head");
   visit(columns, head, contents_length);
   columns.finish();
-  for (TensorPlan* tensor : head.tensors) derive(*tensor, columns);
+  for (TensorPlan* tensor : head.tensors) derive_lengths(*tensor, columns);
 }
 
 std::uint64_t read_digests(PackedHead& head, ByteSpan bytes) {

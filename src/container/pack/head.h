@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "container/plan/file_plan.h"
+#include "format/delta.h"
 #include "format/little_endian.h"
 #include "thalia/types.h"
 
@@ -29,7 +30,14 @@ struct PackedHead {
   format::le32 prefix_crc32{};
   FilePlan* plan = nullptr;
   std::vector<TensorPlan*> tensors{};  ///< of the plan, in the order of the file
+  /// The first bytes of those that begin with such.
+  std::vector<format::StepDeltaHeader> step_headers{};
 };
+
+class ColumnReader;
+
+/// True where the first bytes of the payload are in the head, not among the payloads.
+bool has_step_header(const TensorPlan& tensor);
 
 /// The head's columns, and the digests. The plan is complete, and its tensors are placed.
 std::vector<std::byte> write_head(PackedHead& head);
@@ -40,5 +48,8 @@ std::vector<std::byte> write_digests(PackedHead& head);
 void read_head(PackedHead& head, ByteSpan columns, std::uint64_t contents_length);
 /// @return how many bytes of `bytes` they take. @throws FormatError.
 std::uint64_t read_digests(PackedHead& head, ByteSpan bytes);
+/// Logical and stored bytes of a tensor whose columns were read, and places of chunks in these.
+/// @throws FormatError.
+void derive_lengths(TensorPlan& tensor, const ColumnReader& columns);
 
 }  // namespace thalia::container

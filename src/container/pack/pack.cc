@@ -64,7 +64,14 @@ std::optional<std::vector<std::byte>> pack(FilePlan& plan,
                   .plan = &plan};
   std::memcpy(&head.closing_checksum, container.last(format::kChecksumLength).data(),
               format::kChecksumLength);
-  for (const std::uint32_t i : file_order) head.tensors.push_back(&plan.tensors[i]);
+  for (const std::uint32_t i : file_order) {
+    TensorPlan& tensor = plan.tensors[i];
+    head.tensors.push_back(&tensor);
+    if (has_step_header(tensor)) {
+      head.step_headers.push_back(
+          format::overlay<format::StepDeltaHeader>(container, tensor.stored_offset, "payload"));
+    }
+  }
 
   std::vector<std::byte> frame;
   codec::encode_frame(Codec::zstd, kLevel, write_head(head), frame);
@@ -77,8 +84,10 @@ std::optional<std::vector<std::byte>> pack(FilePlan& plan,
   append(out, format::struct_bytes(first));
   append(out, frame);
   append(out, write_digests(head));
-  for (const TensorPlan* tensor : head.tensors)
-    append(out, container.subspan(tensor->stored_offset, tensor->stored_length));
+  for (const TensorPlan* tensor : head.tensors) {
+    const std::uint64_t left_out = has_step_header(*tensor) ? sizeof(format::StepDeltaHeader) : 0;
+    append(out, container.subspan(tensor->stored_offset, tensor->stored_length).subspan(left_out));
+  }
 
   const bool pays = out.size() <= contents.size() - contents.size() / kLeastGain;
   if (!pays || !comes_out_again(out, contents)) return std::nullopt;

@@ -123,16 +123,25 @@ class Unpacking {
   }
 
   void take_payloads(ByteSpan payloads) {
+    auto step_header = head_.step_headers.cbegin();
     for (TensorPlan* tensor : head_.tensors) {
-      if (tensor->stored_length > payloads.size()) {
+      const ByteSpan first =
+          has_step_header(*tensor) ? format::struct_bytes(*step_header++) : ByteSpan();
+      const std::uint64_t length = tensor->stored_length - first.size();
+      if (length > payloads.size()) {
         fail_field(ErrorCode::truncated, kPackedSection, "payloads", payloads_at_,
-                   fmt::format("{} bytes left", payloads.size()),
-                   std::to_string(tensor->stored_length));
+                   fmt::format("{} bytes left", payloads.size()), std::to_string(length));
       }
-      const ByteSpan stored = payloads.first(tensor->stored_length);
-      payloads = payloads.subspan(tensor->stored_length);
-      tensor->pieces = stored;
-      if (tensor->chunks.empty()) tensor->digest = integrity::content_digest(stored, 1);
+      const ByteSpan stored = payloads.first(length);
+      payloads = payloads.subspan(length);
+      if (tensor->chunks.empty()) {
+        integrity::ContentHasher hasher;
+        hasher.update(first);
+        hasher.update(stored);
+        tensor->digest = {hasher.crc32(), hasher.content_hash()};
+      }
+      tensor->pieces =
+          first.empty() ? container::PayloadPieces(stored) : std::vector<ByteSpan>{first, stored};
       for (format::ChunkEntry& chunk : tensor->chunks)
         chunk.crc32 = integrity::crc32(stored.subspan(chunk.offset, chunk.stored_length));
     }

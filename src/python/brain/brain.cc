@@ -138,12 +138,13 @@ Members save_brain(PyBrain& self, const Path& path, BrainSaveOptions options) {
 }
 
 // `search`: folders in which bases of the base are looked for.
-BrainDeltaOptions delta_options(bool keep_policy, double threshold, std::vector<Path> search,
-                                BrainSaveOptions brain) {
+BrainDeltaOptions delta_options(bool keep_policy, double threshold, bool pack,
+                                std::vector<Path> search, BrainSaveOptions brain) {
   return {.keep_policy = keep_policy,
           .loss = {.threshold = threshold},
           .chain = {.search = std::move(search)},
-          .brain = std::move(brain)};
+          .brain = std::move(brain),
+          .pack = pack};
 }
 
 Members save_brain_delta(PyBrain& self, const Path& path, const Path& base,
@@ -403,12 +404,13 @@ void bind_building(nb::module_& module) {
   nb::class_<BrainDeltaOptions>(module, "BrainDeltaOptions")
       .def(
           "__init__",
-          [](BrainDeltaOptions* self, bool keep_policy, double threshold, std::vector<Path> search,
-             const BrainSaveOptions& brain) {
-            new (self)
-                BrainDeltaOptions(delta_options(keep_policy, threshold, std::move(search), brain));
+          [](BrainDeltaOptions* self, bool keep_policy, double threshold, bool pack,
+             std::vector<Path> search, const BrainSaveOptions& brain) {
+            new (self) BrainDeltaOptions(
+                delta_options(keep_policy, threshold, pack, std::move(search), brain));
           },
-          nb::arg("keep_policy"), nb::arg("threshold"), nb::arg("search"), nb::arg("brain"));
+          nb::arg("keep_policy"), nb::arg("threshold"), nb::arg("pack"), nb::arg("search"),
+          nb::arg("brain"));
   const auto snapshot_of = [](const std::string& name) {
     return chosen<Snapshot>("snapshot", name,
                             {{"copy", Snapshot::copy}, {"borrowed", Snapshot::borrowed}});

@@ -139,7 +139,7 @@ class Rebase {
     const std::optional<ChainReader> base =
         step.base ? std::optional(open(paths_[*step.base])) : std::nullopt;
     const state::RewrittenFile written =
-        state::rewrite(open(paths_[step.file]), base, options_.save);
+        state::rewrite(open(paths_[step.file]), base, options_.save, options_.pack);
     before_[step.file].bytes = written.bytes;
     before_[step.file].depth = written.depth;
     written_.insert(step.file);

@@ -103,7 +103,7 @@ RewrittenFile write_form(const ChainReader& chain, const std::optional<ChainRead
   RewrittenFile written;
   if (base) {
     DeltaOptions options{.save = save, .pack = pack};
-    // A difference is packed as all deltas are.
+    // A difference is compressed as all deltas are.
     options.save.compression = {};
     const DeltaResult delta = write_delta_at(state, *base, fd, target, options);
     written = {delta.file_bytes, delta.depth};
@@ -150,7 +150,7 @@ void require_whole(const ChainReader& chain, const std::stop_token& cancel) {
 }
 
 RewrittenFile rewrite(const ChainReader& chain, const std::optional<ChainReader>& base,
-                      const SaveOptions& options) {
+                      const SaveOptions& options, bool pack) {
   const fs::path target = chain.reader().path();
   SaveOptions save = options;
   const bool has_digest = std::exchange(save.sha256, false) || has_sha256(target);
@@ -159,7 +159,7 @@ RewrittenFile rewrite(const ChainReader& chain, const std::optional<ChainReader>
   RewrittenFile written;
   const auto wrapper = read_wrapper(target);
   if (wrapper && !wrapper->packed) {
-    // First as it is, in a file that goes; then in frames.
+    // First as it is, in a file that goes; then in frames, which nothing packed is in.
     const io::TemporaryFile plain(target, save.output.within);
     written = write_form(chain, base, io::open_for_update(plain.path()).get(), save, false);
     if (has_digest) container::remove_sha256_file(target, save.output);
@@ -171,7 +171,7 @@ RewrittenFile rewrite(const ChainReader& chain, const std::optional<ChainReader>
             .output_bytes;
   } else {
     io::AtomicFile file(target, {.output = save.output, .cancel = save.work.cancel});
-    written = write_form(chain, base, file.fd(), save, true);
+    written = write_form(chain, base, file.fd(), save, pack);
     if (has_digest) container::remove_sha256_file(target, save.output);
     file.commit();
   }

@@ -26,9 +26,9 @@ void require_whole(const ChainReader& chain, const std::stop_token& cancel);
 /// Writes the state of a chain in place of the chain's own file: full, or as an exact delta of
 /// `base`. It says that it was saved when the old one was, and has frames around it where that has.
 /// NAME.sha256 is written anew where the options ask for it or there is one.
-/// @param save its compression is that of a full file. @throws as state::save_state() and
-/// write_delta(): the old file is there still.
+/// @param save its compression is that of a full file. @param pack as of DeltaOptions.
+/// @throws as state::save_state() and write_delta(): the old file is there still.
 RewrittenFile rewrite(const ChainReader& chain, const std::optional<ChainReader>& base,
-                      const SaveOptions& save);
+                      const SaveOptions& save, bool pack);
 
 }  // namespace thalia::state

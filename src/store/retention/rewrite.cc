@@ -83,7 +83,8 @@ CheckpointEntry rewrite_entry(const PruneJob& job, const CheckpointEntry& entry,
     state::rewrite(chain, base,
                    {.sha256 = true,
                     .output = job.run.files().output(job.durability),
-                    .work = {.cancel = job.cancel}});
+                    .work = {.cancel = job.cancel}},
+                   job.run.config().deltas.pack);
   } catch (...) {
     mend_after_failure(job, entry);
     throw;

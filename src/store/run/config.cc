@@ -123,6 +123,7 @@ DeltaPolicy read_deltas(const Value& object) {
   policy.max_cost = fields.number("max_cost").value_or(policy.max_cost);
   if (!(policy.max_cost > 1 && policy.max_cost <= 100))
     fields.fail("max_cost", fmt::format("{}", policy.max_cost), "more than 1, at most 100");
+  policy.pack = fields.truth("pack").value_or(policy.pack);
   fields.require_all_known();
   return policy;
 }

@@ -136,6 +136,7 @@ Value tree_of(const RunConfig& config) {
   deltas.add("policy", name_of(config.deltas.kind));
   deltas.add("full_every", config.deltas.full_every);
   deltas.add("max_cost", config.deltas.max_cost);
+  deltas.add("pack", config.deltas.pack);
   Value& phases = tree.add("phases", Value::array());
   for (const PhaseConfig& phase : config.phases) phases.push_back(tree_of(phase));
   if (config.pool) tree.add("pool", tree_of(*config.pool));

@@ -188,7 +188,8 @@ class Publisher::Impl {
 
   std::optional<store::SavedFile> write_delta_at(store::SavePlace& place, const StateSource& state,
                                                  const SaveOptions& save, PublishedState& result) {
-    DeltaOptions options{.save = run_.save_options(save, place.info.replace)};
+    DeltaOptions options{.save = run_.save_options(save, place.info.replace),
+                         .pack = run_.run().config().deltas.pack};
     options.save.sha256 = false;
     const std::filesystem::path base = place.path.parent_path() / place.delta->base;
     result.from_memory =

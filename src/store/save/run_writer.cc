@@ -153,7 +153,8 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
         impl_->session().step(SaveStep::write);
         own.save = impl_->save_options(options.save, at.info.replace);
         own.save.sha256 = false;
-        return saved_delta(BrainCheckpoint::save_delta(brain, at.path, base, {.brain = own}));
+        return saved_delta(BrainCheckpoint::save_delta(
+            brain, at.path, base, {.brain = own, .pack = run().config().deltas.pack}));
       });
 }
 
@@ -173,7 +174,8 @@ SaveHandle<StoredCheckpoint> RunWriter::save_async(AsyncSaver& saver, std::strin
     store::SaveAt full = impl_->full_of_delta(impl_->save_options(options.save, true));
     own.save.sha256 = false;
     const SaveHandle<BrainDeltaResult> handle = BrainCheckpoint::save_delta_async(
-        saver, brain, place.path, *base, {.brain = std::move(own)}, snapshot);
+        saver, brain, place.path, *base,
+        {.brain = std::move(own), .pack = run().config().deltas.pack}, snapshot);
     return impl_->publish_later(
         store::control_of(handle), std::move(place),
         [handle] { return saved_delta(handle.wait()); }, std::move(full));
@@ -198,7 +200,8 @@ StoredCheckpoint RunWriter::save(std::string_view phase, std::uint64_t step,
       },
       [&](const store::SavePlace& at, const ChainReader& base) {
         impl_->session().step(SaveStep::write);
-        DeltaOptions delta{.save = impl_->save_options(options, at.info.replace)};
+        DeltaOptions delta{.save = impl_->save_options(options, at.info.replace),
+                           .pack = run().config().deltas.pack};
         delta.save.sha256 = false;
         return saved_delta(write_delta(state, base, at.path, delta));
       });

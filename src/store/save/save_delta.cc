@@ -63,7 +63,7 @@ SaveHandle<StoredCheckpoint> RunWriter::Impl::save_delta_later(AsyncSaver& saver
   at.replacement.reset();
   auto save = [this, made, at = std::move(at), base = std::move(base)](Writer& own) -> SaveResult {
     const container::FileSave& declared = container::file_save_of(own);
-    DeltaOptions delta{.save = declared.options()};
+    DeltaOptions delta{.save = declared.options(), .pack = run().config().deltas.pack};
     delta.save.sha256 = false;
     // A digest of what was there is not the delta's.
     if (at.info.replace) container::remove_sha256_file(at.path, session().output());

@@ -429,6 +429,8 @@ def test_a_threshold_keeps_what_hardly_moved(tmp_path):
     weights += np.float32(1e-6)
     weights[0, 0] += np.float32(1)
     BrainCheckpoint.save_delta(later, tmp_path / "b.thalia", tmp_path / "a.thalia", threshold=1e-5)
+    BrainCheckpoint.save_delta(later, tmp_path / "c.thalia", tmp_path / "a.thalia", threshold=1e-5, pack=False)
+    assert [thalia.info(tmp_path / name).wrapper is None for name in ("b.thalia", "c.thalia")] == [False, True]
     found = BrainCheckpoint.load(tmp_path / "b.thalia").regions["cortex"]["weights"]["w_ff"]
     before = state(0)["regions"]["cortex"]["weights"]["w_ff"]
     assert found[0, 0] == weights[0, 0] and np.array_equal(found[1:], before[1:])

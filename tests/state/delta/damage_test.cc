@@ -41,8 +41,8 @@ SampleState sample(std::uint64_t seed) {
 struct Chain {
   Chain() {
     save_full(sample(1), base);
-    save_delta(sample(2), base, first, {.save = {.timestamp = 1}});
-    save_delta(sample(3), first, second, {.save = {.timestamp = 1}});
+    save_delta(sample(2), base, first, {.save = {.timestamp = 1}, .pack = false});
+    save_delta(sample(3), first, second, {.save = {.timestamp = 1}, .pack = false});
   }
   TemporaryFolder folder;
   fs::path base = folder / "base.thalia";

@@ -1,9 +1,11 @@
 // Packed deltas: what comes out is the delta that was packed, byte for byte, and what was cut,
 // damaged or made to mislead is refused. docs/format/packed.md.
 #include <cstring>
+#include <map>
 #include <string>
 
 #include "container/wrap/packed.h"
+#include "format/constants.h"
 #include "format/delta.h"
 #include "format/packed.h"
 #include "state/delta/check.h"
@@ -22,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Everything that a delta can hold: unchanged, listed, moved, whole, sparse, grown and of low rank,
+// Everything that a delta can hold: unchanged, listed, in steps, moved, whole, sparse, of low rank,
 // in pieces of a region of all kinds, compressed or not, and connections.
 SampleState sample(int step) {
   std::mt19937_64 random(7);
@@ -32,6 +34,13 @@ SampleState sample(int step) {
   Tensor listed = weights;
   Tensor moved = normal_tensor({20, 30}, random);
   Tensor low_rank = weights;
+  std::map<DType, Tensor> stepped;
+  for (const DType dtype : {DType::bf16, DType::f8_e4m3, DType::i8, DType::u16}) {
+    Tensor& tensor = stepped[dtype] = random_tensor(dtype, {300}, random);
+    const MutableByteSpan bytes = tensor.mutable_bytes();
+    for (std::size_t i = 0; i < bytes.size(); i += 16)
+      bytes[i] = static_cast<std::byte>(std::to_integer<int>(bytes[i]) + step);
+  }
   if (step > 0) {
     listed.mutable_as<float>()[7] = static_cast<float>(step);
     for (float& value : moved.mutable_as<float>()) value *= 1 + 1e-3f * static_cast<float>(step);
@@ -49,6 +58,8 @@ SampleState sample(int step) {
     region["phase"] = {moved, Role::oscillator};
     region["v"] = {listed, Role::region_state};
     region["scalar"] = {Tensor::zeros(DType::f64, {})};
+    for (const auto& [dtype, tensor] : stepped)
+      region[std::string(name) + "." + std::string(dtype_name(dtype))] = {tensor};
     region["empty"] = {Tensor::zeros(DType::f32, {0, 3}), Role::bias};
     region["sparse"] = {listed.to_csr()};
     region["whole"] = {random_tensor(DType::u8, {100 + static_cast<std::uint64_t>(step)}, random)};
@@ -158,6 +169,30 @@ BOOST_AUTO_TEST_CASE(a_state_comes_back_through_packed_deltas_and_plain_ones) {
   }
 }
 
+// The first bytes of steps are in the head alone, so that a head of other ones makes another file.
+BOOST_AUTO_TEST_CASE(headers_of_steps_are_in_the_head) {
+  Files files;
+  DeltaOptions exact = packed();
+  exact.loss = {};
+  const DeltaResult result = files.save(1, exact);
+  BOOST_TEST_REQUIRE(result.packed);
+  BOOST_TEST(result.steps == 12u);
+  const std::string file = read_file(files.delta);
+  const std::string contents = contents_of(file);
+  const Reader reader = Reader::open(files.delta);
+  for (std::uint32_t r = 0; r < reader.region_count(); ++r) {
+    const RegionView region = reader.region(r);
+    for (std::uint32_t t = 0; t < region.tensor_count(); ++t) {
+      const TensorView tensor = region.tensor(t);
+      if (tensor.encoding() != Encoding::step_delta) continue;
+      const std::string stored =
+          contents.substr(format::kPageAlignment + tensor.stored_offset(), tensor.stored_bytes());
+      BOOST_TEST(file.find(stored) == std::string::npos);
+      BOOST_TEST(file.find(stored.substr(sizeof(format::StepDeltaHeader))) != std::string::npos);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_state_in_memory_is_a_base_whatever_digests_it_has) {
   Files files;
   DeltaOptions exact = packed();
@@ -199,6 +234,9 @@ BOOST_AUTO_TEST_CASE(a_chain_that_is_turned_has_packed_deltas) {
   // And back: what was packed is full again.
   rebase({files.base}, {.save = {.output = {.durability = Durability::none}}});
   check_chain(ChainReader::open(files.delta), sample(1));
+  check_chain(ChainReader::open(files.base), sample(0));
+  rebase({files.delta}, {.save = {.output = {.durability = Durability::none}}, .pack = false});
+  BOOST_TEST(!read_wrapper(files.base).has_value());
   check_chain(ChainReader::open(files.base), sample(0));
 }
 

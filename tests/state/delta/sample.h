@@ -70,7 +70,8 @@ inline SaveResult save_full(const SampleState& state, const std::filesystem::pat
 }
 
 inline DeltaResult save_delta(const SampleState& state, const std::filesystem::path& base,
-                              const std::filesystem::path& path, DeltaOptions options = {}) {
+                              const std::filesystem::path& path,
+                              DeltaOptions options = {.pack = false}) {
   options.save.output.durability = Durability::none;
   return write_delta(state_source(state), ChainReader::open(base), path, options);
 }

@@ -13,7 +13,7 @@ namespace {
 RunConfig full_config() {
   RunConfig config = hydra_config();
   config.extension = "ckpt.thalia";
-  config.deltas = {.kind = DeltaPolicy::Kind::cost, .max_cost = 1.25};
+  config.deltas = {.kind = DeltaPolicy::Kind::cost, .max_cost = 1.25, .pack = false};
   config.phases[0].retention = {.keep_last = 5,
                                 .keep_every_steps = 1000,
                                 .keep_every_seconds = 3600,
@@ -59,6 +59,7 @@ BOOST_AUTO_TEST_CASE(what_is_left_out_has_the_defaults) {
   BOOST_TEST(config.phases[0].retention.keep_last.value() == 20);
   BOOST_TEST(config.phases[0].gate_name() == "train_best");
   BOOST_TEST((config.deltas.kind == DeltaPolicy::Kind::cost));
+  BOOST_TEST(config.deltas.pack);
   BOOST_TEST(!config.pool);
   // A table of rules has those that it names, and no others.
   const RunConfig ruled = parse(phases("[phases.retention]\nkeep_best = 2\n"));
@@ -95,6 +96,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_go_together_is_refused) {
   refused(phases("[pool]\nphase = \"league\"\n"), "pool");
   refused(phases("[pool]\nphase = \"train\"\nself_weight = -1\n"), "pool.self_weight");
   refused(phases("[deltas]\nmax_cost = 1.0\n"), "deltas.max_cost");
+  refused(phases("[deltas]\npack = 1\n"), "deltas.pack");
   RunConfig none;
   BOOST_CHECK_EXCEPTION(run_config_text(none, ConfigFormat::toml), UsageError,
                         has_code(ErrorCode::bad_argument));

@@ -3,6 +3,7 @@
 #include "store/runs.h"
 #include "store/save/delta_choice.h"
 #include "support/errors.h"
+#include "thalia/compress.h"
 
 using namespace thalia;
 using namespace thalia::test;
@@ -39,6 +40,22 @@ BOOST_AUTO_TEST_CASE(every_nth_file_is_full) {
     const LoadedCheckpoint loaded = run.run().load("train", {.step = step});
     BOOST_TEST((BrainCheckpoint::load(loaded.path) == brain_of(step, false) ||
                 BrainCheckpoint::load(loaded.path).regions == brain_of(step, false).regions));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(small_deltas_are_packed_unless_the_run_says_otherwise) {
+  for (const bool pack : {true, false}) {
+    const TemporaryRun run(
+        config_with({.kind = DeltaPolicy::Kind::every, .full_every = 9, .pack = pack}));
+    RunWriter writer = run.writer();
+    writer.save("train", 1, brain_of(1, false));
+    const std::filesystem::path delta =
+        run.run().path_of(writer.save("train", 2, brain_of(2, false)).entry);
+    BOOST_TEST(read_wrapper(delta).has_value() == pack);
+    writer.rebase("train");
+    const auto entries = run.run().list("train");
+    BOOST_TEST(read_wrapper(run.run().path_of(entries[0])).has_value() == pack);
+    BOOST_TEST(!read_wrapper(run.run().path_of(entries[1])).has_value());
   }
 }
 

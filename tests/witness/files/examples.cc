@@ -60,7 +60,7 @@ void write_delta_of_steps(const fs::path& folder) {
   write_step(base, 1);
   write_step(next, 2);
   const SaveOptions plain = example_options();
-  DeltaOptions options{.save = plain};
+  DeltaOptions options{.save = plain, .pack = false};
   options.save.compression.codec = Codec::none;
   options.save.block_log2.reset();
   options.save.file_uuid->back() = 2;

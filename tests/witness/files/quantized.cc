@@ -105,7 +105,8 @@ void write_chain(const std::filesystem::path& folder) {
     if (step == 0) continue;
     DeltaOptions options{.save = {.leaves = LeafAlgorithm::sha256,
                                   .compression = {.codec = Codec::none},
-                                  .timestamp = 1}};
+                                  .timestamp = 1},
+                         .pack = false};
     options.loss.low_rank.emplace(LowRankOptions{.bits_per_element = 1.5, .min_elements = 1});
     write_delta(state_source(ChainReader::open(plain)), ChainReader::open(path(step - 1)),
                 path(step), options);
