@@ -48,7 +48,7 @@ class store::FollowerImpl {
       : options_(checked(options)),
         stop_(options.chain.read.work.cancel),
         folder_(folder, options_),
-        watch_(options_.polling),
+        watch_(options_.polling, FollowedFolder::may_lead),
         into_(options_),
         states_(options_, folder_, into_) {
     if (states_.has_file()) {
