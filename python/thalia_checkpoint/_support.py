@@ -55,6 +55,21 @@ def read_bounded(path: str, most: int) -> bytes:
     return data
 
 
+class ClosedAtEnd:
+    """As a context manager it is closed at the end, whatever happened."""
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
 class OpenHere:
     """What this process has open, and no other can be given. Pickling it says what to do instead."""
 

@@ -67,6 +67,17 @@ RebaseResult run_rebase(const Paths& files, Paths others, unsigned max_depth, bo
   });
 }
 
+// What leads from one model to another, in another program's form.
+template <typename Result, typename Options>
+Result write_between(Result (*write)(const Path&, const Path&, const Path&, const Options&),
+                     const Path& base, const Path& input, const Path& target, Options options) {
+  return interruptible([&](const std::stop_token& stop) {
+    options.chain.read.work.cancel = stop;
+    options.work.cancel = stop;
+    return write(base, input, target, options);
+  });
+}
+
 WeightDeltaResult run_weight_delta(const Path& base, const Path& input, const Path& target,
                                    const std::string& kind, std::string encoding,
                                    std::string checksum, const std::string& access, Paths search,
@@ -80,11 +91,7 @@ WeightDeltaResult run_weight_delta(const Path& base, const Path& input, const Pa
       .chain = chain_options(access, std::move(search), saved.work.threads),
       .output = saved.output,
       .work = saved.work};
-  return interruptible([&](const std::stop_token& stop) {
-    options.chain.read.work.cancel = stop;
-    options.work.cancel = stop;
-    return write_weight_delta(base, input, target, options);
-  });
+  return write_between(write_weight_delta, base, input, target, options);
 }
 
 LoraAdapterResult run_lora_adapter(const Path& base, const Path& input, const Path& target,
@@ -98,11 +105,7 @@ LoraAdapterResult run_lora_adapter(const Path& base, const Path& input, const Pa
                              .chain = chain_options(access, std::move(search), saved.work.threads),
                              .output = saved.output,
                              .work = saved.work};
-  return interruptible([&](const std::stop_token& stop) {
-    options.chain.read.work.cancel = stop;
-    options.work.cancel = stop;
-    return write_lora_adapter(base, input, target, options);
-  });
+  return write_between(write_lora_adapter, base, input, target, options);
 }
 
 void bind_delta_results(nb::module_& module) {

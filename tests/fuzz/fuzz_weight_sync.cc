@@ -36,7 +36,8 @@ void check_frame(ByteEncoding encoding, ByteSpan frame) {
   }
   const State before{};
   std::vector<std::byte> again;
-  if (encode_bytes(encoding, before, after, again) == 0) return;
+  const auto take = [&](ByteSpan piece) { again.insert(again.end(), piece.begin(), piece.end()); };
+  if (encode_bytes(encoding, before, after, take) == 0) return;
   State applied{};
   io::MemoryBudget budget({.max_allocation_bytes = kMost}, again.size());
   apply_bytes(encoding, again, applied, budget);

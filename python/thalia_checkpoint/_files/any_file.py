@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core, _html
-from .._support import OpenHere, from_json
+from .._support import ClosedAtEnd, OpenHere, from_json
 from .._types import Access, Path, Verification
 from .dtypes import is_packed
 from .file import File, Tensors, closed
 from .flat import FlatSource, FlatTensors
 from .source import Buffer, bytes_of
 from .tensor import Tensor
-
-if TYPE_CHECKING:
-    from typing import Self
 
 
 class OpenOptions(NamedTuple):
@@ -93,7 +90,7 @@ class _AnyTensor(Tensor):
         return super()._own_bytes() if self.is_mapped else bytes_of(self._source.decoded())
 
 
-class AnyFile(OpenHere, Mapping[str, Tensor]):
+class AnyFile(ClosedAtEnd, OpenHere, Mapping[str, Tensor]):
     """An open file of any format without regions, or a model in several files: tensors by name, in the
     order of the file, or of one file after the other.
 
@@ -194,12 +191,6 @@ class AnyFile(OpenHere, Mapping[str, Tensor]):
         self._tensors = Tensors([])
         for part in self._parts:
             part.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         if self._open is None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .. import _core, _html
 from .._keywords import suggests
 from .._missing import ByName, not_found
-from .._support import OpenHere, from_json
+from .._support import ClosedAtEnd, OpenHere, from_json
 from ..errors import IntegrityError, NotFoundError, UsageError, make_error
 from .tensor import Tensor
 
@@ -166,7 +166,7 @@ class Region(OpenHere, ByName[Tensor]):
 
 
 @suggests
-class File(OpenHere, Mapping[str, Region]):
+class File(ClosedAtEnd, OpenHere, Mapping[str, Region]):
     """An open .thalia file or delta: regions by name.
 
     The tensors of a delta are those of the state that it stands for; they are read through the
@@ -324,12 +324,6 @@ class File(OpenHere, Mapping[str, Region]):
         """Lets go of the file. Arrays made of it stay valid, and keep it mapped."""
         self._open = None
         self._tensors = None
-
-    def __enter__(self) -> File:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         if self._open is None:

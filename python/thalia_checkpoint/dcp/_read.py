@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any
 
 import torch
@@ -18,6 +17,7 @@ from .._files.dtypes import carrier_dtype, is_packed
 from .._files.file import File, Region
 from .._files.open import open_one
 from .._files.tensor import Tensor
+from .._support import ClosedAtEnd
 from .._types import Access
 from ..errors import FormatError, make_error
 from ..torch._decode import decode
@@ -25,7 +25,7 @@ from ..torch._tensors import bytes_of, element_dtype, in_elements, in_torch, sli
 from ._write import compresses_itself
 
 
-class OpenFiles:
+class OpenFiles(ClosedAtEnd):
     """The files of a checkpoint, each opened when it is first needed, and as its metadata have it."""
 
     def __init__(self, folder: str, access: Access, verify: bool) -> None:
@@ -34,10 +34,7 @@ class OpenFiles:
         self._verify = verify
         self._open: dict[StoredFile, File] = {}
 
-    def __enter__(self) -> OpenFiles:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+    def close(self) -> None:
         for file in self._open.values():
             file.close()
 

@@ -17,15 +17,13 @@ from .._files.source import Buffer
 from .._files.tensor import Tensor
 from .._keywords import suggests
 from .._missing import ByName, not_found
-from .._support import OpenHere, from_json, paths, texts
+from .._support import ClosedAtEnd, OpenHere, from_json, paths, texts
 from .._types import Path
 from ._facts import warn_all
 from ._memory import OwnMemory, grouped, own_memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
-    from typing import Self
 
     import torch
 
@@ -121,7 +119,7 @@ class FollowedState(OpenHere, ByName[Tensor]):
 
 
 @suggests
-class Follower(OpenHere):
+class Follower(ClosedAtEnd, OpenHere):
     """Follows the newest checkpoint of a training, as it is saved.
 
         with Follower("runs/20260115_143022_a1b2c3d4") as follower:
@@ -294,14 +292,6 @@ class Follower(OpenHere):
         """wait() until it gives None, which it does after wake()."""
         while (update := self.wait()) is not None:
             yield update
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Follower of {os.fsdecode(self._folder)!r}{'' if self._raw.is_open else ', closed'}>"

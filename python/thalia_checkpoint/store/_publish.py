@@ -12,16 +12,13 @@ from .._files.writer import SaveOptions, Writer
 from .._keywords import suggests
 from .._objects.encoder import Instead
 from .._progress import callback
-from .._support import OpenHere
+from .._support import ClosedAtEnd, OpenHere
 from .._types import Path
 from ._facts import warn_all
 from ._saves import brain_plan, declared
 from ._writer import RunWriter
 
 if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Self
-
     from ..brain._options import RunOptions
 
 __all__ = ["PublishHandle", "PublishWriter", "PublishedState", "Publisher"]
@@ -50,7 +47,7 @@ class PublishWriter(Writer):
 
 
 @suggests
-class Publisher(OpenHere):
+class Publisher(ClosedAtEnd, OpenHere):
     """Publishes the states of a training into a run, for those who follow it.
 
         with Publisher("runs/20260115_143022_a1b2c3d4") as publisher:
@@ -168,14 +165,6 @@ class Publisher(OpenHere):
         self._raw.close()
         if self._own:
             self._writer.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Publisher into {os.fspath(self._writer.run.folder)!r}>"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from .. import _core
 from .._core import RebaseResult
 from .._files.async_saver import close_at_exit
 from .._keywords import suggests
+from .._support import ClosedAtEnd
 from .._types import Path
 from ._facts import LoadedCheckpoint, PromoteResult, PruneResult, StoreReport, loaded_of
 from ._phases import TransitionPlan, TransitionResult, expected_tensors, plan_members
@@ -18,13 +19,9 @@ from ._pool import Pool
 from ._run import Run, config_text
 from ._saves import RunSaves
 
-if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Self
-
 
 @suggests
-class RunWriter(RunSaves):
+class RunWriter(ClosedAtEnd, RunSaves):
     """Saves into a run. It holds the run's lock: one at a time, over all processes.
 
     As a context manager it closes the run at the end. What a process that was killed left of its
@@ -172,14 +169,6 @@ class RunWriter(RunSaves):
         """Waits for saves in the background, and lets go of the lock. Everything raises UsageError then."""
         self._raw.close()
         self._warn()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 _open: weakref.WeakSet[RunWriter] = weakref.WeakSet()

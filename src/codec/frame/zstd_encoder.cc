@@ -25,6 +25,11 @@ ZstdEncoder::ZstdEncoder(int level) : state_(std::make_unique<State>()) {
 
 ZstdEncoder::~ZstdEncoder() = default;
 
+void ZstdEncoder::expect(std::uint64_t content_bytes) {
+  if (ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(state_->context.get(), content_bytes)))
+    throw std::bad_alloc();
+}
+
 void ZstdEncoder::write(ByteSpan raw, const Sink& sink) {
   if (!raw.empty()) step(raw, false, sink);
 }

@@ -2,6 +2,7 @@
 // there will be.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -9,8 +10,9 @@
 
 namespace thalia::codec {
 
-/// The frame has no checksum, and no content size unless it is empty. How the content is cut into
-/// pieces does not change it. Memory is what the level's window takes. Externally synchronised.
+/// The frame has no checksum, and no content size unless it is empty or expect() has told it. How
+/// the content is cut into pieces does not change it. Memory is what the level's window takes.
+/// Externally synchronised.
 class ZstdEncoder {
  public:
   using Sink = std::function<void(ByteSpan piece)>;
@@ -21,6 +23,8 @@ class ZstdEncoder {
   ZstdEncoder(const ZstdEncoder&) = delete;
   ZstdEncoder& operator=(const ZstdEncoder&) = delete;
 
+  /// Before the first piece of a frame: how many bytes its content has.
+  void expect(std::uint64_t content_bytes);
   /// What is ready of the frame goes to the sink, whose exceptions pass through.
   void write(ByteSpan raw, const Sink& sink);
   /// Hands on the rest; the next piece begins another frame.

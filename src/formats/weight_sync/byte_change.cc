@@ -4,11 +4,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "base/byte_xor.h"
 #include "base/fail.h"
 #include "codec/frame/zstd_decoder.h"
+#include "codec/frame/zstd_encoder.h"
 #include "codec/frame/zstd_frame.h"
 #include "format/little_endian.h"
 #include "formats/zip/deflate.h"
@@ -21,16 +25,14 @@ namespace {
 
 constexpr int kLevel = 1;
 constexpr std::uint64_t kWord = sizeof(std::uint32_t);
+// What is made of a change at a time, whatever its length.
+constexpr std::uint64_t kPart = 256 << 10;
+constexpr std::size_t kLine = 64;
 
 std::uint32_t word_at(ByteSpan bytes, std::uint64_t i) noexcept {
   format::le32 word;
   std::memcpy(&word, bytes.data() + i * kWord, kWord);
   return word;
-}
-
-void put_word(std::vector<std::byte>& out, std::uint64_t i, std::uint64_t value) noexcept {
-  const format::le32 word = static_cast<std::uint32_t>(value);
-  std::memcpy(out.data() + i * kWord, &word, kWord);
 }
 
 std::uint64_t count_changed(ByteSpan before, ByteSpan after) noexcept {
@@ -39,26 +41,91 @@ std::uint64_t count_changed(ByteSpan before, ByteSpan after) noexcept {
   return changed;
 }
 
-std::vector<std::byte> list_of(ByteSpan before, ByteSpan after, std::uint64_t changed) {
+// Calls use(at, length) for the parts of both states that are read together.
+template <typename Use>
+void for_each_part(std::uint64_t size, const Use& use) {
+  for (std::uint64_t at = 0; at < size; at += kPart) use(at, std::min(kPart, size - at));
+}
+
+// Calls use(i) for each byte that differs, in order.
+template <typename Use>
+void for_each_changed(ByteSpan before, ByteSpan after, const Use& use) {
+  for (std::size_t line = 0; line < after.size(); line += kLine) {
+    const std::size_t end = std::min(line + kLine, after.size());
+    if (std::memcmp(before.data() + line, after.data() + line, end - line) == 0) continue;
+    for (std::size_t i = line; i < end; ++i)
+      if (before[i] != after[i]) use(i);
+  }
+}
+
+void check_list(std::uint64_t size, std::uint64_t changed) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 32;
-  if (after.size() > kMost || changed >= kMost) {
+  if (size > kMost || changed >= kMost) {
     throw UnsupportedError(ErrorCode::unsupported_feature,
                            "positions of 32 bits do not reach all bytes of the tensor",
                            {.field = "overwrite",
-                            .value = fmt::format("{} bytes", after.size()),
+                            .value = fmt::format("{} bytes", size),
                             .bound = fmt::format("{}", kMost)});
   }
-  std::vector<std::byte> raw;
-  raw.resize(kWord + changed * (kWord + 1));
-  put_word(raw, 0, changed);
-  std::uint64_t listed = 0;
-  for (std::size_t i = 0; i < after.size(); ++i) {
-    if (before[i] == after[i]) continue;
-    put_word(raw, 1 + listed, i);
-    raw[kWord + changed * kWord + listed] = after[i];
-    ++listed;
+}
+
+// A frame that is being made.
+class Frame {
+ public:
+  Frame(std::uint64_t content_bytes, const std::function<void(ByteSpan piece)>& sink)
+      : sink_(sink) {
+    encoder_.expect(content_bytes);
   }
-  return raw;
+  void add(ByteSpan content) { encoder_.write(content, sink_); }
+  void finish() { encoder_.finish(sink_); }
+
+ private:
+  const std::function<void(ByteSpan piece)>& sink_;
+  codec::ZstdEncoder encoder_{kLevel};
+};
+
+void add_words(std::vector<format::le32>& words, Frame& frame) {
+  frame.add(std::as_bytes(std::span(words)));
+  words.clear();
+}
+
+std::uint64_t encode_list(ByteSpan before, ByteSpan after,
+                          const std::function<void(ByteSpan piece)>& sink) {
+  const std::uint64_t changed = count_changed(before, after);
+  check_list(after.size(), changed);
+  Frame frame(kWord + changed * (kWord + 1), sink);
+  std::vector<format::le32> words{format::le32(static_cast<std::uint32_t>(changed))};
+  for_each_part(after.size(), [&](std::uint64_t at, std::uint64_t length) {
+    for_each_changed(before.subspan(at, length), after.subspan(at, length), [&](std::size_t i) {
+      words.emplace_back(static_cast<std::uint32_t>(at + i));
+    });
+    add_words(words, frame);
+  });
+  std::vector<std::byte> values;
+  for_each_part(after.size(), [&](std::uint64_t at, std::uint64_t length) {
+    for_each_changed(before.subspan(at, length), after.subspan(at, length),
+                     [&](std::size_t i) { values.push_back(after[at + i]); });
+    frame.add(values);
+    values.clear();
+  });
+  frame.finish();
+  return changed;
+}
+
+std::uint64_t encode_difference(ByteSpan before, ByteSpan after,
+                                const std::function<void(ByteSpan piece)>& sink) {
+  Frame frame(after.size(), sink);
+  std::uint64_t changed = 0;
+  std::vector<std::byte> difference(std::min(kPart, std::uint64_t{after.size()}));
+  for_each_part(after.size(), [&](std::uint64_t at, std::uint64_t length) {
+    const ByteSpan old = before.subspan(at, length), now = after.subspan(at, length);
+    const auto part = MutableByteSpan(difference).first(length);
+    changed += count_changed(old, now);
+    xor_of(old, now, part);
+    frame.add(part);
+  });
+  frame.finish();
+  return changed;
 }
 
 // What the frame holds, no more than a change of so many bytes can be.
@@ -104,18 +171,16 @@ void overwrite(ByteSpan list, MutableByteSpan state) {
 }  // namespace
 
 std::uint64_t encode_bytes(ByteEncoding encoding, ByteSpan before, ByteSpan after,
-                           std::vector<std::byte>& out) {
-  if (after.empty() || std::memcmp(before.data(), after.data(), after.size()) == 0) return 0;
-  const std::uint64_t changed = count_changed(before, after);
-  std::vector<std::byte> raw;
-  if (encoding == ByteEncoding::overwrite) {
-    raw = list_of(before, after, changed);
-  } else {
-    raw.assign(after.begin(), after.end());
-    xor_into(raw, before);
-  }
-  codec::zstd_encode(kLevel, raw, out);
-  return changed;
+                           const std::function<void(ByteSpan piece)>& sink) {
+  return encoding == ByteEncoding::overwrite ? encode_list(before, after, sink)
+                                             : encode_difference(before, after, sink);
+}
+
+// Blocks that cannot be compressed are stored, with three bytes for each of at most 128 KiB.
+std::uint64_t most_frame_bytes(ByteEncoding encoding, std::uint64_t size) noexcept {
+  const std::uint64_t most =
+      encoding == ByteEncoding::overwrite ? kWord + (kWord + 1) * size : size;
+  return most + most / 1024 + 64;
 }
 
 void apply_bytes(ByteEncoding encoding, ByteSpan frame, MutableByteSpan state,

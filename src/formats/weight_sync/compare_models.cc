@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <numeric>
 #include <optional>
 #include <string>
 
@@ -38,26 +39,34 @@ std::size_t place_in(const OpenedFile& base, const AnyTensor& tensor) {
 
 }  // namespace
 
-void compare_models(
-    const OpenedFile& base, const OpenedFile& next, const Work& work,
-    const std::function<void(std::size_t i, ByteSpan before, ByteSpan after)>& compare) {
-  std::vector<std::size_t> places;
+ModelPair::ModelPair(const OpenedFile& base, const OpenedFile& next) : base_(base), next_(next) {
   for (std::size_t i = 0; i < next.tensor_count(); ++i)
-    places.push_back(place_in(base, next.stored(i)));
-  if (base.tensor_count() != places.size()) {
-    for (std::size_t i = 0; i < base.tensor_count(); ++i) {
-      const AnyTensor tensor = base.stored(i);
-      if (!next.find(tensor.name))
-        refuse_model(tensor.name, "", "",
-                     "the new model lacks this tensor, and a delta can remove none");
-    }
+    places_.push_back(place_in(base, next.stored(i)));
+  if (base.tensor_count() == places_.size()) return;
+  for (std::size_t i = 0; i < base.tensor_count(); ++i) {
+    const AnyTensor tensor = base.stored(i);
+    if (!next.find(tensor.name))
+      refuse_model(tensor.name, "", "",
+                   "the new model lacks this tensor, and a delta can remove none");
   }
-  parallel_for(places.size(), resolve_threads(work.threads, places.size()), [&](std::size_t i) {
+}
+
+void ModelPair::compare(std::span<const std::size_t> tensors, const Work& work,
+                        const Compare& compare) const {
+  parallel_for(tensors.size(), resolve_threads(work.threads, tensors.size()), [&](std::size_t k) {
     stop_if_cancelled(work.cancel);
-    const Tensor before = base.read(places[i]);
-    const Tensor after = next.read(i);
-    with_tensor(printable(next.stored(i).name), [&] { compare(i, before.bytes(), after.bytes()); });
+    const std::size_t i = tensors[k];
+    const Tensor before = base_.read(places_[i]);
+    const Tensor after = next_.read(i);
+    with_tensor(printable(next_.stored(i).name),
+                [&] { compare(i, before.bytes(), after.bytes()); });
   });
+}
+
+void ModelPair::compare(const Work& work, const Compare& compare) const {
+  std::vector<std::size_t> all(places_.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  this->compare(all, work, compare);
 }
 
 }  // namespace thalia::formats::weight_sync

@@ -16,4 +16,16 @@ std::shared_ptr<const OpenedFile> open_slime_delta(const io::InputFile& input,
 std::shared_ptr<const OpenedFile> open_trl_delta(const io::InputFile& input,
                                                  const OpenOptions& options);
 
+/// Opens a delta by `open`. Where some of what it is based on is missing and options.as_stored is
+/// set, it is opened as the safetensors model that its files are.
+std::shared_ptr<const OpenedFile> open_or_as_stored(OpenFormat open, const io::InputFile& input,
+                                                    const OpenOptions& options);
+
+/// The same as an OpenFormat.
+template <OpenFormat kOpen>
+std::shared_ptr<const OpenedFile> or_as_stored(const io::InputFile& input,
+                                               const OpenOptions& options) {
+  return open_or_as_stored(kOpen, input, options);
+}
+
 }  // namespace thalia::formats

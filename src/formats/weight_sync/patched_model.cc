@@ -13,6 +13,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "formats/safetensors/opened.h"
+#include "formats/weight_sync/opened_weights.h"
 #include "io/folder/folder.h"
 #include "io/path/base_file.h"
 #include "thalia/files.h"
@@ -139,18 +140,6 @@ std::shared_ptr<const OpenedFile> open_based_on(const std::filesystem::path& mod
   });
 }
 
-std::shared_ptr<const OpenedFile> open_or_as_stored(
-    const io::InputFile& input, const OpenOptions& options,
-    const std::function<std::shared_ptr<const OpenedFile>()>& open) {
-  if (!options.as_stored || io::Folder::find(input.path())) return open();
-  try {
-    return open();
-  } catch (const IoError& error) {
-    if (error.errno_value() != ENOENT) throw;
-    return open_safetensors_file(input, options);
-  }
-}
-
 std::filesystem::path named_folder(const std::filesystem::path& file) {
   std::filesystem::path folder = folder_of(file);
   const std::string name = folder.filename().string();
@@ -159,3 +148,18 @@ std::filesystem::path named_folder(const std::filesystem::path& file) {
 }
 
 }  // namespace thalia::formats::weight_sync
+
+namespace thalia::formats {
+
+std::shared_ptr<const OpenedFile> open_or_as_stored(OpenFormat open, const io::InputFile& input,
+                                                    const OpenOptions& options) {
+  if (!options.as_stored || io::Folder::find(input.path())) return open(input, options);
+  try {
+    return open(input, options);
+  } catch (const IoError& error) {
+    if (error.errno_value() != ENOENT) throw;
+    return open_safetensors_file(input, options);
+  }
+}
+
+}  // namespace thalia::formats

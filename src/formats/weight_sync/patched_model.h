@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -44,12 +43,6 @@ std::shared_ptr<const OpenedFile> patched_model(std::shared_ptr<const OpenedFile
 /// @throws as open_safetensors_file(); FormatError where the policy forbids it.
 std::shared_ptr<const OpenedFile> open_based_on(const std::filesystem::path& model,
                                                 const OpenOptions& options);
-
-/// Calls open() for a delta with all that it is based on. Where some of that is missing and
-/// options.as_stored is set, the delta is opened as the safetensors model that its files are.
-std::shared_ptr<const OpenedFile> open_or_as_stored(
-    const io::InputFile& input, const OpenOptions& options,
-    const std::function<std::shared_ptr<const OpenedFile>()>& open);
 
 /// The folder of a file, by a path that tells its name and the folder above.
 std::filesystem::path named_folder(const std::filesystem::path& file);

@@ -185,8 +185,12 @@ Version base_of(const SlimeDelta& delta, const OpenOptions& options) {
   fail_missing(delta, places);
 }
 
-std::shared_ptr<const OpenedFile> open_slime_chain(const io::InputFile& input,
+}  // namespace
+}  // namespace weight_sync
+
+std::shared_ptr<const OpenedFile> open_slime_delta(const io::InputFile& input,
                                                    const OpenOptions& options) {
+  using namespace weight_sync;
   auto delta = open_slime(input, options);
   if (!delta) {
     throw FormatError(ErrorCode::bad_value, "the index is that of a full model, not of a delta",
@@ -207,15 +211,6 @@ std::shared_ptr<const OpenedFile> open_slime_chain(const io::InputFile& input,
   }
   std::ranges::reverse(patches);
   return patched_model(open_based_on(full, options), std::move(patches), options);
-}
-
-}  // namespace
-}  // namespace weight_sync
-
-std::shared_ptr<const OpenedFile> open_slime_delta(const io::InputFile& input,
-                                                   const OpenOptions& options) {
-  return weight_sync::open_or_as_stored(
-      input, options, [&] { return weight_sync::open_slime_chain(input, options); });
 }
 
 }  // namespace thalia::formats

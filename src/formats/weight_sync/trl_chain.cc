@@ -156,8 +156,12 @@ Path model_to_change(const Path& delta, const OpenOptions& options) {
       {.path = delta.string(), .bound = "an anchor beside it, or a model in a folder to search"});
 }
 
-std::shared_ptr<const OpenedFile> open_trl_chain(const io::InputFile& input,
+}  // namespace
+}  // namespace weight_sync
+
+std::shared_ptr<const OpenedFile> open_trl_delta(const io::InputFile& input,
                                                  const OpenOptions& options) {
+  using namespace weight_sync;
   Path root;
   std::optional<std::uint64_t> newest;
   Steps deltas;
@@ -197,15 +201,6 @@ std::shared_ptr<const OpenedFile> open_trl_chain(const io::InputFile& input,
   }
   if (opened) patches.push_back(std::move(opened));
   return patched_model(open_based_on(model, options), std::move(patches), options);
-}
-
-}  // namespace
-}  // namespace weight_sync
-
-std::shared_ptr<const OpenedFile> open_trl_delta(const io::InputFile& input,
-                                                 const OpenOptions& options) {
-  return weight_sync::open_or_as_stored(
-      input, options, [&] { return weight_sync::open_trl_chain(input, options); });
 }
 
 }  // namespace thalia::formats

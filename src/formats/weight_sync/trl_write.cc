@@ -27,7 +27,8 @@ WeightDeltaResult write_trl_delta(const OpenedFile& base, const OpenedFile& next
   result.version = *number;
   const TrlMetadata metadata{.version = *number, .encoding = position_encoding(options.encoding)};
   std::vector<ElementList> lists(next.tensor_count());
-  compare_models(base, next, options.work, [&](std::size_t i, ByteSpan before, ByteSpan after) {
+  const ModelPair models(base, next);
+  models.compare(options.work, [&](std::size_t i, ByteSpan before, ByteSpan after) {
     lists[i] = list_elements(metadata.encoding, next.stored(i).layout.dtype, before, after);
   });
   result.tensors = lists.size();

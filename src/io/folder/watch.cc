@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string_view>
+#include <utility>
 
 #include "base/fail.h"
 #include "base/stop_question.h"
@@ -30,7 +32,8 @@ constexpr std::size_t kReportBytes = 16 * (sizeof(inotify_event) + NAME_MAX + 1)
 
 }  // namespace
 
-FolderWatch::FolderWatch(bool polling) : calls_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+FolderWatch::FolderWatch(bool polling, Counts counts)
+    : counts_(std::move(counts)), calls_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!calls_) throw_errno("eventfd", {});
   if (!polling) reports_.reset(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
 }
@@ -75,7 +78,7 @@ bool FolderWatch::take_reports() {
       if ((report.mask & IN_IGNORED) != 0) folders_.erase(report.wd);
       // A save that is not done has a temporary name.
       const std::string_view named(name, ::strnlen(name, report.len));
-      counts = counts || !temporary_process(named);
+      counts = counts || (!temporary_process(named) && (!counts_ || counts_(named)));
     }
   }
   return counts;

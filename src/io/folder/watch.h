@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <stop_token>
+#include <string_view>
 
 #include "io/system/unique_fd.h"
 
@@ -19,8 +21,12 @@ enum class Woken {
 /// Externally synchronised, but for wake().
 class FolderWatch {
  public:
-  /// @param polling the system is not asked to report changes. @throws IoError.
-  explicit FolderWatch(bool polling);
+  /// Whether a name that came, or a file of it that was written, is worth a look.
+  using Counts = std::function<bool(std::string_view name)>;
+
+  /// @param polling the system is not asked to report changes. @param counts without it all names
+  /// count, but for those of files that are not done. @throws IoError.
+  explicit FolderWatch(bool polling, Counts counts = {});
 
   /// One that is watched already, or not there yet, is left alone. Where the system reports none of
   /// its changes, is_polling() says so from now on.
@@ -36,6 +42,7 @@ class FolderWatch {
   bool take_reports();
   bool take_call();
 
+  const Counts counts_;
   UniqueFd calls_;
   UniqueFd reports_;
   std::map<int, std::filesystem::path> folders_;  ///< by the system's numbers

@@ -13,6 +13,7 @@
 #include "io/system/posix_error.h"
 #include "state/delta/replaced_top.h"
 #include "store/load/checked_file.h"
+#include "store/run/names.h"
 #include "store/run/pointer.h"
 #include "thalia/error.h"
 
@@ -64,6 +65,10 @@ std::vector<std::filesystem::path> FollowedFolder::watched() const {
   for (const PhaseConfig& phase : run_->config().phases)
     if (phase_.empty() || phase.name == phase_) folders.push_back(run_->phase_folder(phase.name));
   return folders;
+}
+
+bool FollowedFolder::may_lead(std::string_view name) {
+  return name != kJournal && !name.ends_with(kDigestEnding);
 }
 
 std::optional<io::EntryFacts> FollowedFolder::facts(const FollowChoice& choice) const {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/folder/folder.h"
@@ -49,6 +50,8 @@ class FollowedFolder {
   FollowChoices look();
   /// In which names come and go.
   std::vector<std::filesystem::path> watched() const;
+  /// Whether a look is worth it once the name came: digests and journals lead to nothing newer.
+  static bool may_lead(std::string_view name);
   /// nullopt: the file has gone.
   std::optional<io::EntryFacts> facts(const FollowChoice& choice) const;
   /// The file with what it is based on, down to `held` if that is part of it. @throws as

@@ -6,7 +6,6 @@
 #include "thalia/store/follow.h"
 
 #include <algorithm>
-#include <array>
 #include <mutex>
 #include <set>
 #include <stop_token>
@@ -15,14 +14,13 @@
 #include "base/fail.h"
 #include "base/stopwatch.h"
 #include "base/utf8.h"
-#include "container/read/reader_of.h"
 #include "io/folder/watch.h"
 #include "io/system/posix_error.h"
 #include "io/system/process.h"
 #include "store/follow/choice.h"
+#include "store/follow/followed_states.h"
 #include "store/follow/held_tensors.h"
 #include "store/follow/into_file.h"
-#include "store/follow/spare_memory.h"
 #include "store/load/checked_file.h"
 #include "store/run/lease.h"
 #include "thalia/error.h"
@@ -36,24 +34,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kLongestInterval{86'400'000};
 
-std::string shown(const FollowedTensor& tensor) {
-  return fmt::format("{}/{}", tensor.region, tensor.name);
-}
-
 double seconds_since(std::uint64_t ns) {
   const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(
                        std::chrono::system_clock::now().time_since_epoch())
                        .count();
   return static_cast<double>(now - static_cast<std::int64_t>(ns)) / 1e9;
-}
-
-// The caller's mistakes with memory. What a file names wrongly is another one's.
-bool is_of_caller(const Error& error) {
-  constexpr std::array kCodes{ErrorCode::size_mismatch, ErrorCode::dtype_mismatch,
-                              ErrorCode::shape_mismatch, ErrorCode::not_found,
-                              ErrorCode::duplicate};
-  return dynamic_cast<const UsageError*>(&error) != nullptr &&
-         std::ranges::find(kCodes, error.code()) != kCodes.end();
 }
 
 }  // namespace
@@ -64,10 +49,10 @@ class store::FollowerImpl {
       : options_(checked(options)),
         stop_(options.chain.read.work.cancel),
         folder_(folder, options_),
-        watch_(options_.polling),
-        tensors_(options_),
-        into_(options_) {
-    if (has_file()) {
+        watch_(options_.polling, FollowedFolder::may_lead),
+        into_(options_),
+        states_(options_, folder_, into_) {
+    if (states_.has_file()) {
       options_.output.replace = true;
       for (const std::filesystem::path& watched : folder_.watched()) {
         if (resolved_path(watched) != resolved_path(folder_of(options_.into))) continue;
@@ -80,9 +65,9 @@ class store::FollowerImpl {
   // Where memory may be added now.
   TensorChoice& open_choice() {
     process_.require(kWhat);
-    if (number_ != 0 || pending_ || has_file())
+    if (number_ != 0 || pending_ || states_.has_file())
       throw UsageError(ErrorCode::wrong_state, "memory is registered before the first update");
-    return tensors_;
+    return states_.tensors();
   }
 
   std::optional<FollowUpdate> prepare(std::optional<milliseconds> timeout,
@@ -99,48 +84,18 @@ class store::FollowerImpl {
   bool is_polling() const noexcept { return watch_.is_polling(); }
 
  private:
-  // A checkpoint, as it was when it was opened.
-  struct Taken {
-    FollowChoice choice;
-    io::EntryFacts facts{};
-    FileIdentity identity{};
-  };
-  struct Pending {
-    Taken taken;
-    FollowUpdate update;
-    std::string metadata_json;
-    std::shared_ptr<FollowedValues> values;  ///< null with a file
-    bool writes = true;                      ///< false: the file has the state already
-    std::size_t next = 0;                    ///< value that apply() goes on with
-    bool has_begun = false;                  ///< the server's memory is no state as a whole
-  };
-
   static FollowOptions checked(FollowOptions options) {
     check_option("interval", options.interval.count(), milliseconds::rep{1},
                  kLongestInterval.count());
     return options;
   }
-  // That of the file that is written, or of its folder: another checkpoint would not fare better.
-  bool is_of_output(const Error& error) const {
-    const std::string& path = error.context().path;
-    return has_file() && dynamic_cast<const IoError*>(&error) != nullptr &&
-           (path == options_.into.string() || path == folder_of(options_.into).string());
-  }
-  bool has_file() const noexcept { return !options_.into.empty(); }
-
   std::optional<FollowUpdate> prepare_within(std::optional<milliseconds> timeout);
   void look();
-  bool is_same(const std::optional<Taken>& taken, const FollowChoice& choice,
-               const io::EntryFacts& facts) const {
-    return taken && taken->choice.path == choice.path && taken->facts == facts;
-  }
   bool try_choice(const FollowChoice& choice, const io::EntryFacts& facts, std::string& reason);
-  std::optional<Pending> read(const FollowChoice& choice, const io::EntryFacts& facts,
-                              const std::shared_ptr<const state::HeldBase>& held, bool trusted);
-  std::shared_ptr<const state::HeldBase> held_base() const;
   void hold(const FollowChoice& choice);
   void warn(const std::string& sentence);
-  void adopt(const Pending& pending);
+  void adopt(const PreparedState& state);
+  std::shared_ptr<const FollowedState> followed(PreparedState& state) const;
 
   static constexpr std::string_view kWhat = "the follower";
 
@@ -149,14 +104,11 @@ class store::FollowerImpl {
   const std::stop_token stop_;
   FollowedFolder folder_;
   io::FolderWatch watch_;
-  TensorChoice tensors_;
   IntoFile into_;
+  FollowedStates states_;
 
   std::uint64_t number_ = 0;
-  std::optional<Taken> held_;
-  std::shared_ptr<FollowedValues> values_ = std::make_shared<FollowedValues>();
-  std::shared_ptr<SpareMemory> spare_ = std::make_shared<SpareMemory>();
-  std::optional<Pending> pending_;
+  std::optional<PreparedState> pending_;
 
   Clock::time_point next_look_ = Clock::time_point::min();
   std::string failed_;  ///< what was looked at in vain
@@ -191,60 +143,14 @@ void FollowerImpl::hold(const FollowChoice& choice) {
   }
 }
 
-std::shared_ptr<const state::HeldBase> FollowerImpl::held_base() const {
-  if (!held_) return nullptr;
-  if (has_file()) return into_.held(held_->identity);
-  return std::make_shared<const HeldTensors>(held_->identity, values_);
-}
-
-std::optional<FollowerImpl::Pending> FollowerImpl::read(
-    const FollowChoice& choice, const io::EntryFacts& facts,
-    const std::shared_ptr<const state::HeldBase>& held, bool trusted) {
-  const auto chain = folder_.open(choice, held);
-  const Reader top = container::reader_over(chain->link(0).file());
-  Pending out;
-  out.taken = {
-      .choice = choice,
-      .facts = facts,
-      .identity = state::identity_of(chain->file(0), static_cast<unsigned>(chain->size() - 1))};
-  FollowUpdate& update = out.update;
-  update.phase = choice.phase;
-  update.step = choice.step;
-  update.bytes = facts.bytes;
-  update.file = choice.path;
-  update.saved_ns = facts.modified_ns;
-  update.deltas = chain->held() == nullptr ? 0 : static_cast<unsigned>(chain->size());
-  update.bytes_read = chain->disk_bytes();
-  out.metadata_json = top.metadata_json();
-  if (has_file()) {
-    const StateDifference difference = into_.compare(*chain);
-    update.changed = difference.changed;
-    update.removed = difference.removed;
-    out.writes = !difference.is_empty();
-    if (out.writes) update.bytes_changed = into_.prepare(chain);
-    return out;
-  }
-  out.values = prepare_values(*chain, *values_, trusted, tensors_, *spare_);
-  for (const FollowedValue& value : *out.values) {
-    if (!value.is_changed) continue;
-    update.changed.push_back(shown(value.facts));
-    update.bytes_changed += value.facts.logical_bytes;
-  }
-  for (const FollowedValue& value : *values_)
-    if (find_value(*out.values, value.facts.region, value.facts.name) == nullptr)
-      update.removed.push_back(shown(value.facts));
-  return out;
-}
-
 // True if an update is pending afterwards. `reason` gets what went wrong.
 bool FollowerImpl::try_choice(const FollowChoice& choice, const io::EntryFacts& facts,
                               std::string& reason) {
-  const auto held = held_base();
   for (const bool with_held : {true, false}) {
-    if (with_held && !held) continue;
+    if (with_held && !states_.held()) continue;
     const Stopwatch watch;
     try {
-      pending_ = read(choice, facts, with_held ? held : nullptr, with_held || reason.empty());
+      pending_ = states_.read(choice, facts, with_held, with_held || reason.empty());
       pending_->update.seconds = watch.seconds();
       return true;
     } catch (const CancelledError&) {
@@ -252,9 +158,8 @@ bool FollowerImpl::try_choice(const FollowChoice& choice, const io::EntryFacts& 
     } catch (const Error& error) {
       // The file's next state, if one was prepared, is gone.
       into_.discard();
-      if (has_file()) pending_.reset();
-      if (is_of_caller(error) || io::is_out_of_resources(error)) throw;
-      if (is_of_output(error)) throw;
+      if (states_.has_file()) pending_.reset();
+      if (states_.is_final(error) || io::is_out_of_resources(error)) throw;
       if (reason.empty()) reason = error.what();
       warn(fmt::format("passed over: {}", error.what()));
     }
@@ -262,16 +167,9 @@ bool FollowerImpl::try_choice(const FollowChoice& choice, const io::EntryFacts& 
   return false;
 }
 
-void FollowerImpl::adopt(const Pending& pending) {
-  held_ = pending.taken;
-  if (pending.values) {
-    std::uint64_t own = 0;
-    for (const FollowedValue& value : *pending.values)
-      if (value.memory.empty()) own += value.facts.logical_bytes;
-    spare_->keep(own + own / 8);  // sizes are rounded up
-    values_ = pending.values;
-  }
-  hold(pending.taken.choice);
+void FollowerImpl::adopt(const PreparedState& state) {
+  states_.adopt(state);
+  hold(state.taken.choice);
 }
 
 void FollowerImpl::look() {
@@ -281,21 +179,22 @@ void FollowerImpl::look() {
   if (choices.files.empty() || choices.fingerprint == failed_) return;
   failed_.clear();
   const FollowChoice& newest = choices.files.front();
-  const bool same_phase = held_ && held_->choice.phase == newest.phase;
+  const std::optional<TakenCheckpoint>& held = states_.held();
+  const bool same_phase = held && held->choice.phase == newest.phase;
   const bool goes_back =
-      same_phase && choices.is_led && newest.has_step && newest.step < held_->choice.step;
+      same_phase && choices.is_led && newest.has_step && newest.step < held->choice.step;
   std::string reason;
   for (const FollowChoice& choice : choices.files) {
     const auto facts = folder_.facts(choice);
     if (!facts) continue;
     // What is held is the newest that can be read.
-    if (is_same(held_, choice, *facts)) break;
-    if (same_phase && !goes_back && choice.step < held_->choice.step) {
+    if (held && held->is(choice, *facts)) break;
+    if (same_phase && !goes_back && choice.step < held->choice.step) {
       // What cannot be read may be of any step: what is wrong with it is found out.
       if (&choice != &newest || !choices.is_led || choice.has_step) break;
     }
-    if (pending_ && is_same(pending_->taken, choice, *facts)) return;
-    if (!held_) hold(choice);
+    if (pending_ && pending_->taken.is(choice, *facts)) return;
+    if (!held) hold(choice);
     if (!try_choice(choice, *facts, reason)) continue;
     FollowUpdate& update = pending_->update;
     update.fell_back = !reason.empty();
@@ -303,9 +202,9 @@ void FollowerImpl::look() {
     update.went_back = goes_back;
     update.number = number_ + 1;
     const bool is_same_state = number_ != 0 && update.changed.empty() && update.removed.empty() &&
-                               same_phase && update.step == held_->choice.step;
+                               same_phase && update.step == held->choice.step;
     // Another file of the same state, as of a delta that became a full file.
-    if (is_same_state && (has_file() ? !pending_->writes : !update.fell_back)) {
+    if (is_same_state && (states_.has_file() ? !pending_->writes : !update.fell_back)) {
       adopt(*pending_);
       pending_.reset();
     }
@@ -339,7 +238,7 @@ std::optional<FollowUpdate> FollowerImpl::prepare_within(std::optional<milliseco
                        : std::chrono::ceil<milliseconds>(
                              std::min<Clock::duration>(when - now, kLongestInterval));
   };
-  if (has_file() && number_ == 0 && !pending_) into_.find();
+  if (states_.has_file() && number_ == 0 && !pending_) into_.find();
   while (true) {
     const milliseconds patience =
         pending_ ? milliseconds(0) : std::min(until(next_look_), until(end));
@@ -355,44 +254,39 @@ std::optional<FollowUpdate> FollowerImpl::prepare_within(std::optional<milliseco
   }
 }
 
+std::shared_ptr<const FollowedState> FollowerImpl::followed(PreparedState& state) const {
+  auto made = std::make_shared<FollowedState>();
+  made->step_ = state.update.step;
+  made->phase_ = state.update.phase;
+  made->file_ = state.update.file;
+  made->metadata_json_ = std::move(state.metadata_json);
+  for (FollowedValue& value : *state.values) {
+    value.pieces = {};
+    made->tensors_.push_back(value.facts);
+    made->values_.push_back(value.value);
+  }
+  return made;
+}
+
 FollowUpdate FollowerImpl::apply(const FollowHooks& hooks) {
   process_.require(kWhat);
   if (!pending_)
     throw UsageError(ErrorCode::wrong_state, "nothing is prepared that could be applied");
   const Stopwatch watch;
-  Pending& pending = *pending_;
-  if (has_file()) {
-    if (pending.writes) {
-      try {
-        into_.commit();
-      } catch (...) {
-        // It is read and written again.
-        pending_.reset();
-        next_look_ = Clock::time_point::min();
-        throw;
-      }
+  PreparedState& pending = *pending_;
+  try {
+    states_.show(pending, hooks);
+  } catch (...) {
+    // What goes into a file is read and written again; memory is gone on with.
+    if (states_.has_file()) {
+      pending_.reset();
+      next_look_ = Clock::time_point::min();
     }
-  } else {
-    for (; pending.next < pending.values->size(); ++pending.next) {
-      FollowedValue& value = (*pending.values)[pending.next];
-      if (!value.is_changed && !has_patches(value)) continue;
-      if (hooks.before) hooks.before(value.facts);
-      pending.has_begun = pending.has_begun || has_patches(value);
-      apply_patches(value);
-      if (hooks.after) hooks.after(value.facts);
-    }
-    auto state = std::make_shared<FollowedState>();
-    state->step_ = pending.update.step;
-    state->phase_ = pending.update.phase;
-    state->file_ = pending.update.file;
-    state->metadata_json_ = std::move(pending.metadata_json);
-    for (FollowedValue& value : *pending.values) {
-      value.pieces = {};
-      state->tensors_.push_back(value.facts);
-      state->values_.push_back(value.value);
-    }
+    throw;
+  }
+  if (pending.values) {
     // The old one goes, if nobody holds it, when nobody waits for the lock.
-    std::shared_ptr<const FollowedState> next = std::move(state);
+    std::shared_ptr<const FollowedState> next = followed(pending);
     const std::lock_guard lock(mutex_);
     current_.swap(next);
   }
@@ -406,23 +300,6 @@ FollowUpdate FollowerImpl::apply(const FollowHooks& hooks) {
 }
 
 }  // namespace store
-
-std::optional<Tensor> FollowedState::find(std::string_view region, std::string_view name) const {
-  const auto found = std::ranges::lower_bound(
-      tensors_, std::pair(region, name), {}, [](const FollowedTensor& tensor) {
-        return std::pair<std::string_view, std::string_view>(tensor.region, tensor.name);
-      });
-  if (found == tensors_.end() || found->region != region || found->name != name)
-    return std::nullopt;
-  return values_[static_cast<std::size_t>(found - tensors_.begin())];
-}
-
-Tensor FollowedState::at(std::string_view region, std::string_view name) const {
-  if (std::optional<Tensor> found = find(region, name)) return *std::move(found);
-  throw UsageError(
-      ErrorCode::not_found, "the state has no such tensor",
-      {.path = file_.string(), .region = printable(region), .tensor = printable(name)});
-}
 
 Follower::Follower(const std::filesystem::path& folder, const FollowOptions& options)
     : impl_(std::make_unique<store::FollowerImpl>(folder, options)) {}

@@ -6,27 +6,20 @@
 #include "store/follow/held_tensors.h"
 
 #include <algorithm>
-#include <cstring>
 #include <tuple>
+#include <utility>
 
 #include "base/fail.h"
-#include "base/parallel.h"
 #include "base/utf8.h"
 #include "container/read/tensor_reading.h"
-#include "format/constants.h"
 #include "state/delta/tensor_chain.h"
 #include "state/precision/glob.h"
 #include "state/value/path_names.h"
-#include "store/follow/spare_memory.h"
+#include "store/follow/tensor_batch.h"
 #include "thalia/state/brain.h"
 
 namespace thalia::store {
 namespace {
-
-// A line of the cache: what is compared and copied at a time.
-constexpr std::size_t kLine = 64;
-// Smaller tensors are not worth a page.
-constexpr std::uint64_t kLeastSpared = 64 << 10;
 
 auto order_of(std::string_view region, std::string_view name) {
   return std::pair(region, name);
@@ -39,73 +32,6 @@ auto order_of(const FollowedValue& value) {
 bool is_same(const FollowedTensor& a, const FollowedTensor& b) {
   return a.content_hash == b.content_hash && a.layout == b.layout &&
          a.logical_bytes == b.logical_bytes;
-}
-
-// Calls make(begin, length, digests) for pieces, on several threads, and checks what came out.
-template <typename Make>
-void make_pieces(const state::TensorChain& chain, const ReadOptions& read, const Make& make) {
-  const std::uint64_t size = chain.size();
-  const std::uint64_t piece = chain.piece_bytes();
-  const bool checks = read.verification != Verification::off && chain.is_made();
-  std::vector<integrity::PieceDigest> digests(checks ? state::content_pieces(size) : 0);
-  parallel_for(size / piece + (size % piece != 0), read.work.threads, [&](std::size_t i) {
-    stop_if_cancelled(read.work.cancel);
-    const std::uint64_t begin = i * piece;
-    const std::uint64_t length = std::min(piece, size - begin);
-    const auto own = checks ? std::span(digests).subspan(begin / format::kContentPiece,
-                                                         state::content_pieces(length))
-                            : std::span<integrity::PieceDigest>();
-    make(i, begin, length, own);
-  });
-  if (checks) chain.check(digests);
-}
-
-// What of `now` is not in `old`, which is as long.
-PatchedPiece difference(std::uint64_t begin, ByteSpan old, ByteSpan now) {
-  PatchedPiece piece;
-  for (std::size_t at = 0; at < now.size(); at += kLine) {
-    const std::size_t length = std::min(kLine, now.size() - at);
-    if (std::memcmp(old.data() + at, now.data() + at, length) == 0) continue;
-    if (!piece.patches.empty() &&
-        piece.patches.back().begin + piece.patches.back().length == begin + at) {
-      piece.patches.back().length += length;
-    } else {
-      piece.patches.push_back({begin + at, length});
-    }
-    const ByteSpan line = now.subspan(at, length);
-    piece.bytes.insert(piece.bytes.end(), line.begin(), line.end());
-  }
-  return piece;
-}
-
-void make_value(const state::TensorChain& chain, const ReadOptions& read, SpareMemory& spare,
-                FollowedValue& out) {
-  const FollowedTensor& facts = out.facts;
-  if (out.memory.empty()) {
-    const auto fill = [&](MutableByteSpan bytes) {
-      make_pieces(chain, read,
-                  [&](std::size_t, std::uint64_t begin, std::uint64_t length, auto digests) {
-                    chain.make(begin, bytes.subspan(begin, length), digests);
-                  });
-    };
-    if (facts.logical_bytes < kLeastSpared) {
-      out.value = Tensor::filled(facts.layout, fill);
-      return;
-    }
-    const std::shared_ptr<const MutableByteSpan> bytes = spare.take(facts.logical_bytes);
-    fill(*bytes);
-    out.value = Tensor::adopt(facts.layout, *bytes, bytes);
-    return;
-  }
-  const std::uint64_t piece = chain.piece_bytes();
-  out.pieces.resize(chain.size() / piece + (chain.size() % piece != 0));
-  make_pieces(chain, read,
-              [&](std::size_t i, std::uint64_t begin, std::uint64_t length, auto digests) {
-                std::vector<std::byte> buffer(length);
-                chain.make(begin, buffer, digests);
-                out.pieces[i] = difference(begin, out.memory.subspan(begin, length), buffer);
-              });
-  out.value = Tensor::adopt(facts.layout, out.memory, nullptr);
 }
 
 [[noreturn]] void fail_fit(ErrorCode code, const FollowedTensor& tensor, std::string value,
@@ -235,6 +161,7 @@ std::shared_ptr<FollowedValues> prepare_values(const state::FileChain& chain,
   const detail::OpenFile& top = chain.file(0);
   const ReadOptions& read = chain.options().read;
   auto values = std::make_shared<FollowedValues>();
+  TensorBatch batch(top, read, *values, spare);
   for (std::uint32_t r = 0; r < top.region_count(); ++r) {
     const RegionView region = top.region_view(r);
     for (std::uint32_t t = 0; t < region.tensor_count(); ++t) {
@@ -244,7 +171,7 @@ std::shared_ptr<FollowedValues> prepare_values(const state::FileChain& chain,
       container::with_names(top, region.name(), view.name(), [&] {
         const state::TensorKey key{.region = std::string(region.name()),
                                    .name = std::string(view.name())};
-        const state::TensorChain made = *state::TensorChain::find(chain, 0, key);
+        state::TensorChain made = *state::TensorChain::find(chain, 0, key);
         FollowedValue& out = values->emplace_back();
         out.facts = {made.result(), key.region, key.name, view.role()};
         out.crc32 = made.crc32();
@@ -260,10 +187,11 @@ std::shared_ptr<FollowedValues> prepare_values(const state::FileChain& chain,
         // What a file claims to hold has to fit; what is held already does.
         if (old == nullptr || old->facts.logical_bytes < out.facts.logical_bytes)
           made.budget().take("payload", out.facts.logical_bytes);
-        make_value(made, read, spare, out);
+        batch.add(std::move(made));
       });
     }
   }
+  batch.run();
   std::ranges::sort(*values, {}, [](const FollowedValue& value) { return order_of(value); });
   choice.check(*values);
   return values;

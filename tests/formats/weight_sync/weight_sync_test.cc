@@ -31,6 +31,16 @@ fs::path data(const char* name) {
   return fs::path(THALIA_SOURCE_ROOT) / "tests/data/formats" / name;
 }
 
+// How many bytes differ, and the frame.
+std::uint64_t encode(ByteEncoding encoding, const Bytes& before, const Bytes& after, Bytes& frame) {
+  frame.clear();
+  const std::uint64_t changed = encode_bytes(encoding, before, after, [&](ByteSpan piece) {
+    frame.insert(frame.end(), piece.begin(), piece.end());
+  });
+  BOOST_TEST(frame.size() <= most_frame_bytes(encoding, after.size()));
+  return changed;
+}
+
 void apply(ByteEncoding encoding, const Bytes& frame, Bytes& state) {
   io::MemoryBudget budget({}, frame.size());
   apply_bytes(encoding, frame, state, budget);
@@ -58,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_change_of_bytes_comes_back) {
   for (const std::size_t i : {0, 1, 77, 4999}) after[i] ^= std::byte{0x80};
   for (const ByteEncoding encoding : {ByteEncoding::xor_bytes, ByteEncoding::overwrite}) {
     Bytes frame;
-    BOOST_TEST(encode_bytes(encoding, before, after, frame) == 4u);
+    BOOST_TEST(encode(encoding, before, after, frame) == 4u);
     Bytes state = before;
     apply(encoding, frame, state);
     BOOST_TEST((state == after));
@@ -68,15 +78,33 @@ BOOST_AUTO_TEST_CASE(a_change_of_bytes_comes_back) {
       state = before;
       BOOST_CHECK_THROW(apply(encoding, cut, state), Error);
     }
-    BOOST_TEST(encode_bytes(encoding, after, after, frame) == 0u);
-    BOOST_TEST(encode_bytes(encoding, {}, {}, frame) == 0u);
+    BOOST_TEST(encode(encoding, after, after, frame) == 0u);
+    BOOST_TEST(encode(encoding, {}, {}, frame) == 0u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_large_change_is_made_in_parts_and_comes_back) {
+  // Parts end within words and lines.
+  const Bytes before = test::random_bytes(1'000'003, 3);
+  Bytes scattered = before;
+  for (std::size_t i = 0; i < scattered.size(); i += 1 + i % 97) scattered[i] ^= std::byte{3};
+  for (const Bytes& after : {test::random_bytes(before.size(), 4), scattered}) {
+    std::uint64_t changed = 0;
+    for (std::size_t i = 0; i < after.size(); ++i) changed += after[i] != before[i] ? 1 : 0;
+    for (const ByteEncoding encoding : {ByteEncoding::xor_bytes, ByteEncoding::overwrite}) {
+      Bytes frame;
+      BOOST_TEST(encode(encoding, before, after, frame) == changed);
+      Bytes state = before;
+      apply(encoding, frame, state);
+      BOOST_TEST((state == after));
+    }
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_frame_that_claims_more_than_a_change_can_have_takes_no_memory) {
   Bytes frame;
   const Bytes large(1 << 20, std::byte{1});
-  encode_bytes(ByteEncoding::xor_bytes, Bytes(1 << 20), large, frame);
+  encode(ByteEncoding::xor_bytes, Bytes(1 << 20), large, frame);
   Bytes state(16);
   io::MemoryBudget budget({}, frame.size());
   for (const ByteEncoding encoding : {ByteEncoding::xor_bytes, ByteEncoding::overwrite}) {

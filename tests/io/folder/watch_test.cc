@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <string_view>
 #include <thread>
 
 #include "boost_test.h"
@@ -51,6 +52,16 @@ BOOST_AUTO_TEST_CASE(what_comes_into_a_folder_is_reported) {
     BOOST_TEST((look(watch) == Woken::late));
     output.commit();
   }
+  BOOST_TEST((look(watch) == Woken::changed));
+}
+
+BOOST_AUTO_TEST_CASE(names_that_do_not_count_are_not_reported) {
+  const test::TemporaryFolder folder;
+  FolderWatch watch(false, [](std::string_view name) { return name != "journal"; });
+  watch.add(folder.path());
+  test::write_file(folder / "journal", "text");
+  BOOST_TEST((look(watch) == Woken::late));
+  test::write_file(folder / "file", "text");
   BOOST_TEST((look(watch) == Woken::changed));
 }
 

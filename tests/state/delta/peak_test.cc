@@ -1,14 +1,11 @@
 // What a delta costs in memory: a bound, whatever the size of its tensors.
-#include <chrono>
 #include <cstring>
-#include <fstream>
-#include <stop_token>
-#include <thread>
 
 #include "boost_test.h"
 #include "state/delta/sample.h"
 #include "support/fault.h"
 #include "support/files.h"
+#include "support/private_memory.h"
 #include "support/sanitizers.h"
 #include "thalia/state/delta.h"
 
@@ -26,32 +23,6 @@ constexpr std::uint64_t kTensor = (kSanitized ? 40 : 88) * kMiB;
 constexpr std::uint64_t kMemory = kTensor / 10;  // what the options allow
 // Beside the options' memory: pieces that threads make, and what the allocator keeps.
 constexpr std::uint64_t kSlack = 56 * kMiB;
-
-std::uint64_t private_bytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("RssAnon:")) return std::stoull(line.substr(8)) * 1024;
-  }
-  return 0;
-}
-
-// The most private memory that the process had while `work` ran, above what it had before.
-template <typename Work>
-std::uint64_t peak_of(Work work) {
-  const std::uint64_t before = private_bytes();
-  std::uint64_t most = 0;
-  // Stopped by its destructor, also where the work throws.
-  std::jthread watch([&](const std::stop_token& done) {
-    while (!done.stop_requested()) {
-      most = std::max(most, private_bytes());
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  });
-  work();
-  watch.request_stop();
-  watch.join();
-  return most > before ? most - before : 0;
-}
 
 // In a process of its own, where nothing else has taken memory or given it back.
 void check_peak(const std::function<void()>& work) {
