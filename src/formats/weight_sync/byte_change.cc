@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -50,13 +52,16 @@ void for_each_part(std::uint64_t size, std::uint64_t part, const Use& use) {
 // Calls use(at, positions, values) for parts of both states, with the bytes of each that differ.
 template <typename Use>
 void for_each_changed(ByteSpan before, ByteSpan after, const Use& use) {
-  std::vector<std::uint16_t> positions(codec::kMostCompared + codec::kChangedSlack);
-  std::vector<std::byte> values(codec::kMostCompared + codec::kChangedSlack);
+  struct Changed {
+    std::array<std::uint16_t, codec::kMostCompared + codec::kChangedSlack> positions;
+    std::array<std::byte, codec::kMostCompared + codec::kChangedSlack> values;
+  };
+  const auto found = std::make_unique<Changed>();
   for_each_part(after.size(), codec::kMostCompared, [&](std::uint64_t at, std::uint64_t length) {
     const std::size_t count =
         codec::find_changed(before.subspan(at, length), after.subspan(at, length), 1,
-                            {.positions = positions.data(), .values = values.data()});
-    use(at, std::span(positions).first(count), ByteSpan(values).first(count));
+                            {.positions = found->positions.data(), .values = found->values.data()});
+    use(at, std::span(found->positions).first(count), ByteSpan(found->values).first(count));
   });
 }
 
