@@ -5,12 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/byte_xor.h"
 #include "base/fail.h"
+#include "codec/changes/changed_elements.h"
 #include "codec/frame/zstd_decoder.h"
 #include "codec/frame/zstd_encoder.h"
 #include "codec/frame/zstd_frame.h"
@@ -27,7 +30,6 @@ constexpr int kLevel = 1;
 constexpr std::uint64_t kWord = sizeof(std::uint32_t);
 // What is made of a change at a time, whatever its length.
 constexpr std::uint64_t kPart = 256 << 10;
-constexpr std::size_t kLine = 64;
 
 std::uint32_t word_at(ByteSpan bytes, std::uint64_t i) noexcept {
   format::le32 word;
@@ -43,19 +45,24 @@ std::uint64_t count_changed(ByteSpan before, ByteSpan after) noexcept {
 
 // Calls use(at, length) for the parts of both states that are read together.
 template <typename Use>
-void for_each_part(std::uint64_t size, const Use& use) {
-  for (std::uint64_t at = 0; at < size; at += kPart) use(at, std::min(kPart, size - at));
+void for_each_part(std::uint64_t size, std::uint64_t part, const Use& use) {
+  for (std::uint64_t at = 0; at < size; at += part) use(at, std::min(part, size - at));
 }
 
-// Calls use(i) for each byte that differs, in order.
+// Calls use(at, positions, values) for parts of both states, with the bytes of each that differ.
 template <typename Use>
 void for_each_changed(ByteSpan before, ByteSpan after, const Use& use) {
-  for (std::size_t line = 0; line < after.size(); line += kLine) {
-    const std::size_t end = std::min(line + kLine, after.size());
-    if (std::memcmp(before.data() + line, after.data() + line, end - line) == 0) continue;
-    for (std::size_t i = line; i < end; ++i)
-      if (before[i] != after[i]) use(i);
-  }
+  struct Changed {
+    std::array<std::uint16_t, codec::kMostCompared + codec::kChangedSlack> positions;
+    std::array<std::byte, codec::kMostCompared + codec::kChangedSlack> values;
+  };
+  const auto found = std::make_unique<Changed>();
+  for_each_part(after.size(), codec::kMostCompared, [&](std::uint64_t at, std::uint64_t length) {
+    const std::size_t count =
+        codec::find_changed(before.subspan(at, length), after.subspan(at, length), 1,
+                            {.positions = found->positions.data(), .values = found->values.data()});
+    use(at, std::span(found->positions).first(count), ByteSpan(found->values).first(count));
+  });
 }
 
 void check_list(std::uint64_t size, std::uint64_t changed) {
@@ -84,30 +91,20 @@ class Frame {
   codec::ZstdEncoder encoder_{kLevel};
 };
 
-void add_words(std::vector<format::le32>& words, Frame& frame) {
-  frame.add(std::as_bytes(std::span(words)));
-  words.clear();
-}
-
 std::uint64_t encode_list(ByteSpan before, ByteSpan after,
                           const std::function<void(ByteSpan piece)>& sink) {
-  const std::uint64_t changed = count_changed(before, after);
+  std::uint64_t changed = 0;
+  for_each_changed(before, after, [&](auto, auto positions, auto) { changed += positions.size(); });
   check_list(after.size(), changed);
   Frame frame(kWord + changed * (kWord + 1), sink);
   std::vector<format::le32> words{format::le32(static_cast<std::uint32_t>(changed))};
-  for_each_part(after.size(), [&](std::uint64_t at, std::uint64_t length) {
-    for_each_changed(before.subspan(at, length), after.subspan(at, length), [&](std::size_t i) {
-      words.emplace_back(static_cast<std::uint32_t>(at + i));
-    });
-    add_words(words, frame);
+  for_each_changed(before, after, [&](std::uint64_t at, auto positions, auto) {
+    for (const std::uint16_t position : positions)
+      words.emplace_back(static_cast<std::uint32_t>(at + position));
+    frame.add(std::as_bytes(std::span(words)));
+    words.clear();
   });
-  std::vector<std::byte> values;
-  for_each_part(after.size(), [&](std::uint64_t at, std::uint64_t length) {
-    for_each_changed(before.subspan(at, length), after.subspan(at, length),
-                     [&](std::size_t i) { values.push_back(after[at + i]); });
-    frame.add(values);
-    values.clear();
-  });
+  for_each_changed(before, after, [&](auto, auto, ByteSpan values) { frame.add(values); });
   frame.finish();
   return changed;
 }
@@ -117,7 +114,7 @@ std::uint64_t encode_difference(ByteSpan before, ByteSpan after,
   Frame frame(after.size(), sink);
   std::uint64_t changed = 0;
   std::vector<std::byte> difference(std::min(kPart, std::uint64_t{after.size()}));
-  for_each_part(after.size(), [&](std::uint64_t at, std::uint64_t length) {
+  for_each_part(after.size(), kPart, [&](std::uint64_t at, std::uint64_t length) {
     const ByteSpan old = before.subspan(at, length), now = after.subspan(at, length);
     const auto part = MutableByteSpan(difference).first(length);
     changed += count_changed(old, now);
