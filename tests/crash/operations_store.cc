@@ -47,7 +47,8 @@ void tell(Teller& teller, const std::string& name, const std::function<void()>& 
 
 RunConfig with_deltas(DeltaPolicy::Kind kind) {
   RunConfig config = crash_config();
-  config.deltas = {.kind = kind, .full_every = 4};
+  // What costs too much is to be a delta's tensors: packed, one of so small a state never does.
+  config.deltas = {.kind = kind, .full_every = 4, .pack = kind != DeltaPolicy::Kind::cost};
   config.phases[0].retention.keep_last = 2;
   return config;
 }

@@ -162,7 +162,8 @@ BOOST_AUTO_TEST_CASE(coded_bytes_that_may_not_stay_in_memory_are_made_again) {
     save_delta(one(after), folder / "0", path,
                {.save = {.timestamp = 1,
                          .file_uuid = std::array<std::uint8_t, 16>{},
-                         .work = {.threads = threads, .memory_bytes = memory}}});
+                         .work = {.threads = threads, .memory_bytes = memory}},
+                .pack = false});
     return read_file(path);
   };
   const std::string kept = save(256 << 20, 1);
