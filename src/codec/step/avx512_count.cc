@@ -190,35 +190,41 @@ THALIA_AVX512 void count_elements(const StepKind& kind, const std::byte* base,
   step_count_some(kind, base + whole * kBytes, next + whole * kBytes, count - whole, counts);
 }
 
-template <std::size_t kBytes>
-THALIA_AVX512 void append_extras(const StepKind& kind, const std::byte* base, const std::byte* next,
-                                 std::size_t count, StepBitSink& sink) noexcept {
-  const StepElements<kBytes> elements(kind);
-  StepBitSink to = sink;
-  const std::size_t whole = count - count % kGroup;
-  for (std::size_t i = 0; i < whole; i += kGroup) {
-    const __m512i old = elements.load(base + i * kBytes, ~__mmask32{0});
-    const __m512i now = elements.load(next + i * kBytes, ~__mmask32{0});
-    if (_mm512_cmpneq_epi16_mask(old, now) == 0) continue;
-    const __m512i steps = elements.steps(old, now);
+// Appends several bits at a time.
+class ExtraBits {
+ public:
+  explicit ExtraBits(StepBitSink& sink) noexcept : sink_(sink) {}
+
+  template <std::size_t kBytes>
+  THALIA_AVX512 void add(__m512i steps) noexcept {
     const __m512i distance = _mm512_abs_epi16(steps);
-    __mmask32 far = _mm512_cmpge_epu16_mask(distance, words_of(4));
-    if (far == 0) continue;
-    alignas(64) std::uint16_t step[kGroup], distances[kGroup];
-    _mm512_store_si512(step, steps);
-    _mm512_store_si512(distances, distance);
-    for (; far != 0; far &= far - 1) {
-      const auto lane = static_cast<std::size_t>(std::countr_zero(far));
-      const std::uint16_t steps_away = distances[lane];
-      if (steps_away >= kStepLeast[kStepEscape]) {
-        to.pending |= static_cast<std::uint64_t>(kBytes == 1 ? step[lane] & 0xff : step[lane])
-                      << to.count;
-        to.count += 8 * kBytes;
-      } else {
-        const auto width = static_cast<unsigned>(std::bit_width(steps_away)) - 1;
-        to.pending |= static_cast<std::uint64_t>(steps_away - (1u << width)) << to.count;
-        to.count += width;
-      }
+    const __mmask32 far = _mm512_cmpge_epu16_mask(distance, words_of(kStepLeast[4]));
+    // The leading digit of 4 to 63 is bit 2 to 5. It is left out.
+    __m512i width = words_of(2);
+    for (const unsigned least : {8u, 16u, 32u})
+      width = _mm512_mask_add_epi16(width, _mm512_cmpge_epu16_mask(distance, words_of(least)),
+                                    width, words_of(1));
+    const __mmask32 escapes = _mm512_cmpge_epu16_mask(distance, words_of(kStepLeast[kStepEscape]));
+    __m512i value = _mm512_andnot_si512(_mm512_sllv_epi16(words_of(1), width), distance);
+    const __m512i whole = kBytes == 1 ? _mm512_and_si512(steps, words_of(0xff)) : steps;
+    value = _mm512_mask_mov_epi16(value, escapes, whole);
+    width = _mm512_mask_mov_epi16(width, escapes, words_of(8 * kBytes));
+    _mm512_storeu_si512(values_.items + values_.count, _mm512_maskz_compress_epi16(far, value));
+    _mm512_storeu_si512(widths_ + values_.count, _mm512_maskz_compress_epi16(far, width));
+    values_.count += static_cast<std::size_t>(std::popcount(far));
+  }
+  // Once a block.
+  void append() noexcept {
+    StepBitSink to = sink_;
+    const std::size_t count = values_.count;
+    // Nothing follows the last of an odd number.
+    values_.items[count] = widths_[count] = 0;
+    for (std::size_t i = 0; i < count; i += 2) {
+      const unsigned width = widths_[i];
+      const std::uint64_t two = values_.items[i] | static_cast<std::uint64_t>(values_.items[i + 1])
+                                                       << width;
+      to.pending |= two << to.count;
+      to.count += width + widths_[i + 1];
       // Some bytes more than there are; the sink has room for them.
       std::memcpy(to.at, &to.pending, sizeof(to.pending));
       const unsigned bytes = to.count / 8;
@@ -226,8 +232,31 @@ THALIA_AVX512 void append_extras(const StepKind& kind, const std::byte* base, co
       to.pending >>= 8 * bytes;
       to.count %= 8;
     }
+    sink_ = to;
+    values_.count = 0;
   }
-  sink = to;
+
+ private:
+  StepBitSink& sink_;
+  Gathered<std::uint16_t> values_;
+  alignas(64) std::uint16_t widths_[sizeof(values_.items) / sizeof(std::uint16_t)];
+};
+
+template <std::size_t kBytes>
+THALIA_AVX512 void append_extras(const StepKind& kind, const std::byte* base, const std::byte* next,
+                                 std::size_t count, StepBitSink& sink) noexcept {
+  const StepElements<kBytes> elements(kind);
+  ExtraBits extras(sink);
+  const std::size_t whole = count - count % kGroup;
+  for (std::size_t begin = 0; begin < whole; begin += kBlock) {
+    const std::size_t end = std::min(begin + kBlock, whole);
+    for (std::size_t i = begin; i < end; i += kGroup) {
+      const __m512i old = elements.load(base + i * kBytes, ~__mmask32{0});
+      const __m512i now = elements.load(next + i * kBytes, ~__mmask32{0});
+      if (_mm512_cmpneq_epi16_mask(old, now) != 0) extras.add<kBytes>(elements.steps(old, now));
+    }
+    extras.append();
+  }
   step_extras_some(kind, base + whole * kBytes, next + whole * kBytes, count - whole, sink);
 }
 
