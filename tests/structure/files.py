@@ -42,6 +42,7 @@ PARTS = {
         "codec/planes/split_portable",
     ),
     "codec/rans/kernels.h": ("codec/rans/avx2", "codec/rans/avx512", "codec/rans/portable"),
+    "codec/step/avx512_elements.h": ("codec/step/avx512_count",),
     "codec/step/kernels.h": ("codec/step/avx512", "codec/step/portable"),
     "codec/step/step_tables.h": ("codec/step/step_rows",),
     "container/file/open_file.h": (

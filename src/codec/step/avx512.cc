@@ -8,199 +8,13 @@
 #include <cstring>
 
 #include "codec/cpu/intrinsics.h"
+#include "codec/step/avx512_elements.h"
 #include "codec/step/kernels.h"
 
 namespace thalia::codec {
 namespace {
 
-constexpr std::size_t kGroup = kStepMostLanes;
-constexpr std::size_t kHalf = kGroup / 2;
-/// Elements whose exponents are counted at a time.
-constexpr std::size_t kCountBlock = 4096;
-/// Fewer are counted one at a time: tables are not worth it.
-constexpr std::size_t kFewElements = 2048;
-
-// Where the lower words of two vectors of states are.
-constexpr auto kLowWords = [] {
-  std::array<std::uint16_t, kGroup> places{};
-  for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<std::uint16_t>(2 * i);
-  return places;
-}();
-
-THALIA_AVX512 inline __m512i words_of(unsigned value) noexcept {
-  return _mm512_set1_epi16(static_cast<short>(value));
-}
-THALIA_AVX512 inline __m512i all(std::uint32_t value) noexcept {
-  return _mm512_set1_epi32(static_cast<int>(value));
-}
-THALIA_AVX512 inline __m512i lower_half(__m512i words) noexcept {
-  return _mm512_cvtepu16_epi32(_mm512_castsi512_si256(words));
-}
-THALIA_AVX512 inline __m512i upper_half(__m512i words) noexcept {
-  return _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(words, 1));
-}
-constexpr __mmask32 first_lanes(std::size_t count) noexcept {
-  return count >= kGroup ? ~__mmask32{0} : (__mmask32{1} << count) - 1;
-}
-
-// How elements of a kind are loaded and what they are.
-template <std::size_t kBytes>
-class Elements {
- public:
-  THALIA_AVX512 explicit Elements(const StepKind& kind, unsigned first_class = 0) noexcept
-      : sign_(words_of(kind.is_float ? 0x8000 : 0)),
-        float_(words_of(!kind.is_float ? 0
-                        : kBytes == 1  ? 0xff00
-                                       : 0xffff)),
-        first_class_(words_of(first_class)),
-        exponent_mask_(words_of(kind.exponent_mask)),
-        exponent_shift_(_mm_cvtsi32_si128(kind.exponent_shift + (kBytes == 1 ? 8 : 0))) {}
-
-  THALIA_AVX512 static __m512i load(const std::byte* at, __mmask32 lanes) noexcept {
-    if constexpr (kBytes == 1) {
-      return _mm512_slli_epi16(_mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(lanes, at)), 8);
-    } else {
-      return _mm512_maskz_loadu_epi16(lanes, at);
-    }
-  }
-  THALIA_AVX512 static void store(std::byte* at, __mmask32 lanes, __m512i codes) noexcept {
-    if constexpr (kBytes == 1) {
-      _mm256_mask_storeu_epi8(at, lanes, _mm512_cvtepi16_epi8(_mm512_srli_epi16(codes, 8)));
-    } else {
-      _mm512_mask_storeu_epi16(at, lanes, codes);
-    }
-  }
-  THALIA_AVX512 __m512i ordinal(__m512i codes) const noexcept {
-    const __m512i negative = _mm512_and_si512(_mm512_srai_epi16(codes, 15), float_);
-    return _mm512_xor_si512(codes, _mm512_or_si512(negative, sign_));
-  }
-  THALIA_AVX512 __m512i code_at(__m512i ordinal) const noexcept {
-    // The sign bit of an ordinal is that of its code, turned over.
-    const __m512i negative = _mm512_andnot_si512(_mm512_srai_epi16(ordinal, 15), float_);
-    return _mm512_xor_si512(ordinal, _mm512_or_si512(negative, sign_));
-  }
-  // As words with their sign.
-  THALIA_AVX512 __m512i steps(__m512i base, __m512i next) const noexcept {
-    const __m512i steps = _mm512_sub_epi16(ordinal(next), ordinal(base));
-    return kBytes == 1 ? _mm512_srai_epi16(steps, 8) : steps;
-  }
-  THALIA_AVX512 __m512i moved(__m512i base, __m512i steps) const noexcept {
-    if constexpr (kBytes == 1) steps = _mm512_slli_epi16(steps, 8);
-    return code_at(_mm512_add_epi16(ordinal(base), steps));
-  }
-  THALIA_AVX512 __m512i exponents(__m512i codes) const noexcept {
-    return _mm512_and_si512(_mm512_srl_epi16(codes, exponent_shift_), exponent_mask_);
-  }
-  THALIA_AVX512 __m512i classes(__m512i codes) const noexcept {
-    return _mm512_min_epu16(_mm512_subs_epu16(exponents(codes), first_class_),
-                            words_of(kStepClasses - 1));
-  }
-
- private:
-  __m512i sign_, float_;  ///< the bits of codes of floats, else 0
-  __m512i first_class_, exponent_mask_;
-  __m128i exponent_shift_;
-};
-
-template <std::size_t kBytes>
-THALIA_AVX512 void count_elements(const StepKind& kind, const std::byte* base,
-                                  const std::byte* next, std::size_t count,
-                                  StepExponentCounts& counts) noexcept {
-  if (count < kFewElements) return step_count_some(kind, base, next, count, counts);
-  const Elements<kBytes> elements(kind);
-  // Equal neighbours would wait for each other's increment in one table.
-  alignas(64) std::uint32_t tables[4][kStepExponents] = {};
-  alignas(64) std::uint32_t changes[2][kStepExponents * kStepSymbols] = {};
-  alignas(64) std::uint8_t exponents[kCountBlock];
-  const std::size_t whole = count - count % kGroup;
-  for (std::size_t begin = 0; begin < whole; begin += kCountBlock) {
-    const std::size_t n = std::min(kCountBlock, whole - begin);
-    for (std::size_t i = 0; i < n; i += kGroup) {
-      const std::size_t at = (begin + i) * kBytes;
-      const __m512i old = elements.load(base + at, ~__mmask32{0});
-      const __m512i now = elements.load(next + at, ~__mmask32{0});
-      const __m512i exponent = elements.exponents(old);
-      _mm256_store_si256(reinterpret_cast<__m256i*>(exponents + i), _mm512_cvtepi16_epi8(exponent));
-      __mmask32 changed = _mm512_cmpneq_epi16_mask(old, now);
-      if (changed == 0) continue;
-      const __m512i steps = elements.steps(old, now);
-      const __m512i distance = _mm512_abs_epi16(steps);
-      __m512i symbol = _mm512_setzero_si512();
-      for (std::size_t k = 1; k < kStepMagnitudes; ++k) {
-        const __mmask32 is_more = _mm512_cmpge_epu16_mask(distance, words_of(kStepLeast[k]));
-        if (is_more == 0) break;
-        symbol = _mm512_mask_add_epi16(symbol, is_more, symbol, words_of(2));
-      }
-      // Down has the even number, up the one before it; so has the escape.
-      const __mmask32 is_even =
-          _mm512_movepi16_mask(steps) & _mm512_cmplt_epu16_mask(distance, words_of(64));
-      symbol = _mm512_mask_sub_epi16(symbol, changed & ~is_even, symbol, words_of(1));
-      alignas(64) std::uint16_t index[kGroup];
-      _mm512_store_si512(index, _mm512_or_si512(_mm512_slli_epi16(exponent, 4), symbol));
-      for (unsigned k = 0; changed != 0; changed &= changed - 1, ++k)
-        ++changes[k % 2][index[std::countr_zero(changed)]];
-    }
-    for (std::size_t i = 0; i < n; i += 8) {
-      std::uint64_t eight;
-      std::memcpy(&eight, exponents + i, sizeof(eight));
-      for (unsigned k = 0; k < 8; ++k) ++tables[k % 4][eight >> (8 * k) & 0xff];
-    }
-  }
-  for (std::size_t i = 0; i < kStepExponents; ++i) {
-    std::uint32_t unchanged = 0;
-    for (const auto& table : tables) unchanged += table[i];
-    if (unchanged == 0) continue;
-    for (std::size_t k = 1; k < kStepSymbols; ++k) {
-      const std::size_t place = i * kStepSymbols + k;
-      const std::uint32_t changed = changes[0][place] + changes[1][place];
-      counts[i][k] += changed;
-      unchanged -= changed;
-    }
-    counts[i][0] += unchanged;
-  }
-  step_count_some(kind, base + whole * kBytes, next + whole * kBytes, count - whole, counts);
-}
-
-template <std::size_t kBytes>
-THALIA_AVX512 void append_extras(const StepKind& kind, const std::byte* base, const std::byte* next,
-                                 std::size_t count, StepBitSink& sink) noexcept {
-  const Elements<kBytes> elements(kind);
-  StepBitSink to = sink;
-  const std::size_t whole = count - count % kGroup;
-  for (std::size_t i = 0; i < whole; i += kGroup) {
-    const __m512i old = elements.load(base + i * kBytes, ~__mmask32{0});
-    const __m512i now = elements.load(next + i * kBytes, ~__mmask32{0});
-    if (_mm512_cmpneq_epi16_mask(old, now) == 0) continue;
-    const __m512i steps = elements.steps(old, now);
-    const __m512i distance = _mm512_abs_epi16(steps);
-    __mmask32 far = _mm512_cmpge_epu16_mask(distance, words_of(4));
-    if (far == 0) continue;
-    alignas(64) std::uint16_t step[kGroup], distances[kGroup];
-    _mm512_store_si512(step, steps);
-    _mm512_store_si512(distances, distance);
-    for (; far != 0; far &= far - 1) {
-      const auto lane = static_cast<std::size_t>(std::countr_zero(far));
-      const std::uint16_t steps_away = distances[lane];
-      if (steps_away >= kStepLeast[kStepEscape]) {
-        to.pending |= static_cast<std::uint64_t>(kBytes == 1 ? step[lane] & 0xff : step[lane])
-                      << to.count;
-        to.count += 8 * kBytes;
-      } else {
-        const auto width = static_cast<unsigned>(std::bit_width(steps_away)) - 1;
-        to.pending |= static_cast<std::uint64_t>(steps_away - (1u << width)) << to.count;
-        to.count += width;
-      }
-      // Some bytes more than there are; the sink has room for them.
-      std::memcpy(to.at, &to.pending, sizeof(to.pending));
-      const unsigned bytes = to.count / 8;
-      to.at += bytes;
-      to.pending >>= 8 * bytes;
-      to.count %= 8;
-    }
-  }
-  sink = to;
-  step_extras_some(kind, base + whole * kBytes, next + whole * kBytes, count - whole, sink);
-}
+using namespace step_avx512;
 
 // One step of 16 states, after they gave up their words. The quotient is estimated by a product
 // that is too small by 2^-21 of it at most, and not too large: it is right or one less, as it is
@@ -212,9 +26,17 @@ THALIA_AVX512 inline __m512i encoded(__m512i state, __m512i frequency, __m512i s
   const __m512i complement = _mm512_sub_epi32(all(kStepScale), frequency);
   const __m512i rest = _mm512_sub_epi32(state, _mm512_mullo_epi32(quotient, frequency));
   const __m512i next =
-      _mm512_add_epi32(_mm512_add_epi32(state, start), _mm512_mullo_epi32(quotient, complement));
+      _mm512_add_epi32(_mm512_add_epi32(_mm512_slli_epi32(quotient, kStepScaleBits), start), rest);
   return _mm512_mask_add_epi32(next, _mm512_cmpge_epi32_mask(rest, frequency), next, complement);
 }
+
+// From place n on, what turns a vector of words by n places.
+constexpr auto kTurns = [] {
+  std::array<std::uint16_t, 2 * kGroup> places{};
+  for (std::size_t i = 0; i < places.size(); ++i)
+    places[i] = static_cast<std::uint16_t>(i % kGroup);
+  return places;
+}();
 
 // 32, 16 or 8 lanes.
 template <std::size_t kBytes, std::size_t kLanes>
@@ -222,7 +44,7 @@ THALIA_AVX512 std::byte* encode_elements(const StepModel& model, const std::byte
                                          const std::byte* next, std::size_t count,
                                          std::uint32_t* states, std::byte* words) noexcept {
   constexpr __mmask32 kLive = first_lanes(kLanes);
-  const Elements<kBytes> elements(model.kind, model.first_class);
+  const StepElements<kBytes> elements(model.kind, model.first_class);
   const StepTables& tables = model.tables;
   const __m512i low_words = _mm512_loadu_si512(kLowWords.data());
   const __m512i unchanged = _mm512_load_si512(tables.frequency[0]);
@@ -247,9 +69,8 @@ THALIA_AVX512 std::byte* encode_elements(const StepModel& model, const std::byte
         return is_more;
       };
       __mmask32 is_more = 0;
-      for (std::size_t k = 1; k < 4; ++k) look_up(k);
-      if (_mm512_cmpge_epu16_mask(distance, words_of(4)) != 0)
-        for (std::size_t k = 4; k < kStepMagnitudes; ++k) is_more = look_up(k);
+#pragma GCC unroll 9
+      for (std::size_t k = 1; k < kStepMagnitudes; ++k) is_more = look_up(k);
       // What is left of `is_more` is the escapes, which have no second half.
       const __mmask32 is_down = _mm512_movepi16_mask(steps) & ~is_more;
       start = _mm512_mask_add_epi16(start, is_down, start, frequency);
@@ -262,15 +83,16 @@ THALIA_AVX512 std::byte* encode_elements(const StepModel& model, const std::byte
     const __mmask16 upper_full = _mm512_cmpgt_epu32_mask(
         upper, _mm512_sub_epi32(_mm512_slli_epi32(upper_frequency, 17), all(1)));
     const __mmask32 is_full = kLive & (__mmask32{lower_full} | __mmask32{upper_full} << kHalf);
-    if (is_full != 0) {
-      const auto given = static_cast<unsigned>(std::popcount(is_full));
-      words -= 2 * given;
-      _mm512_mask_storeu_epi16(
-          words, first_lanes(given),
-          _mm512_maskz_compress_epi16(is_full, _mm512_permutex2var_epi16(lower, low_words, upper)));
-      lower = _mm512_mask_srli_epi32(lower, lower_full, lower, 16);
-      upper = _mm512_mask_srli_epi32(upper, upper_full, upper, 16);
-    }
+    const auto given = static_cast<unsigned>(std::popcount(is_full));
+    // Whether there are any is too hard to foresee for a branch. All of a vector is stored, with
+    // the words at its end: a masked store takes much longer.
+    const __m512i given_first =
+        _mm512_maskz_compress_epi16(is_full, _mm512_permutex2var_epi16(lower, low_words, upper));
+    const __m512i at_end = _mm512_loadu_si512(kTurns.data() + given);
+    _mm512_storeu_si512(words - 2 * kGroup, _mm512_permutexvar_epi16(at_end, given_first));
+    words -= 2 * given;
+    lower = _mm512_mask_srli_epi32(lower, lower_full, lower, 16);
+    upper = _mm512_mask_srli_epi32(upper, upper_full, upper, 16);
     lower = encoded(lower, lower_frequency, lower_half(start));
     if constexpr (kLanes > kHalf) upper = encoded(upper, upper_frequency, upper_half(start));
   }
@@ -353,7 +175,7 @@ THALIA_AVX512 std::size_t decode_elements(StepRun& run, const std::byte* base, s
                                           std::size_t count) noexcept {
   constexpr __mmask32 kLive = first_lanes(kLanes);
   const StepTables& tables = run.model.tables;
-  const Elements<kBytes> elements(run.model.kind, run.model.first_class);
+  const StepElements<kBytes> elements(run.model.kind, run.model.first_class);
   const __m512i low_words = _mm512_loadu_si512(kLowWords.data());
   const __m512i unchanged = _mm512_load_si512(tables.frequency[0]);
   const bool is_in_place = base == out;
@@ -415,16 +237,6 @@ THALIA_AVX512 std::size_t decode_elements(StepRun& run, const std::byte* base, s
   return i;
 }
 
-void count(const StepKind& kind, const std::byte* base, const std::byte* next, std::size_t count,
-           StepExponentCounts& counts) noexcept {
-  (kind.bytes == 1 ? count_elements<1> : count_elements<2>)(kind, base, next, count, counts);
-}
-
-void extras(const StepKind& kind, const std::byte* base, const std::byte* next, std::size_t count,
-            StepBitSink& sink) noexcept {
-  (kind.bytes == 1 ? append_extras<1> : append_extras<2>)(kind, base, next, count, sink);
-}
-
 std::byte* encode(const StepModel& model, const std::byte* base, const std::byte* next,
                   std::size_t count, std::uint32_t* states, std::byte* words) noexcept {
   const bool bytes = model.kind.bytes == 1;
@@ -460,7 +272,7 @@ std::size_t decode(StepRun& run, const std::byte* base, std::byte* out,
 }  // namespace
 
 const StepKernels kAvx512Step = {
-    .count = count, .extras = extras, .encode = encode, .decode = decode};
+    .count = step_avx512::count, .extras = step_avx512::extras, .encode = encode, .decode = decode};
 
 }  // namespace thalia::codec
 #endif

@@ -97,15 +97,20 @@ std::vector<std::byte> step_encode(const StepKind& kind, ByteSpan base, ByteSpan
   counts.count(base, next, set);
   const StepCode code = choose_step_code(counts);
   StepEncoder encoder(kind, code, set);
-  std::vector<std::byte> chunks;
   std::vector<std::uint32_t> lengths;
+  lengths.reserve(code.chunks());
+  // The head is as long whatever the lengths are: it is written over once they are known.
+  std::vector<std::byte> out;
+  const std::uint64_t expected = code.expected_bytes + code.expected_bytes / 64 + kStepSlack;
+  out.reserve(expected);
+  out.resize(step_head_bytes(code));
   const std::size_t most = static_cast<std::size_t>(code.chunk_elements()) * kind.bytes;
   for (std::size_t at = 0; at < base.size(); at += most) {
     const std::size_t length = std::min(most, base.size() - at);
-    lengths.push_back(encoder.encode(base.subspan(at, length), next.subspan(at, length), chunks));
+    lengths.push_back(encoder.encode(base.subspan(at, length), next.subspan(at, length), out));
   }
-  std::vector<std::byte> out = step_head(code, lengths);
-  append(out, chunks);
+  const std::vector<std::byte> head = step_head(code, lengths);
+  std::copy(head.begin(), head.end(), out.begin());
   return out;
 }
 

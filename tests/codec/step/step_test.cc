@@ -96,7 +96,12 @@ void check(const StepKind& kind, const StepCode& code, const Pair& pair) {
 // With each number of states, and chunks as short as they can be.
 void check_shapes(const StepKind& kind, const Pair& pair) {
   StepCode code = code_of(kind, pair, VectorSet::portable);
+  codec::StepCounts counts(kind);
+  counts.count(pair.base, pair.next, VectorSet::portable);
   for (const VectorSet set : test::present_vector_sets()) {
+    codec::StepCounts same(kind);
+    same.count(pair.base, pair.next, set);
+    for (std::size_t i = 0; i < counts.exponents(); ++i) BOOST_REQUIRE(same.at(i) == counts.at(i));
     const StepCode other = code_of(kind, pair, set);
     BOOST_REQUIRE(other.table == code.table && other.first_class == code.first_class);
     BOOST_REQUIRE(other.rows == code.rows && other.expected_bytes == code.expected_bytes);
