@@ -77,11 +77,11 @@ ExplicitTables choose_tables(const StepClassCounts& counts) {
   return out;
 }
 
-// Chunks of 2^18 elements, of up to 2^20 where they would be very short; the most lanes of which
-// the states are a 64th of a chunk, or less than any chunk's share of the elements' bytes.
+// Chunks of 2^18 elements, of up to 2^20 where they would be very short. Of each state two bytes say
+// nothing: the most lanes of which these are a 96th of a chunk, or of a 512th of its elements.
 void choose_shape(StepCode& code, const StepKind& kind, std::uint64_t payload_bytes) {
   constexpr std::uint8_t kUsualChunkLog2 = 18, kMostChunkLog2 = 20;
-  constexpr std::uint64_t kShortChunk = 16 << 10, kLaneShare = 64, kRawShare = 512;
+  constexpr std::uint64_t kShortChunk = 16 << 10, kLaneShare = 96, kRawShare = 512;
   code.chunk_log2 = kUsualChunkLog2;
   while (code.chunk_log2 < kMostChunkLog2 && code.chunks() > 1 &&
          payload_bytes / code.chunks() < kShortChunk)
