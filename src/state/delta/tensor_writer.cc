@@ -150,10 +150,6 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const KeyedTensor& source
   const auto fit =
       fitted(alike ? base.open_unchecked() : base.open(), base.layout(), spec.layout());
   const DeltaChange change(now, *fit, {lossy ? options_.loss.threshold : 0, spec.dtype}, options_);
-  if (dense && alike) {
-    const auto kind = codec::step_kind(spec.dtype);
-    if (kind && store_steps(id, source, now, change, *kind, base)) return;
-  }
   if (may_be_same && !lossy) {
     // Only the digest of all bytes makes it certain; samples say whether it is worth the pass.
     // Where the base has to be decoded they are dearer than the digest, so that the first is looked
@@ -164,6 +160,10 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const KeyedTensor& source
     if (likely && digest_of(now, options_.save.work.threads, options_.save.work.cancel).hash ==
                       base.digest().hash)
       return store_same(id, base);
+  }
+  if (dense && alike) {
+    const auto kind = codec::step_kind(spec.dtype);
+    if (kind && store_steps(id, source, now, change, *kind, base)) return;
   }
   const DeltaChange::Estimate estimate = change.estimate(width);
   const double least = std::min(estimate.difference, estimate.whole);
