@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string>
 
+#include "codec/cpu/scratch.h"
 #include "codec/frame/frame_error.h"
 #include "format/little_endian.h"
 
@@ -68,25 +69,24 @@ RansFrequencies read_frequencies(ByteSpan& coded) {
 
 }  // namespace
 
-PlaneEncoder::PlaneEncoder(std::size_t longest)
-    : words_bytes_(longest * sizeof(le16) + kSlack),
-      words_(std::make_unique_for_overwrite<std::byte[]>(words_bytes_)) {}
-
-std::size_t PlaneEncoder::encode(ByteSpan plane, const RansFrequencies& frequencies,
-                                 const RansKernels& kernels, MutableByteSpan out) {
+std::size_t code_plane(ByteSpan plane, const RansFrequencies& frequencies,
+                       const RansKernels& kernels, MutableByteSpan out) {
   const auto zeros = std::count(frequencies.begin(), frequencies.end(), std::uint16_t{0});
   const std::size_t frequency_bytes =
       (frequencies.size() - static_cast<std::size_t>(zeros)) * sizeof(le16);
   if (out.size() < kBitmapBytes + frequency_bytes + kStateBytes) return 0;
-  make_table(frequencies, table_);
+  thread_local Scratch scratch;
+  const Scratch::Lease memory = scratch.take(plane.size() * sizeof(le16) + kSlack);
+  RansEncodeTable table;
+  make_table(frequencies, table);
   std::array<std::uint32_t, kRansStates> states;
   states.fill(kRansLow);
   const std::size_t groups = plane.size() / kRansStates;
   const ByteSpan rest = plane.subspan(groups * kRansStates);
-  std::byte* const end = words_.get() + words_bytes_;
+  std::byte* const end = memory.bytes().data() + memory.bytes().size();
   // Backward: the incomplete last group first, then the whole groups from the last to the first.
-  std::byte* words = rans_encode_some(table_, rest.data(), rest.size(), states.data(), end);
-  words = kernels.encode(table_, plane.data(), groups, states.data(), words);
+  std::byte* words = rans_encode_some(table, rest.data(), rest.size(), states.data(), end);
+  words = kernels.encode(table, plane.data(), groups, states.data(), words);
   std::byte* at = write_frequencies(frequencies, out.data());
   for (const std::uint32_t state : states) {
     const le32 stored = state;

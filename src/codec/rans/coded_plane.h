@@ -13,22 +13,11 @@
 
 namespace thalia::codec {
 
-/// Encodes planes. Keeps its memory from one to the next.
-class PlaneEncoder {
- public:
-  /// @param longest bytes of the longest plane.
-  explicit PlaneEncoder(std::size_t longest);
-
-  /// Writes the plane to `out` and returns its length, or 0 if it would pass out.size().
-  /// @param frequencies not 0 for any byte that occurs.
-  std::size_t encode(ByteSpan plane, const RansFrequencies& frequencies, const RansKernels& kernels,
-                     MutableByteSpan out);
-
- private:
-  std::size_t words_bytes_;
-  std::unique_ptr<std::byte[]> words_;
-  RansEncodeTable table_;
-};
+/// Writes the coded plane to `out` and returns its length, or 0 if it would pass out.size(). A
+/// thread keeps its memory from one plane to the next.
+/// @param frequencies not 0 for any byte that occurs.
+std::size_t code_plane(ByteSpan plane, const RansFrequencies& frequencies,
+                       const RansKernels& kernels, MutableByteSpan out);
 
 /// Decodes one plane, some symbols at a time. The coded bytes are borrowed and must outlive it.
 class PlaneDecoder {

@@ -10,9 +10,9 @@
 #include <array>
 #include <cstring>
 #include <initializer_list>
-#include <memory>
 #include <optional>
 
+#include "codec/cpu/scratch.h"
 #include "codec/frame/frame_error.h"
 #include "codec/planes/split_kernels.h"
 #include "codec/rans/code.h"
@@ -53,10 +53,11 @@ class SplitPlanes {
     }
     std::size_t in_place = 0;
     while (in_place < kind.width && !promising[in_place]) ++in_place;
-    scratch_ = std::make_unique_for_overwrite<std::byte[]>((kind.width - in_place) * count);
+    thread_local Scratch scratch;
+    memory_.emplace(scratch, (kind.width - in_place) * count);
     std::byte* planes[kMaxPlanes];
     for (std::size_t k = 0; k < kind.width; ++k) {
-      planes[k] = k < in_place ? out + k * count : scratch_.get() + (k - in_place) * count;
+      planes[k] = k < in_place ? out + k * count : memory_->bytes().data() + (k - in_place) * count;
       planes_[k] = planes[k];
     }
     plane_kernels(set).of(kind.width, kind.is_rotated).split(raw.data(), count, planes);
@@ -65,30 +66,28 @@ class SplitPlanes {
 
  private:
   std::array<const std::byte*, kMaxPlanes> planes_{};
-  std::unique_ptr<std::byte[]> scratch_;
+  std::optional<Scratch::Lease> memory_;
 };
 
-// Writes a plane to `out` in the mode that suits it. `encoder` is made for the first plane that
-// needs it and kept for the others, which are as long.
-PlaneEntry encode_plane(ByteSpan plane, bool is_promising, std::optional<PlaneEncoder>& encoder,
-                        const RansKernels& kernels, MutableByteSpan out) {
+// Writes a plane to `out` in the mode that suits it.
+PlaneEntry encode_plane(ByteSpan plane, bool is_promising, const RansKernels& kernels,
+                        MutableByteSpan out) {
   PlaneEntry entry{.mode = PlaneMode::stored,
                    .value = 0,
                    .zero_2 = 0,
                    .length = static_cast<std::uint32_t>(plane.size())};
   if (is_promising) {
-    const ByteCounts counts = estimated_counts(plane, kernels);
-    if (distinct_bytes(counts) == 1) {
+    // Before they are counted: the upper bytes of differences are mostly zeros.
+    if (std::memcmp(plane.data(), plane.data() + 1, plane.size() - 1) == 0) {
       entry.mode = PlaneMode::constant;
       entry.value = std::to_integer<std::uint8_t>(plane[0]);
       entry.length = 0;
       return entry;
     }
+    const ByteCounts counts = estimated_counts(plane, kernels);
     const RansFrequencies frequencies = rans_frequencies(counts);
     if (is_worth_coding(plane.size(), coded_bits(counts, frequencies))) {
-      if (!encoder) encoder.emplace(plane.size());
-      const std::size_t length =
-          encoder->encode(plane, frequencies, kernels, out.first(plane.size()));
+      const std::size_t length = code_plane(plane, frequencies, kernels, out.first(plane.size()));
       if (length != 0) {
         entry.mode = PlaneMode::coded;
         entry.length = static_cast<std::uint32_t>(length);
@@ -112,10 +111,9 @@ std::size_t encode(const ElementKind& kind, ByteSpan raw,
   std::memcpy(out.data(), &header, sizeof(header));
   std::size_t at = head_bytes(kind.width);
   const SplitPlanes planes(kind, raw, promising, out.data() + at, set);
-  std::optional<PlaneEncoder> encoder;
   for (std::size_t k = 0; k < kind.width; ++k) {
     const PlaneEntry entry =
-        encode_plane({planes[k], count}, promising[k], encoder, rans_kernels(set), out.subspan(at));
+        encode_plane({planes[k], count}, promising[k], rans_kernels(set), out.subspan(at));
     std::memcpy(out.data() + sizeof(header) + k * sizeof(entry), &entry, sizeof(entry));
     at += entry.length;
   }
@@ -293,23 +291,30 @@ void decode(std::initializer_list<ChunkDecoder*> chunks, VectorSet set) {
 bool plane_entropy_encode(ElementLayout layout, ByteSpan raw, std::vector<std::byte>& out,
                           VectorSet set) {
   const ElementKind kind = element_kind(layout);
-  std::size_t length = raw.size();
   if (raw.size() >= kind.width && raw.size() <= kLongest) {
     const auto promising = promising_planes(kind, raw, set);
     if (std::find(promising.begin(), promising.end(), true) != promising.end()) {
-      // `out` only grows: a vector that is used again is not filled with zeros again. The last
-      // resize cuts it to the stream.
+      // Room by which a vector grows is filled with zeros. One that held a long stream mostly gets
+      // such a one again; into another a short one is copied.
       const std::size_t room = head_bytes(kind.width) + raw.size();
-      if (out.size() < room) out.resize(room);
-      length = encode(kind, raw, promising, MutableByteSpan(out).first(room), set);
+      thread_local Scratch scratch;
+      const bool is_long = out.size() >= room / 2;
+      const Scratch::Lease memory = scratch.take(is_long ? 0 : room);
+      if (is_long) out.resize(room);
+      const MutableByteSpan stream = is_long ? MutableByteSpan(out) : memory.bytes();
+      const std::size_t length = encode(kind, raw, promising, stream, set);
+      if (length < raw.size()) {
+        if (is_long) {
+          out.resize(length);
+        } else {
+          out.assign(stream.begin(), stream.begin() + static_cast<std::ptrdiff_t>(length));
+        }
+        return true;
+      }
     }
   }
-  if (length >= raw.size()) {
-    out.assign(raw.begin(), raw.end());
-    return false;
-  }
-  out.resize(length);
-  return true;
+  out.assign(raw.begin(), raw.end());
+  return false;
 }
 
 void plane_entropy_decode(ByteSpan stored, MutableByteSpan raw, VectorSet set) {

@@ -57,7 +57,6 @@ ChunkPipeline::Job& ChunkPipeline::open_job() {
     if (kept > job_bytes(options_)) job = Job{};
     job.count = 0;
     job.raw_bytes = 0;
-    job.streamed.clear();
     job_open_ = true;
   }
   return pool_.next();
@@ -112,6 +111,7 @@ void ChunkPipeline::append(std::uint32_t tensor, ByteSpan piece) {
       submit();  // its job holds nothing else
       Job& job = open_job();
       add_chunk(job, tensor, begin);
+      job.streamed.clear();
       job.streamed.reserve(job.raw_bytes);
     }
     const std::uint64_t end = std::min(begin + options_.compression.chunk_bytes, length);
@@ -123,6 +123,20 @@ void ChunkPipeline::append(std::uint32_t tensor, ByteSpan piece) {
     if (streamed_ == end) submit();
   }
   if (streamed_ == length) streamed_ = 0;
+}
+
+// What is left in its place has its size from before, so that filling it again costs no zeros.
+void ChunkPipeline::take(std::uint32_t tensor, std::vector<std::byte>& piece) {
+  const std::uint64_t chunk_bytes = options_.compression.chunk_bytes;
+  const std::uint64_t left = plan_.tensors[tensor].logical_length - streamed_;
+  if (streamed_ % chunk_bytes != 0 || piece.size() != std::min(chunk_bytes, left))
+    return append(tensor, piece);
+  submit();
+  Job& job = open_job();
+  add_chunk(job, tensor, streamed_);
+  job.streamed.swap(piece);
+  submit();
+  streamed_ = left == job.raw_bytes ? 0 : streamed_ + job.raw_bytes;
 }
 
 void ChunkPipeline::finish() {

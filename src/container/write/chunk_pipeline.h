@@ -29,6 +29,8 @@ class ChunkPipeline {
   void add(std::uint32_t tensor);
   /// The next tensor in file order, in pieces; the last one completes it.
   void append(std::uint32_t tensor, ByteSpan piece);
+  /// The same. A piece that is a whole chunk is taken, and other memory left in its place.
+  void take(std::uint32_t tensor, std::vector<std::byte>& piece);
   /// Waits until everything is stored. @throws IoError, CancelledError.
   void finish();
 

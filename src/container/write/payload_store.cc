@@ -10,6 +10,7 @@
 #include "container/write/payload_store.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "base/fail.h"
@@ -62,6 +63,34 @@ PayloadStore::PayloadStore(FilePlan& plan, int fd, const std::filesystem::path& 
 }
 
 void PayloadStore::write(std::uint32_t id, ByteSpan piece) {
+  Stream* const stream = begin_write(id, piece.size());
+  if (stream == nullptr) return;
+  if (compressing()) {
+    pipeline_->append(id, piece);
+  } else {
+    write_raw(plan_.tensors[id], *stream, piece);
+  }
+  // Hashed in the caller's order, which is the tensor's: the piece is not kept for later.
+  stream->hasher.update(piece);
+  end_write(id, *stream, piece.size());
+}
+
+void PayloadStore::write(std::uint32_t id, std::vector<std::byte>& piece,
+                         const integrity::PieceDigest& digest) {
+  const std::uint64_t size = piece.size();
+  assert(digest.length == size);
+  Stream* const stream = begin_write(id, size);
+  if (stream == nullptr) return;
+  if (compressing()) {
+    pipeline_->take(id, piece);
+  } else {
+    write_raw(plan_.tensors[id], *stream, piece);
+  }
+  stream->pieces.push_back(digest);
+  end_write(id, *stream, size);
+}
+
+PayloadStore::Stream* PayloadStore::begin_write(std::uint32_t id, std::uint64_t size) {
   if (id >= plan_.tensors.size()) {
     fail_argument(ErrorCode::bad_argument, "tensor", std::to_string(id),
                   fmt::format("one of the {} that add_tensor returned", plan_.tensors.size()));
@@ -69,30 +98,32 @@ void PayloadStore::write(std::uint32_t id, ByteSpan piece) {
   TensorPlan& tensor = plan_.tensors[id];
   if (!tensor.streamed) {
     // A tensor without bytes needs no stream; writing nothing to it is no error.
-    if (piece.empty() && tensor.logical_length == 0) return;
+    if (size == 0 && tensor.logical_length == 0) return nullptr;
     fail_argument(ErrorCode::wrong_state, "tensor",
                   fmt::format("'{}', whose payload was given when it was declared",
                               printable(tensor.spec.name)),
                   "a tensor declared without a payload");
   }
   Stream& stream = stream_of(id);
-  if (piece.size() > tensor.logical_length - stream.written) {
+  if (size > tensor.logical_length - stream.written) {
     fail_argument(ErrorCode::size_mismatch, "payload",
-                  fmt::format("{} bytes for tensor '{}' after {}", piece.size(),
+                  fmt::format("{} bytes for tensor '{}' after {}", size,
                               printable(tensor.spec.name), stream.written),
                   std::to_string(tensor.logical_length));
   }
-  if (compressing()) {
-    write_compressed(id, piece);
-  } else {
-    write_raw(tensor, stream, piece);
-  }
-  // Hashed in the caller's order, which is the tensor's: the piece is not kept for later.
-  stream.hasher.update(piece);
-  stream.written += piece.size();
-  progress_.add(piece.size());
+  if (compressing() && stream.written == 0) advance_to(id);
+  return &stream;
+}
+
+void PayloadStore::end_write(std::uint32_t id, Stream& stream, std::uint64_t size) {
+  TensorPlan& tensor = plan_.tensors[id];
+  stream.written += size;
+  progress_.add(size);
   if (stream.written == tensor.logical_length) {
-    tensor.digest = {stream.hasher.crc32(), stream.hasher.content_hash()};
+    tensor.digest = stream.pieces.empty() ? integrity::ContentDigest{stream.hasher.crc32(),
+                                                                     stream.hasher.content_hash()}
+                                          : integrity::join_pieces(stream.pieces);
+    stream.pieces = {};
     if (compressing()) {
       ++next_;
     } else {
@@ -136,11 +167,6 @@ void PayloadStore::end_raw(const TensorPlan& tensor, Stream& stream) {
     // The extents around are hashed later, and read these bytes back.
     image_.add_written(tensor.stored_offset, tensor.stored_length);
   }
-}
-
-void PayloadStore::write_compressed(std::uint32_t id, ByteSpan piece) {
-  if (streams_[id]->written == 0) advance_to(id);
-  pipeline_->append(id, piece);
 }
 
 // Stores the borrowed payloads that lie before tensor `id` in the file; for the number of tensors,

@@ -31,6 +31,10 @@ class PayloadStore {
 
   /// Appends to a streamed payload. @throws UsageError (size_mismatch, wrong_state), IoError.
   void write(std::uint32_t tensor, ByteSpan piece);
+  /// The same, of the next piece of the content hash, digested already, as are all of the tensor.
+  /// Its memory may be taken, and other memory left in its place.
+  void write(std::uint32_t tensor, std::vector<std::byte>& piece,
+             const integrity::PieceDigest& digest);
   /// Stores what is borrowed if it has to be compressed, and ends the layout.
   /// @throws UsageError (size_mismatch) naming a streamed tensor that is incomplete.
   void finish();
@@ -52,17 +56,20 @@ class PayloadStore {
   struct Stream {
     std::uint64_t written = 0;
     integrity::ContentHasher hasher;
-    std::unique_ptr<PayloadSink> sink;  ///< null if too many are in use
+    std::vector<integrity::PieceDigest> pieces;  ///< in its place, where they came digested
+    std::unique_ptr<PayloadSink> sink;           ///< null if too many are in use
   };
 
   // A delta's parts are compressed too, so their stored lengths are not known beforehand.
   bool compressing() const noexcept {
     return options_.compression.codec != Codec::none || plan_.delta;
   }
+  /// null where there is nothing to write. @throws UsageError.
+  Stream* begin_write(std::uint32_t tensor, std::uint64_t size);
+  void end_write(std::uint32_t tensor, Stream& stream, std::uint64_t size);
   Stream& stream_of(std::uint32_t tensor);
   void write_raw(const TensorPlan& tensor, Stream& stream, ByteSpan piece);
   void end_raw(const TensorPlan& tensor, Stream& stream);
-  void write_compressed(std::uint32_t tensor, ByteSpan piece);
   void advance_to(std::uint32_t tensor);
   [[noreturn]] void fail_incomplete(std::uint32_t tensor) const;
 

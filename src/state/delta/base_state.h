@@ -36,8 +36,9 @@ class BaseTensor {
   virtual std::shared_ptr<const PartwiseBytes> open_unchecked() { return open(); }
   /// Whether check() is still to be called for the bytes of open_unchecked().
   virtual bool needs_check() const noexcept { return false; }
-  /// @param digest of the bytes as they are now. @throws UsageError if it is not the tensor's.
-  virtual void check(const integrity::ContentDigest& digest) { static_cast<void>(digest); }
+  /// @param hash the content hash of the bytes as they are now. @throws UsageError if it is not the
+  /// tensor's.
+  virtual void check(const Digest128& hash) { static_cast<void>(hash); }
 
  protected:
   BaseTensor(const ChainTensor& tensor, std::optional<std::uint32_t> crc32)

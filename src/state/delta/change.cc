@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "base/byte_xor.h"
 #include "base/fail.h"
 #include "codec/chunk/codec.h"
 #include "format/constants.h"
+#include "format/delta.h"
 #include "state/delta/change_list.h"
 
 namespace thalia::state {
@@ -18,25 +20,23 @@ namespace {
 
 static_assert(DeltaChange::kPiece == format::kContentPiece);
 
-// Bytes of a sample, and how many samples at most: 1 MiB of a large tensor in all.
-constexpr std::uint64_t kSample = 64 << 10;
+// Bytes of a sample, and how many there are: they are encoded together, as 128 to 256 KiB, so that
+// the codec's tables weigh nearly as they will.
+constexpr std::uint64_t kSample = 16 << 10;
+constexpr std::uint64_t kFewestSamples = 8;
 constexpr std::uint64_t kSamples = 16;
+// Where fewer than half of the blocks in them changed, they are that many times as long, and each
+// is encoded alone: a row more or less among a few makes a difference.
+constexpr std::uint64_t kLonger = 4;
+constexpr std::size_t kBlock = 1024;
+// A base that has to be made decodes a chunk for each place, and remembers eight: from this size on
+// two samples lie together.
+constexpr std::uint64_t kPairedFrom = 8 << 20;
 // At most an eighth of a tensor is looked at, so that the estimate costs little beside the rest;
-// but two samples in any case.
+// but the fewest samples in any case.
 constexpr std::uint64_t kSampledShare = 8;
 
 constexpr codec::ElementLayout kPositions{codec::Content::integers, 2};
-
-std::size_t encoded_size(Codec codec, int level, codec::ElementLayout layout, ByteSpan bytes,
-                         std::vector<std::byte>& scratch) {
-  codec::encode_chunk(codec, level, layout, bytes, scratch);
-  return scratch.size();
-}
-
-std::uint64_t sample_count(std::uint64_t size) {
-  if (size <= kSample) return 1;
-  return std::clamp<std::uint64_t>(size / (kSampledShare * kSample), 2, kSamples);
-}
 
 }  // namespace
 
@@ -68,60 +68,116 @@ void DeltaChange::Hasher::update(std::size_t length, bool differs) {
   done_ += length;
 }
 
-void DeltaChange::Hasher::finish(integrity::PieceDigest& now, integrity::PieceDigest* base) {
+void DeltaChange::Hasher::finish(integrity::PieceDigest& now, Digest128* base) {
   now = now_.finish();
-  if (base != nullptr) *base = differs_ ? base_.finish() : now;
-}
-
-std::uint64_t DeltaChange::sample_length() const noexcept {
-  return std::min(size(), kSample);
+  if (base != nullptr) *base = differs_ ? base_.finish() : now.hash;
 }
 
 // Evenly over the tensor, from its beginning to its end, at multiples of 64 so that elements are
-// whole.
-std::uint64_t DeltaChange::sample_begin(std::uint64_t i) const noexcept {
-  const std::uint64_t count = sample_count(size());
-  return count == 1 ? 0 : (size() - sample_length()) / (count - 1) * i / 64 * 64;
+// whole. A small tensor is one sample.
+DeltaChange::Samples DeltaChange::samples(std::uint64_t longer) const noexcept {
+  const std::uint64_t sample = longer * kSample, fewest = kFewestSamples / longer;
+  if (size() <= fewest * sample) return {.count = 1, .length = size(), .distance = 0};
+  const std::uint64_t group = longer == 1 && size() > kPairedFrom ? 2 : 1;
+  const std::uint64_t length = group * sample;
+  const std::uint64_t count =
+      std::clamp(size() / (kSampledShare * sample), fewest, kSamples) / group;
+  return {.count = count, .length = length, .distance = (size() - length) / (count - 1) / 64 * 64};
+}
+
+bool DeltaChange::sample_differs(std::uint64_t begin, std::uint64_t length,
+                                 std::vector<std::byte> (&buffers)[2]) const {
+  stop_if_cancelled(options_.save.work.cancel);
+  const ByteSpan base = base_.part(begin, length, buffers[0]);
+  const ByteSpan now = now_.part(begin, length, buffers[1]);
+  return std::memcmp(base.data(), now.data(), now.size()) != 0;
 }
 
 bool DeltaChange::samples_differ() const {
   std::vector<std::byte> buffers[2];
-  for (std::uint64_t i = 0; i < sample_count(size()); ++i) {
-    stop_if_cancelled(options_.save.work.cancel);
-    const ByteSpan base = base_.part(sample_begin(i), sample_length(), buffers[0]);
-    const ByteSpan now = now_.part(sample_begin(i), sample_length(), buffers[1]);
-    if (std::memcmp(base.data(), now.data(), now.size()) != 0) return true;
-  }
+  const Samples where = samples(1);
+  for (std::uint64_t i = 0; i < where.count; ++i)
+    if (sample_differs(i * where.distance, where.length, buffers)) return true;
   return false;
 }
 
-DeltaChange::Estimate DeltaChange::estimate(unsigned width) const {
-  const std::uint64_t count = sample_count(size());
-  const std::uint64_t length = sample_length();
-  const Codec codec = options_.save.compression.codec.value();
-  const int level = options_.save.compression.level;
-  const codec::ElementLayout layout = codec::element_layout(within_.dtype);
-  const codec::ElementLayout differences = codec::of_difference(layout);
+bool DeltaChange::first_sample_differs() const {
+  std::vector<std::byte> buffers[2];
+  return sample_differs(0, samples(1).length, buffers);
+}
+
+// What lies in samples, one after the other.
+struct DeltaChange::Taken {
   Pair pair;
+  std::vector<std::byte> now;
   std::vector<std::byte> difference;
-  std::vector<std::byte> scratch;
-  Estimate out;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    stop_if_cancelled(options_.save.work.cancel);
-    read_pair(sample_begin(i), length, pair);
-    ListPart part;
-    list_changes(pair.base, pair.now, width, part);
-    const ByteSpan positions = as_byte_span(part.positions);
-    out.list_raw += static_cast<double>(positions.size() + part.values.size());
-    out.list += static_cast<double>(encoded_size(codec, level, kPositions, positions, scratch) +
-                                    encoded_size(codec, level, layout, part.values, scratch));
-    out.whole += static_cast<double>(encoded_size(codec, level, layout, pair.now, scratch));
-    difference.resize(length);
-    xor_of(pair.base, pair.now, difference);
-    out.difference +=
-        static_cast<double>(encoded_size(codec, level, differences, difference, scratch));
+  ListPart list;
+  std::uint64_t blocks = 0;
+  std::uint64_t changed_blocks = 0;
+
+  void clear() {
+    now.clear();
+    difference.clear();
+    list.positions.clear();
+    list.values.clear();
   }
-  const double scale = static_cast<double>(size()) / static_cast<double>(count * length);
+};
+
+void DeltaChange::take(std::uint64_t begin, std::uint64_t length, unsigned width,
+                       Taken& out) const {
+  stop_if_cancelled(options_.save.work.cancel);
+  read_pair(begin, length, out.pair);
+  const ByteSpan base = out.pair.base, now = out.pair.now;
+  const std::size_t listed = out.list.positions.size();
+  list_changes(base, now, width, out.list);
+  // As far into their blocks as they will be: what they take depends on it.
+  const auto first = static_cast<std::uint16_t>(begin / width % format::kDeltaBlockElements);
+  for (std::uint16_t& position : std::span(out.list.positions).subspan(listed))
+    position = static_cast<std::uint16_t>(position + first);
+  out.now.insert(out.now.end(), now.begin(), now.end());
+  out.difference.resize(out.now.size());
+  xor_of(base, now, MutableByteSpan(out.difference).last(length));
+  for (std::uint64_t at = 0; at < length; at += kBlock) {
+    const std::uint64_t block = std::min<std::uint64_t>(kBlock, length - at);
+    ++out.blocks;
+    if (std::memcmp(base.data() + at, now.data() + at, block) != 0) ++out.changed_blocks;
+  }
+}
+
+void DeltaChange::add_encoded(const Taken& taken, Estimate& out) const {
+  const Codec codec = options_.save.compression.codec.value();
+  const codec::ElementLayout layout = codec::element_layout(within_.dtype);
+  std::vector<std::byte> scratch;
+  const auto encoded = [&](codec::ElementLayout content, ByteSpan bytes) {
+    codec::encode_chunk(codec, options_.save.compression.level, content, bytes, scratch);
+    return static_cast<double>(scratch.size());
+  };
+  const ByteSpan positions = as_byte_span(taken.list.positions);
+  out.list_raw += static_cast<double>(positions.size() + taken.list.values.size());
+  out.list += encoded(kPositions, positions) + encoded(layout, taken.list.values);
+  out.whole += encoded(layout, taken.now);
+  out.difference += encoded(codec::of_difference(layout), taken.difference);
+}
+
+DeltaChange::Estimate DeltaChange::estimate(unsigned width) const {
+  Estimate out;
+  Samples where = samples(1);
+  Taken taken;
+  for (std::uint64_t i = 0; i < where.count; ++i)
+    take(i * where.distance, where.length, width, taken);
+  if (2 * taken.changed_blocks >= taken.blocks || where.count == 1) {
+    // All samples as one chunk: the codec makes its choice once.
+    add_encoded(taken, out);
+  } else {
+    where = samples(kLonger);
+    for (std::uint64_t i = 0; i < where.count; ++i) {
+      taken.clear();
+      take(i * where.distance, where.length, width, taken);
+      add_encoded(taken, out);
+    }
+  }
+  const double scale =
+      static_cast<double>(size()) / static_cast<double>(where.count * where.length);
   for (double* value : {&out.list_raw, &out.list, &out.whole, &out.difference}) *value *= scale;
   return out;
 }

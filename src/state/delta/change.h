@@ -53,6 +53,8 @@ class DeltaChange {
   Estimate estimate(unsigned width) const;
   /// Whether bytes of the samples differ, as given: the tensor is not the base's.
   bool samples_differ() const;
+  /// The same of the first sample alone: of a base that has to be made, a chunk or two.
+  bool first_sample_differs() const;
 
   /// What comes out, and the base, at one place. The buffers are used where bytes do not lie in
   /// memory.
@@ -66,16 +68,16 @@ class DeltaChange {
   void read_piece(std::uint64_t i, Pair& out) const;
 
   /// Digests both sides of a piece part by part, while a part is in the cache. Up to the first part
-  /// that differs the base has the digest of the other side.
+  /// that differs the base has the hash of the other side.
   class Hasher {
    public:
-    /// Borrows the pair. @param with_base whether the base's digest is wanted.
+    /// Borrows the pair. @param with_base whether the base's hash is wanted.
     Hasher(const Pair& pair, bool with_base) : pair_(pair), with_base_(with_base) {}
     /// The next `length` bytes. @param differs whether they may differ from the base's.
     void update(std::size_t length, bool differs);
     std::size_t done() const noexcept { return done_; }
     /// Once, after all parts; `base` is written to if it is wanted.
-    void finish(integrity::PieceDigest& now, integrity::PieceDigest* base);
+    void finish(integrity::PieceDigest& now, Digest128* base);
 
    private:
     const Pair& pair_;
@@ -83,12 +85,23 @@ class DeltaChange {
     bool differs_ = false;
     std::size_t done_ = 0;
     integrity::PieceHasher now_;
-    integrity::PieceHasher base_;
+    integrity::Xxh3 base_;
   };
 
  private:
-  std::uint64_t sample_length() const noexcept;
-  std::uint64_t sample_begin(std::uint64_t i) const noexcept;
+  /// Sample i is `length` bytes at i * distance.
+  struct Samples {
+    std::uint64_t count;
+    std::uint64_t length;
+    std::uint64_t distance;
+  };
+  struct Taken;
+  /// @param longer how many times as long as usual.
+  Samples samples(std::uint64_t longer) const noexcept;
+  void take(std::uint64_t begin, std::uint64_t length, unsigned width, Taken& out) const;
+  void add_encoded(const Taken& taken, Estimate& out) const;
+  bool sample_differs(std::uint64_t begin, std::uint64_t length,
+                      std::vector<std::byte> (&buffers)[2]) const;
 
   const PartwiseBytes& now_;
   const PartwiseBytes& base_;

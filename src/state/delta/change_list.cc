@@ -8,12 +8,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "base/parallel.h"
 #include "codec/changes/changed_elements.h"
 #include "codec/cpu/scratch.h"
 #include "format/delta.h"
+#include "state/delta/spares.h"
 #include "state/value/in_order.h"
 
 namespace thalia::state {
@@ -57,13 +60,16 @@ ChangeList::ChangeList(const DeltaChange& change, unsigned width, std::uint64_t 
   const std::uint64_t block = kDeltaBlockElements * width;
   const std::uint64_t blocks_a_piece = DeltaChange::kPiece / block;
   std::vector<integrity::PieceDigest> digests(pieces);
-  std::vector<integrity::PieceDigest> base_digests(with_base ? pieces : 0);
+  std::vector<Digest128> base_hashes(with_base ? pieces : 0);
   if (most != 0) counts_.resize(change.size() / block + (change.size() % block != 0));
   parts_.resize(most != 0 ? pieces : 0);
   std::atomic<std::uint64_t> listed{0};
   std::mutex dropped;
+  Spares<DeltaChange::Pair> spares;
   parallel_for(pieces, change.options().save.work.threads, [&](std::size_t i) {
-    DeltaChange::Pair pair;
+    std::unique_ptr<DeltaChange::Pair> own =
+        spares.take([] { return std::make_unique<DeltaChange::Pair>(); });
+    DeltaChange::Pair& pair = *own;
     change.read_piece(i, pair);
     // Once it is too long only the digests are still wanted.
     const bool lists = listed.load(std::memory_order_relaxed) < most;
@@ -82,7 +88,8 @@ ChangeList::ChangeList(const DeltaChange& change, unsigned width, std::uint64_t 
       }
       hasher.update(length, count != 0);
     }
-    hasher.finish(digests[i], with_base ? &base_digests[i] : nullptr);
+    hasher.finish(digests[i], with_base ? &base_hashes[i] : nullptr);
+    spares.give(std::move(own));
     if (!lists) return;
     const std::uint64_t bytes = part.positions.size() * (2 + width);
     const std::uint64_t sum = listed.fetch_add(bytes, std::memory_order_relaxed) + bytes;
@@ -95,7 +102,7 @@ ChangeList::ChangeList(const DeltaChange& change, unsigned width, std::uint64_t 
     }
   });
   digest_ = integrity::join_pieces(digests);
-  if (with_base) base_digest_ = integrity::join_pieces(base_digests);
+  if (with_base) base_hash_ = integrity::xxh3_128(as_byte_span(base_hashes));
   complete_ = listed < most;
   if (listed > kept) parts_.clear();
   for (const std::uint32_t count : counts_) count_ += count;

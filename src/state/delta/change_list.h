@@ -30,15 +30,15 @@ class ChangeList {
  public:
   /// Passes over everything, on as many threads as the options say. @param most bytes of entries
   /// from which on the list is not wanted; 0: only the digest is. @param kept bytes of them that
-  /// may stay in memory. @param with_base whether the base's digest is wanted, too.
+  /// may stay in memory. @param with_base whether base_hash() is asked for.
   /// @throws CancelledError.
   ChangeList(const DeltaChange& change, unsigned width, std::uint64_t most, std::uint64_t kept,
              bool with_base);
 
   /// The digest of what comes out.
   const integrity::ContentDigest& digest() const noexcept { return digest_; }
-  /// That of the base as it was read.
-  const integrity::ContentDigest& base_digest() const noexcept { return base_digest_; }
+  /// The content hash of the base as it was read.
+  const Digest128& base_hash() const noexcept { return base_hash_; }
   /// False if the entries reached the limit.
   bool is_complete() const noexcept { return complete_; }
   std::uint64_t count() const noexcept { return count_; }
@@ -57,7 +57,7 @@ class ChangeList {
   const DeltaChange& change_;
   unsigned width_;
   integrity::ContentDigest digest_;
-  integrity::ContentDigest base_digest_;
+  Digest128 base_hash_;
   bool complete_ = false;
   std::uint64_t count_ = 0;
   std::vector<std::uint32_t> counts_;  ///< by block

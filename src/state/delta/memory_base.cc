@@ -25,7 +25,7 @@ class MemoryTensor final : public BaseTensor {
       : BaseTensor(tensor, crc32), source_(&source), work_(&work) {}
 
   std::shared_ptr<const PartwiseBytes> open() override {
-    if (needs_check()) check(digest_of(*open_unchecked(), work_->threads, work_->cancel));
+    if (needs_check()) check(digest_of(*open_unchecked(), work_->threads, work_->cancel).hash);
     return bytes_;
   }
   std::shared_ptr<const PartwiseBytes> open_unchecked() override {
@@ -33,8 +33,8 @@ class MemoryTensor final : public BaseTensor {
     return bytes_;
   }
   bool needs_check() const noexcept override { return !checked_; }
-  void check(const integrity::ContentDigest& digest) override {
-    if (digest.hash != this->digest().hash) {
+  void check(const Digest128& hash) override {
+    if (hash != digest().hash) {
       fail_argument(ErrorCode::bad_argument, "base",
                     fmt::format("'{}' with other bytes", printable(source_->spec.name)),
                     "the tensors that were saved",

@@ -15,6 +15,7 @@
 #include "base/parallel.h"
 #include "codec/step/step_encoder.h"
 #include "io/system/process.h"
+#include "state/delta/spares.h"
 #include "state/value/in_order.h"
 
 namespace thalia::state {
@@ -22,34 +23,6 @@ namespace {
 
 // A multiple of the width of every element.
 constexpr std::size_t kCachedPart = 128 << 10;
-
-// What a thread works with, and leaves to the next one: as many as work at a time.
-template <typename Thing>
-class Spares {
- public:
-  template <typename Make>
-  std::unique_ptr<Thing> take(const Make& make) {
-    {
-      const std::lock_guard lock(lock_);
-      if (!things_.empty()) {
-        std::unique_ptr<Thing> thing = std::move(things_.back());
-        things_.pop_back();
-        return thing;
-      }
-    }
-    return make();
-  }
-  void give(std::unique_ptr<Thing> thing) {
-    const std::lock_guard lock(lock_);
-    things_.push_back(std::move(thing));
-  }
-  /// Once nobody works any more.
-  const std::vector<std::unique_ptr<Thing>>& all() const noexcept { return things_; }
-
- private:
-  io::ThreadLock lock_;
-  std::vector<std::unique_ptr<Thing>> things_;
-};
 
 struct Counting {
   DeltaChange::Pair pair;
@@ -67,7 +40,7 @@ struct StepChange::Coding {
 StepChange::StepChange(const DeltaChange& change, const codec::StepKind& kind, bool with_base)
     : change_(change), kind_(kind) {
   std::vector<integrity::PieceDigest> digests(change.pieces());
-  std::vector<integrity::PieceDigest> base_digests(with_base ? change.pieces() : 0);
+  std::vector<Digest128> base_hashes(with_base ? change.pieces() : 0);
   Spares<Counting> spares;
   const auto make = [&] {
     return std::make_unique<Counting>(Counting{.pair = {}, .counts = codec::StepCounts(kind)});
@@ -85,11 +58,11 @@ StepChange::StepChange(const DeltaChange& change, const codec::StepKind& kind, b
       hasher.update(length, !with_base || std::memcmp(base.data(), now.data(), length) != 0);
       own->counts.count(base, now);
     }
-    hasher.finish(digests[i], with_base ? &base_digests[i] : nullptr);
+    hasher.finish(digests[i], with_base ? &base_hashes[i] : nullptr);
     spares.give(std::move(own));
   });
   digest_ = integrity::join_pieces(digests);
-  if (with_base) base_digest_ = integrity::join_pieces(base_digests);
+  if (with_base) base_hash_ = integrity::xxh3_128(as_byte_span(base_hashes));
   codec::StepCounts sum(kind);
   for (const std::unique_ptr<Counting>& one : spares.all()) sum.add(one->counts);
   changed_ = sum.changed();

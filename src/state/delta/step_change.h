@@ -16,13 +16,13 @@ namespace thalia::state {
 /// many threads as the change's options say. Borrows the change.
 class StepChange {
  public:
-  /// Counts. @param with_base whether base_digest() is asked for. @throws CancelledError.
+  /// Counts. @param with_base whether base_hash() is asked for. @throws CancelledError.
   StepChange(const DeltaChange& change, const codec::StepKind& kind, bool with_base = false);
 
   /// The digest of what comes out.
   const integrity::ContentDigest& digest() const noexcept { return digest_; }
-  /// The digest of the base, as it is now.
-  const integrity::ContentDigest& base_digest() const noexcept { return base_digest_; }
+  /// The content hash of the base, as it is now.
+  const Digest128& base_hash() const noexcept { return base_hash_; }
   /// Elements that differ.
   std::uint64_t changed() const noexcept { return changed_; }
   /// What coding will take, nearly.
@@ -41,7 +41,7 @@ class StepChange {
   const DeltaChange& change_;
   codec::StepKind kind_;
   integrity::ContentDigest digest_;
-  integrity::ContentDigest base_digest_;
+  Digest128 base_hash_;
   std::uint64_t changed_ = 0;
   codec::StepCode code_;
   std::vector<std::uint32_t> lengths_;          ///< of chunks

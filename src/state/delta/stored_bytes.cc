@@ -49,11 +49,12 @@ void StoredTensorBytes::read(std::uint64_t begin, MutableByteSpan out) const {
     const std::uint64_t into = begin % chunks_->chunk_bytes();
     const std::uint64_t length = chunks_->raw_length(chunk);
     const std::uint64_t part = std::min<std::uint64_t>(length - into, out.size());
-    if (part == length) {
-      chunks_->decode(chunk, out.first(part));
-    } else {
-      const Decoded bytes = decoded(chunk);
+    Decoded bytes = remembered(chunk);
+    if (!bytes && part < length) bytes = decoded(chunk);
+    if (bytes) {
       std::memcpy(out.data(), bytes->data() + into, part);
+    } else {
+      chunks_->decode(chunk, out.first(part));
     }
     begin += part;
     out = out.subspan(part);
@@ -76,15 +77,18 @@ std::uint64_t StoredTensorBytes::most_remembered() const {
   return std::clamp<std::uint64_t>(kRememberedBytes / chunks_->chunk_bytes(), 1, kRememberedChunks);
 }
 
+StoredTensorBytes::Decoded StoredTensorBytes::remembered(std::uint32_t chunk) const {
+  const std::lock_guard lock(lock_);
+  const auto found = std::find_if(remembered_.begin(), remembered_.end(),
+                                  [&](const Remembered& one) { return one.chunk == chunk; });
+  if (found == remembered_.end()) return nullptr;
+  std::rotate(remembered_.begin(), found, found + 1);
+  return remembered_.front().bytes;
+}
+
 StoredTensorBytes::Decoded StoredTensorBytes::decoded(std::uint32_t chunk) const {
   {
     const std::lock_guard lock(lock_);
-    const auto found = std::find_if(remembered_.begin(), remembered_.end(),
-                                    [&](const Remembered& one) { return one.chunk == chunk; });
-    if (found != remembered_.end()) {
-      std::rotate(remembered_.begin(), found, found + 1);
-      return remembered_.front().bytes;
-    }
     if (!counted_) {
       // Once for as many as are ever remembered.
       budget_.take("payload",

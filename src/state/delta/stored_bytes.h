@@ -46,6 +46,8 @@ class StoredTensorBytes final : public PartwiseBytes {
     Decoded bytes;
   };
   Decoded decoded(std::uint32_t chunk) const;
+  /// null if it is not remembered.
+  Decoded remembered(std::uint32_t chunk) const;
   std::uint64_t most_remembered() const;
 
   const detail::OpenFile& file_;

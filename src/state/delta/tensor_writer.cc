@@ -33,6 +33,8 @@ constexpr double kListSlack = 2;
 constexpr std::uint64_t kSmallList = 64 << 10;
 // Bytes of a piece that are digested while they are in the cache.
 constexpr std::size_t kCached = 128 << 10;
+// From here on, decoding the first chunk of a base costs little beside the digest of the tensor.
+constexpr std::uint64_t kLargeTensor = 8 << 20;
 // The part of the allowed memory that a list or steps may take, a quarter; the rest is for chunks.
 constexpr std::uint64_t kListShare = 4;
 // Steps that take less than this part of a tensor need not be compared with the tensor itself.
@@ -148,17 +150,20 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const KeyedTensor& source
   const auto fit =
       fitted(alike ? base.open_unchecked() : base.open(), base.layout(), spec.layout());
   const DeltaChange change(now, *fit, {lossy ? options_.loss.threshold : 0, spec.dtype}, options_);
-  if (dense && alike) {
-    const auto kind = codec::step_kind(spec.dtype);
-    if (kind && store_steps(id, source, now, change, *kind, base)) return;
-  }
   if (may_be_same && !lossy) {
-    // Only the digest of all bytes makes it certain. It costs little beside a base that has to be
-    // decoded; if the base is at hand, samples say whether it is worth the pass.
-    const bool likely = (now.is_at_hand() && !fit->is_at_hand()) || !change.samples_differ();
+    // Only the digest of all bytes makes it certain; samples say whether it is worth the pass.
+    // Where the base has to be decoded they are dearer than the digest, so that the first is looked
+    // at in a large tensor, and none in a small one.
+    const bool is_dear = now.is_at_hand() && !fit->is_at_hand();
+    const bool likely = !is_dear ? !change.samples_differ()
+                                 : now.size() < kLargeTensor || !change.first_sample_differs();
     if (likely && digest_of(now, options_.save.work.threads, options_.save.work.cancel).hash ==
                       base.digest().hash)
       return store_same(id, base);
+  }
+  if (dense && alike) {
+    const auto kind = codec::step_kind(spec.dtype);
+    if (kind && store_steps(id, source, now, change, *kind, base)) return;
   }
   const DeltaChange::Estimate estimate = change.estimate(width);
   const double least = std::min(estimate.difference, estimate.whole);
@@ -170,7 +175,7 @@ void DeltaTensorWriter::store_change(std::uint32_t id, const KeyedTensor& source
         std::min(kListSlack * estimate.list_raw + kSmallList, static_cast<double>(now.size()) + 1);
     const ChangeList list(change, width, listable ? static_cast<std::uint64_t>(most) : 0,
                           kept_bytes(), base.needs_check());
-    if (base.needs_check()) base.check(list.base_digest());
+    if (base.needs_check()) base.check(list.base_hash());
     // Under a threshold a changed tensor may come out as the base's.
     if (alike && list.digest().hash == base.digest().hash) return store_same(id, base);
     if (list.is_complete() && stored_bytes(list, estimate) <= least)
@@ -236,29 +241,34 @@ void DeltaTensorWriter::store_difference(std::uint32_t id, const DeltaChange& ch
   become(plan, Encoding::xor_base, base);
   const bool with_base = base.needs_check();
   std::vector<integrity::PieceDigest> digests(change.pieces());
-  std::vector<integrity::PieceDigest> base_digests(with_base ? change.pieces() : 0);
-  struct Piece {
-    DeltaChange::Pair pair;
-    std::vector<std::byte> difference;
-  };
-  for_each_in_order<Piece>(
-      change.pieces(), options_.save.work.threads,
-      [&](std::size_t i, Piece& piece) {
+  std::vector<Digest128> base_hashes(with_base ? change.pieces() : 0);
+  for_each_in_order(
+      change.pieces(), options_.save.work.threads, differences_,
+      [&](std::size_t i, Difference& piece) {
         change.read_piece(i, piece.pair);
-        piece.difference.resize(piece.pair.now.size());
+        piece.bytes.resize(piece.pair.now.size());
         DeltaChange::Hasher hasher(piece.pair, with_base);
-        while (hasher.done() < piece.difference.size()) {
+        integrity::PieceHasher stored;
+        while (hasher.done() < piece.bytes.size()) {
           const std::size_t at = hasher.done();
-          const std::size_t length = std::min(kCached, piece.difference.size() - at);
+          const std::size_t length = std::min(kCached, piece.bytes.size() - at);
           const ByteSpan from = piece.pair.base.subspan(at, length);
           const ByteSpan to = piece.pair.now.subspan(at, length);
-          xor_of(from, to, MutableByteSpan(piece.difference).subspan(at, length));
-          hasher.update(length, with_base && std::memcmp(from.data(), to.data(), length) != 0);
+          const MutableByteSpan part = MutableByteSpan(piece.bytes).subspan(at, length);
+          const bool differs = std::memcmp(from.data(), to.data(), length) != 0;
+          if (differs) {
+            xor_of(from, to, part);
+          } else {
+            std::memset(part.data(), 0, length);
+          }
+          hasher.update(length, differs);
+          stored.update(part);
         }
-        hasher.finish(digests[i], with_base ? &base_digests[i] : nullptr);
+        hasher.finish(digests[i], with_base ? &base_hashes[i] : nullptr);
+        piece.digest = stored.finish();
       },
-      [&](const Piece& piece) { write(id, piece.difference); });
-  if (with_base) base.check(integrity::join_pieces(base_digests));
+      [&](Difference& piece) { store_.write(id, piece.bytes, piece.digest); });
+  if (with_base) base.check(integrity::xxh3_128(as_byte_span(base_hashes)));
   set_digest(plan, integrity::join_pieces(digests));
   ++result_.differences;
   changed_.insert(id);
@@ -271,7 +281,7 @@ bool DeltaTensorWriter::store_steps(std::uint32_t id, const KeyedTensor& source,
                                     const codec::StepKind& kind, BaseTensor& base) {
   container::TensorPlan& plan = plan_.tensors[id];
   StepChange steps(change, kind, base.needs_check());
-  if (base.needs_check()) base.check(steps.base_digest());
+  if (base.needs_check()) base.check(steps.base_hash());
   if (steps.digest().hash == base.digest().hash) {
     store_same(id, base);
     return true;

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_set>
+#include <vector>
 
 #include "codec/step/step_kind.h"
 #include "container/plan/file_plan.h"
 #include "container/write/payload_store.h"
+#include "integrity/content_hash.h"
 #include "state/delta/base_state.h"
 #include "state/delta/change.h"
 #include "state/delta/change_list.h"
@@ -59,9 +61,17 @@ class DeltaTensorWriter {
   container::PayloadStore& store_;
   const BaseState& base_;
   const DeltaOptions& options_;
+  /// What a thread makes of a piece. They keep their memory for the next tensor.
+  struct Difference {
+    DeltaChange::Pair pair;
+    std::vector<std::byte> bytes;
+    integrity::PieceDigest digest;  ///< of `bytes`
+  };
+
   const LossyGeneration generation_;  ///< of matrices of low rank
   DeltaResult& result_;
   std::unordered_set<std::uint32_t> changed_;
+  std::vector<Difference> differences_;
 };
 
 }  // namespace thalia::state

@@ -1,4 +1,6 @@
 // What every save can be asked for, asked of a delta.
+#include <cstdint>
+#include <random>
 #include <span>
 #include <string>
 #include <utility>
@@ -60,6 +62,41 @@ BOOST_AUTO_TEST_CASE(a_codec_that_is_chosen_is_the_one_of_deltas) {
       save_delta(Files::state(2), files.base, files.delta,
                  {.save = {.compression = {.codec = Codec::zstd}, .automatic_codec = true}}),
       UsageError, has_code(ErrorCode::bad_argument));
+}
+
+// There are three pieces and a bit: the first has changes all over, the second none, the third a
+// run.
+BOOST_AUTO_TEST_CASE(a_difference_comes_back_from_chunks_of_any_size) {
+  const TemporaryFolder folder;
+  std::mt19937_64 random(4);
+  constexpr std::uint64_t kPiece = 1 << 18, kCount = 3 * kPiece + 13;
+  const Tensor before = normal_tensor({kCount}, random);
+  Tensor now = before;
+  const auto move = [&](std::uint64_t i) { now.mutable_bytes()[4 * i] ^= std::byte{1}; };
+  for (std::uint64_t i = 0; i < kPiece; ++i)
+    if (random() % 4 == 0) move(i);
+  for (std::uint64_t i = 2 * kPiece; i < kCount; i += i < 2 * kPiece + 9000 ? 1 : 4) move(i);
+  const auto state_of = [](const Tensor& tensor) {
+    return SampleState{.regions = {{"a", {{"w", {tensor}}}}}};
+  };
+  const auto base = folder / "base.thalia", delta = folder / "one.delta.thalia";
+  for (const Codec codec : {Codec::none, Codec::plane_entropy}) {
+    save_full(state_of(before), base,
+              {.compression = {.codec = codec}, .output = {.durability = Durability::none}});
+    for (const std::uint32_t chunk_bytes : {65'536u, 1u << 20, 3u << 20, 1u << 26}) {
+      for (const unsigned threads : {1u, 3u}) {
+        BOOST_TEST_CONTEXT("chunks of " << chunk_bytes << ", threads " << threads) {
+          const DeltaOptions options{
+              .save = {.compression = {.chunk_bytes = chunk_bytes}, .work = {.threads = threads}}};
+          const DeltaResult result = save_delta(state_of(now), base, delta, options);
+          BOOST_TEST(result.differences == 1u);
+          // Digests of the stored bytes, which were made piece by piece, are held against them.
+          BOOST_TEST(verify(delta).ok());
+          check_chain(ChainReader::open(delta), state_of(now));
+        }
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(the_result_says_why_writes_are_not_direct) {
