@@ -77,8 +77,8 @@ ExplicitTables choose_tables(const StepClassCounts& counts) {
   return out;
 }
 
-// Chunks of 2^18 elements, of up to 2^20 where they would be very short. Of each state two bytes
-// say nothing: the most lanes of which these are a 96th of a chunk, or of a 512th of its elements.
+// Chunks of 2^18 elements, of up to 2^20 where they would be very short. Two bytes of each state
+// say nothing: the most lanes for which these are a 96th of a chunk, or of a 512th of its elements.
 void choose_shape(StepCode& code, const StepKind& kind, std::uint64_t payload_bytes) {
   constexpr std::uint8_t kUsualChunkLog2 = 18, kMostChunkLog2 = 20;
   constexpr std::uint64_t kShortChunk = 16 << 10, kLaneShare = 96, kRawShare = 512;
