@@ -26,7 +26,8 @@ const char* const kSettingsHelp =
     "  --memory DIR   folder in memory, to save to (/dev/shm)\n"
     "  --dir DIR      folder on a disk ($THALIA_BENCH_DIR, else /var/tmp)\n"
     "  --only TEXT    only the comparisons whose name holds TEXT\n"
-    "  --data FILE    codec: the tensors of this safetensors file\n"
+    "  --data FILE    codec: the tensors of this safetensors file; step: the folder\n"
+    "                 of training_run.py --small-steps\n"
     "  --json FILE    write environment and results there too\n"
     "Other arguments go to Google Benchmark, as --benchmark_filter=REGEX.\n";
 

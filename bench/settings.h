@@ -18,7 +18,7 @@ struct Settings {
   std::filesystem::path disk = "/var/tmp";  ///< folder for all else; $THALIA_BENCH_DIR replaces it
   std::string json;                         ///< write the results there too
   std::string only;                         ///< comparisons whose name holds this
-  std::filesystem::path data;  ///< safetensors file that codec_benchmark takes its weights from
+  std::filesystem::path data;  ///< where codec_benchmark and step_benchmark take their weights from
 
   /// The size that the large benchmarks work on.
   std::uint64_t bytes() const { return smoke ? 256 * 1024 : mib << 20; }

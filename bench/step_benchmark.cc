@@ -1,9 +1,11 @@
 // A training step's change of bf16 weights on one core: step_delta with each set of instructions,
-// and exclusive-or with zstd -1, beside memcpy. A step is a normal one of the learning rate's size,
-// on weights in f32 that are then rounded. The share of the raw bytes follows each name.
+// and exclusive-or with zstd -1, beside memcpy. With --data it is that of a real training. Without,
+// a step is a normal one of the learning rate's size, on weights in f32 that are then rounded,
+// which moves far more of them. The share of the raw bytes follows each name.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -20,6 +22,7 @@
 #include "paired.h"
 #include "settings.h"
 #include "subject.h"
+#include "thalia/formats/safetensors.h"
 #include "thalia/types.h"
 
 namespace thalia::bench::step_subject {
@@ -51,6 +54,25 @@ std::shared_ptr<Step> step_of(double learning_rate, std::uint64_t bytes) {
   return step;
 }
 
+// The tensors of both checkpoints as they follow each other in the files.
+std::shared_ptr<Step> step_in(const std::filesystem::path& folder, const std::string& rate) {
+  const auto read = [&](const char* number) {
+    Bytes out;
+    const SafetensorsFile file =
+        SafetensorsFile::open(folder / ("bf16-" + rate + "-" + number + ".safetensors"));
+    for (const NamedArray& tensor : file.tensors()) {
+      const ByteSpan bytes = tensor.bytes;
+      out.insert(out.end(), bytes.begin(), bytes.end());
+    }
+    return out;
+  };
+  const auto step = std::make_shared<Step>();
+  step->base = read("0");
+  step->next = read("1");
+  step->out.resize(step->base.size());
+  return step;
+}
+
 std::string with_share(const std::string& name, const Step& step) {
   char text[32];
   std::snprintf(
@@ -76,14 +98,18 @@ const char* name_of(VectorSet set) {
 bool add_subject(const Settings& settings, PairedSuite& suite) {
   const codec::StepKind kind = codec::step_kind(DType::bf16).value();
   const std::uint64_t bytes = settings.bytes() / 8;
-  for (const char* const rate : {"1e-6", "3e-6", "1e-5", "1e-4", "3e-4"}) {
-    const std::string weights = std::string("step of ") + rate + " in bf16, ";
+  // As training_run.py names them.
+  for (const std::string rate : {"1e-06", "3e-06", "1e-05", "0.0001", "0.0003"}) {
+    const std::string weights = "step of " + rate + " in bf16, ";
+    const auto make = [=, data = settings.data] {
+      return data.empty() ? step_of(std::stod(rate), bytes) : step_in(data, rate);
+    };
     for (const VectorSet set : codec::kVectorSets) {
       if (!codec::has_vector_set(set)) continue;
       for (const bool decodes : {false, true}) {
         suite.add(weights + (decodes ? "decode, " : "encode, ") + name_of(set) + " beside memcpy",
                   [=] {
-                    const auto step = step_of(std::stod(rate), bytes);
+                    const auto step = make();
                     step->stored = codec::step_encode(kind, step->base, step->next, set);
                     codec::step_decode(kind, step->stored, step->base, step->out, set);
                     if (step->out != step->next) throw std::runtime_error("step_delta loses bytes");
@@ -102,7 +128,7 @@ bool add_subject(const Settings& settings, PairedSuite& suite) {
       }
     }
     suite.add(weights + "encode, exclusive-or with zstd -1 beside memcpy", [=] {
-      const auto step = step_of(std::stod(rate), bytes);
+      const auto step = make();
       const auto run = [=] {
         Bytes difference = step->base;
         xor_into(difference, step->next);

@@ -53,7 +53,7 @@ struct DeltaPolicy {
   Kind kind = Kind::cost;
   unsigned full_every = 10;  ///< 2 to 256: one full file and so many deltas less one
   /// What reading a checkpoint may cost, in full reads: the bytes of its chain by those of its full
-  /// file, and the time of reading it, as measured, by that of the full file. More than 1.
+  /// file, and the time of reading it, as measured, by that of a compressed full file. More than 1.
   double max_cost = 1.5;
   bool pack = true;  ///< small deltas, as of DeltaOptions
 

@@ -45,7 +45,7 @@ struct CheckpointEntry : KeptFile {
   /// The file in the same folder that a delta is based on. Empty for a full file.
   std::string base{};
   unsigned depth = 0;  ///< deltas from here down to a full file
-  /// Time of reading the whole chain by that of reading a full file, as it was measured once when
+  /// Time of reading the whole chain by that of a compressed full file, as it was measured when
   /// the delta was saved.
   std::optional<double> read_factor{};
   /// Why retention leaves it alone: "latest", "best", "gate bc_best". Empty if it does not.

@@ -122,10 +122,6 @@ double sync_file(int fd, bool with_metadata, const std::filesystem::path& path) 
   return watch.seconds();
 }
 
-void drop_cache(int fd) noexcept {
-  ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-}
-
 void start_readahead(int fd, std::uint64_t offset, std::uint64_t length) noexcept {
   static_cast<void>(::posix_fadvise(fd, static_cast<off_t>(offset), static_cast<off_t>(length),
                                     POSIX_FADV_WILLNEED));

@@ -41,9 +41,6 @@ void start_writeback(int fd, std::uint64_t offset, std::uint64_t length) noexcep
 /// fsync, or fdatasync without metadata. @return seconds that it took. @throws IoError.
 double sync_file(int fd, bool with_metadata, const std::filesystem::path& path);
 
-/// Asks the kernel to forget what the page cache has of the file and the disk has too. Best effort.
-void drop_cache(int fd) noexcept;
-
 /// Asks the kernel to start reading an extent into the page cache. Best effort.
 void start_readahead(int fd, std::uint64_t offset, std::uint64_t length) noexcept;
 

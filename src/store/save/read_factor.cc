@@ -1,15 +1,17 @@
-// What did not change is read as it is from the full file: a run of its tensors is read. What did
-// change is read through the chain: a sample of it is read. Both are read as a restore reads them:
-// verified, on all cores, and from the disk. What the page cache has of the files is dropped first,
-// as it would say more of the machine's memory than of the chain.
+// What did not change is read as it is from the full file. What did change is read through the
+// chain, as a restore reads it: verified, and on all cores. A sample of that is held against as
+// much of a full file that is compressed, which is read and decoded. Both lie in the page cache: of
+// the disk, the bytes of the chain are the measure.
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <vector>
 
+#include "base/parallel.h"
 #include "base/stopwatch.h"
-#include "container/file/open_file.h"
-#include "io/file/posix_file.h"
-#include "state/delta/file_chain.h"
+#include "codec/chunk/codec.h"
+#include "codec/cpu/element_layout.h"
+#include "integrity/content_hash.h"
 #include "store/save/delta_choice.h"
 
 namespace thalia::store {
@@ -24,6 +26,9 @@ constexpr std::uint64_t kEnoughChanged = 4 << 20;
 constexpr std::uint64_t kFewestChanged = 256 << 10;
 constexpr std::uint64_t kRounds = 2;
 constexpr std::uint64_t kMostRounds = 16;
+
+constexpr std::uint64_t kChunk = 1 << 20;
+constexpr std::uint64_t kMostCompressed = 16 << 20;
 
 struct Piece {
   TensorView tensor;
@@ -96,15 +101,6 @@ std::vector<Piece> run_of(const ChainReader& full, std::uint64_t most) {
   return pieces;
 }
 
-void forget(const ChainReader& chain) {
-  const state::FileChain& files = state::files_of(chain);
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const io::FileBytes& bytes = files.file(i).mapping();
-    bytes.advise(0, bytes.bytes().size(), io::Advice::dont_need);
-    io::drop_cache(bytes.fd());
-  }
-}
-
 double seconds_a_byte(const ChainReader& chain, const std::vector<Piece>& pieces) {
   std::vector<std::byte> memory(kPieceRead);
   std::uint64_t bytes = 0;
@@ -121,12 +117,62 @@ double seconds_a_byte(const ChainReader& chain, const std::vector<Piece>& pieces
   return watch.seconds() / static_cast<double>(bytes);
 }
 
+struct CompressedChunk {
+  codec::ElementLayout layout;
+  std::vector<std::byte> raw;
+  codec::ChunkForm form{};
+  std::vector<std::byte> stored{};
+  Digest128 hash{};
+};
+/// Chunks of one tensor are decoded beside each other, tensors one after the other.
+using CompressedPiece = std::vector<CompressedChunk>;
+
+void for_each_chunk(CompressedPiece& piece, const std::function<void(CompressedChunk&)>& job) {
+  parallel_for(piece.size(), resolve_threads(0, piece.size()),
+               [&](std::size_t i) { job(piece[i]); });
+}
+
+std::vector<CompressedPiece> compressed(const ChainReader& full, const std::vector<Piece>& pieces) {
+  std::vector<CompressedPiece> out;
+  std::uint64_t bytes = 0;
+  for (const Piece& piece : pieces) {
+    if (bytes >= kMostCompressed) break;
+    bytes += piece.length;
+    CompressedPiece& chunks = out.emplace_back();
+    for (std::uint64_t begin = 0; begin < piece.length; begin += kChunk) {
+      chunks.push_back({.layout = codec::element_layout(piece.tensor.dtype()),
+                        .raw = std::vector<std::byte>(std::min(piece.length - begin, kChunk))});
+      full.read_part(piece.tensor, piece.begin + begin, chunks.back().raw);
+    }
+    for_each_chunk(chunks, [](CompressedChunk& chunk) {
+      chunk.form =
+          codec::encode_chunk(Codec::plane_entropy, 0, chunk.layout, chunk.raw, chunk.stored);
+    });
+  }
+  return out;
+}
+
+double seconds_a_byte(std::vector<CompressedPiece>& pieces) {
+  std::uint64_t bytes = 0;
+  const Stopwatch watch;
+  for (CompressedPiece& piece : pieces) {
+    for_each_chunk(piece, [](CompressedChunk& chunk) {
+      codec::decode_chunk(chunk.form.codec, chunk.form.filter, chunk.stored, chunk.raw);
+      chunk.hash = integrity::xxh3_128(chunk.raw);
+    });
+    for (const CompressedChunk& chunk : piece) bytes += chunk.raw.size();
+  }
+  return watch.seconds() / static_cast<double>(bytes);
+}
+
 }  // namespace
 
 std::optional<double> measure_read_factor(const RunFiles& files,
                                           const std::filesystem::path& delta) {
   // What disturbs a reading makes it longer.
-  double chained = std::numeric_limits<double>::infinity(), alone = chained, share = 0;
+  double chained = std::numeric_limits<double>::infinity(), alone = chained, decoded = chained;
+  double share = 0;
+  std::vector<CompressedPiece> full_file;
   std::uint64_t rounds = kRounds;
   for (std::uint64_t round = 0; round < rounds; ++round) {
     // Opened anew, as what was verified once is not verified again.
@@ -138,13 +184,14 @@ std::optional<double> measure_read_factor(const RunFiles& files,
     share = static_cast<double>(changed.bytes) / static_cast<double>(changed.all_bytes);
     const std::uint64_t most = std::clamp(changed.bytes, kEnoughChanged, kMostSampled);
     const std::vector<Piece> sample = sample_of(changed), run = run_of(full, most);
-    forget(chain);
+    if (full_file.empty()) full_file = compressed(full, run);
     chained = std::min(chained, seconds_a_byte(chain, sample));
-    forget(chain);
     alone = std::min(alone, seconds_a_byte(full, run));
+    decoded = std::min(decoded, seconds_a_byte(full_file));
   }
-  if (!(alone > 0)) return std::nullopt;
-  return 1 + share * std::max(chained / alone - 1, 0.0);
+  const double as_full = std::max(alone, decoded);
+  if (!(as_full > 0)) return std::nullopt;
+  return std::max(1.0, (share * chained + (1 - share) * alone) / as_full);
 }
 
 }  // namespace thalia::store
