@@ -67,11 +67,12 @@ struct WrapperInfo {
   bool packed = false;  ///< a packed delta, docs/format/packed.md, which has no frames
   bool has_seek_table = false;
   std::uint64_t frames = 0;         ///< 0 without a seek table
-  std::uint64_t content_bytes = 0;  ///< of all frames; 0 without a seek table
+  std::uint64_t content_bytes = 0;  ///< of all frames, or of the delta; 0 without a seek table
 };
 
 /// What a file says of its frames, without decoding one; nullopt for a file that begins with none.
-/// @throws IoError, FormatError for a broken seek table.
+/// @throws IoError, FormatError for a broken seek table or packed head, UnsupportedError for a
+/// packed delta of a version that is not known.
 std::optional<WrapperInfo> read_wrapper(const std::filesystem::path& path,
                                         const ReadLimits& limits = {});
 

@@ -72,9 +72,17 @@ class Store(unittest.TestCase):
     def checkpoint(self, step, phase="a", run="r"):
         return self.folder / run / phase / "checkpoints" / f"ckpt_{phase}_step{step:08}.thalia"
 
+    def full_files(self):
+        """The run saves no deltas."""
+        config = self.folder / "r/run.toml"
+        text = config.read_text()
+        self.assertIn('policy = "cost"', text)
+        config.write_text(text.replace('policy = "cost"', 'policy = "never"'))
+
     def run_of_three(self, more=""):
         """Steps 100, 200 and 300 of one phase; 200 is the best."""
         self.text(f"init r --phases a --metric loss:min {more}")
+        self.full_files()
         for step, file, loss in (100, "basic", 0.5), (200, "grown", 0.25), (300, "large", 0.4):
             self.text(f"save r {file}.thalia --step {step} --metric {loss}")
 
@@ -156,6 +164,7 @@ class Saving(Store):
 
     def test_save_says_what_came_of_it(self):
         self.text("init r --phases a --metric loss:max --keep 2")
+        self.full_files()
         self.assertRegex(
             self.text("save r basic.thalia --step 1 --metric 1"),
             r"^r/a/checkpoints/ckpt_a_step00000001.thalia: a full file, [\d.]+ KiB in \d+\.\d\d s; the best of a\n$",

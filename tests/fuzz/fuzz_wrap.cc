@@ -34,6 +34,8 @@ void allow_refusal(Action action) {
   try {
     action();
   } catch (const FormatError&) {
+  } catch (const UnsupportedError&) {
+    // A packed delta of a later version.
   }
 }
 

@@ -174,7 +174,7 @@ std::optional<WrapperInfo> container::wrapper_of(int fd, const std::filesystem::
   if (is_packed(fd, path)) {
     return with_path(path.native(), [&] {
       const std::uint64_t length = packed_contents_length(read_packed(fd, path));
-      return WrapperInfo{.packed = true, .frames = 1, .content_bytes = length};
+      return WrapperInfo{.packed = true, .content_bytes = length};
     });
   }
   const auto front = find_wrapper(fd, path, size);
