@@ -1,9 +1,7 @@
 """info, verify and diff of files of every format, as the program tells it."""
 
 import json
-import os
 import pickle
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -45,14 +43,9 @@ def test_info_says_the_same_of_every_format(files, format):
     assert info.disk_bytes == files[format].stat().st_size
 
 
-def test_info_is_the_object_of_the_program(files):
-    # The program of the build that the package is in.
-    program = Path(thalia.__file__).parents[2] / "src" / "cli" / "thalia"
-    assert program.exists()
-    # A sanitizer's runtime is loaded before Python; the program has its own.
-    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+def test_info_is_the_object_of_the_program(files, run_program):
     for path in files.values():
-        told = json.loads(subprocess.check_output([program, "info", "--json", path], env=environment))
+        told = json.loads(run_program("info", "--json", path))
         assert told.pop("schema") == "thalia.info.1"
         info = thalia.info(path)
         assert set(told) == set(vars(info))

@@ -1,5 +1,9 @@
 """What the tests of the Python package share."""
 
+import os
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pytest
 import thalia_checkpoint as thalia
@@ -13,6 +17,27 @@ def silent_tracker(monkeypatch):
     between the two, at the end of a process, the interpreter's tracker warns of it. We have none.
     """
     monkeypatch.setenv("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
+
+
+@pytest.fixture
+def run_program(tmp_path):
+    """Runs the program of this build in `tmp_path`, and returns what it says.
+
+    A sanitizer's runtime is loaded before Python; the program has its own.
+    """
+    program = os.environ.get("THALIA_PROGRAM") or Path(thalia.__file__).resolve().parents[2] / "src/cli/thalia"
+    if not Path(program).exists():
+        pytest.skip("the program is not built here")
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+
+    def run(*arguments):
+        done = subprocess.run(
+            [program, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
 
 
 @pytest.fixture

@@ -2,12 +2,9 @@
 
 import copy
 import json
-import os
 import pickle
-import subprocess
 import threading
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +18,6 @@ from thalia_checkpoint.brain import (
     StageConfig,
 )
 
-PROGRAM = Path(thalia.__file__).resolve().parents[2] / "src/cli/thalia"
 LONG = "area " + "x" * 40  # longer than the short names that connections have
 AXES = {"weights.w_ff": ["neurons", "source:thalamus"], "weights.w_rec": ["neurons", "neurons"]}
 NOTES = {"note": "the application's", "nested": {"a": [1, None]}}
@@ -358,21 +354,15 @@ def beside_of(path):
     return regions, wired, steps
 
 
-@pytest.mark.skipif(not PROGRAM.exists(), reason="the program is not built here")
 @pytest.mark.parametrize("way", WAYS)
-def test_the_program_grows_what_was_loaded_and_saved(way, tmp_path):
+def test_the_program_grows_what_was_loaded_and_saved(way, tmp_path, run_program):
     write(tmp_path / "a.thalia")
     for policy in (None, "fp16"):
         BrainCheckpoint.save(way(tmp_path / "a.thalia"), tmp_path / "b.thalia", precision_policy=policy)
         for path in (tmp_path / "a.thalia", tmp_path / "b.thalia"):
             grown = tmp_path / "grown.thalia"
             grown.write_bytes(path.read_bytes())
-            command = [PROGRAM, "grow", grown, "cortex", "--neurons", "4", "--json"]
-            # The program has the runtime of a sanitizer in it.
-            environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-            done = subprocess.run(command, capture_output=True, text=True, env=environment)
-            assert done.returncode == 0, done.stderr
-            assert json.loads(done.stdout)
+            assert json.loads(run_program("grow", grown, "cortex", "--neurons", "4", "--json"))
         found = BrainCheckpoint.load(grown)
         assert found.regions["cortex"].facts.n_neurons == 44 and found.connections[0]["weights"].shape == (44, 8)
         with warnings.catch_warnings():

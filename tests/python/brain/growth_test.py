@@ -4,11 +4,8 @@ import copy
 import dataclasses
 import hashlib
 import math
-import os
 import pickle
-import subprocess
 from collections import OrderedDict, namedtuple
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -150,15 +147,10 @@ def test_weights_are_drawn_as_the_page_says(seed):
     assert np.count_nonzero(region["w_rec"][6:]) > 0
 
 
-def test_the_program_draws_the_same(tmp_path):
-    program = os.environ.get("THALIA_PROGRAM") or Path(thalia.__file__).resolve().parents[2] / "src/cli/thalia"
-    if not Path(program).exists():
-        pytest.skip("the program is not built here")
+def test_the_program_draws_the_same(tmp_path, run_program):
     for name in ("a", "b", "c"):
         BrainCheckpoint.save(state(), tmp_path / f"{name}.thalia", durability="none")
-    grow = [program, "grow", tmp_path / "a.thalia", "cortex", "--neurons", "5", "--seed", "9", "--init", "xavier"]
-    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    subprocess.run(grow, check=True, env=environment, capture_output=True)
+    run_program("grow", tmp_path / "a.thalia", "cortex", "--neurons", "5", "--seed", "9", "--init", "xavier")
     done = tb.grow_file(tmp_path / "b.thalia", "cortex", 5, seed=9, initialization="xavier")
     assert done.growth.n_neurons == 11 and done.append.generation == 2 and done.restored == ()
     tb.grow_output(tmp_path / "c.thalia", "cortex", 5, "xavier", seed=9, out=tmp_path / "d.thalia")

@@ -1,9 +1,6 @@
 """Adapters of what changed between two models: their tensors and configuration, and what they cannot hold."""
 
 import json
-import os
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -203,17 +200,13 @@ def test_an_adapter_is_replaced_only_if_asked_for(linear):
     assert read(paths[2])[0]["r"] == 1
 
 
-def test_the_program_writes_an_adapter(linear):
+def test_the_program_writes_an_adapter(linear, run_program):
     tmp_path, *_, changes = linear
-    # A program that is linked with a sanitizer has its runtime.
-    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    program = Path(thalia.__file__).parents[2] / "src" / "cli" / "thalia"
-    command = [program, "delta", "base", "new", "adapter", "--as", "peft", "--low-rank", "--max-rank", "2"]
-    done = subprocess.run([*command, "--json"], cwd=tmp_path, capture_output=True, env=environment, check=True)
-    told = json.loads(done.stdout)
+    command = ["delta", "base", "new", "adapter", "--as", "peft", "--low-rank", "--max-rank", "2"]
+    told = json.loads(run_program(*command, "--json"))
     assert [m["name"] for m in told["low_rank"]] == [f"{module}.weight" for module in changes]
     assert (told["rank"], told["left_out"], told["changed_tensors"]) == (2, [], 3)
     config, _ = read(tmp_path / "adapter")
     assert config["base_model_name_or_path"] == "base"
-    done = subprocess.run([*command, "--force"], cwd=tmp_path, capture_output=True, check=True, text=True)
-    assert "3 of 6 tensors changed, rank 2" in done.stdout and "model.layers.0.up.weight" in done.stdout
+    said = run_program(*command, "--force")
+    assert "3 of 6 tensors changed, rank 2" in said and "model.layers.0.up.weight" in said

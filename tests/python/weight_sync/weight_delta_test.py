@@ -5,10 +5,8 @@ The files in tests/data/formats/slime and trl were written by the code of these 
 
 import itertools
 import json
-import os
 import shutil
 import struct
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -280,17 +278,8 @@ def test_the_first_branch_of_trl_is_read(models):
     assert state_of(file, tmp_path, search=[tmp_path / "model-0"]) == states[1]
 
 
-def test_the_program_writes_them(models):
+def test_the_program_writes_them(models, run_program):
     tmp_path, states = models
-    # A program that is linked with a sanitizer has its runtime.
-    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    program = Path(thalia.__file__).parents[2] / "src" / "cli" / "thalia"
-    done = subprocess.run(
-        [program, "delta", "model-0", "model-1", "weight_v000001", "--as", "slime", "--json"],
-        cwd=tmp_path,
-        capture_output=True,
-        env=environment,
-        check=True,
-    )
-    assert json.loads(done.stdout)["changed_tensors"] == 3
+    told = run_program("delta", "model-0", "model-1", "weight_v000001", "--as", "slime", "--json")
+    assert json.loads(told)["changed_tensors"] == 3
     assert state_of(tmp_path / "weight_v000001", tmp_path, search=[tmp_path / "model-0"]) == states[1]
