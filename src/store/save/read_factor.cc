@@ -184,9 +184,10 @@ std::optional<double> measure_read_factor(const RunFiles& files,
     share = static_cast<double>(changed.bytes) / static_cast<double>(changed.all_bytes);
     const std::uint64_t most = std::clamp(changed.bytes, kEnoughChanged, kMostSampled);
     const std::vector<Piece> sample = sample_of(changed), run = run_of(full, most);
-    if (full_file.empty()) full_file = compressed(full, run);
     chained = std::min(chained, seconds_a_byte(chain, sample));
     alone = std::min(alone, seconds_a_byte(full, run));
+    // After that, as it verifies what it reads, too.
+    if (full_file.empty()) full_file = compressed(full, run);
     decoded = std::min(decoded, seconds_a_byte(full_file));
   }
   const double as_full = std::max(alone, decoded);
